@@ -1,0 +1,181 @@
+"""Models behind Anthropic's messages."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from agents.llm.errors import ModelError
+from agents.llm.failures import Service
+from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
+from agents.llm.schemas import schema_name, strict_schema
+from agents.llm.settings import ModelSettings
+from agents.llm.structured import Answer, converse
+from agents.llm.wire import CONNECT_SECONDS, on_request, on_response
+
+if TYPE_CHECKING:
+    import anthropic
+    from anthropic.types import MessageParam
+
+_NO_KEY_NEEDED = "no-key-needed"
+
+
+def create(model: str, settings: ModelSettings) -> LanguageModel:
+    """Make a client of a messages service; connects to nothing yet.
+
+    Args:
+        model: The model's name, as the service knows it.
+        settings: Address, key and ways of asking.
+
+    Returns:
+        The model, named "anthropic:" and its name. Where no key can be found, its first request says so:
+        the SDK has more sources of keys than can be looked at without it.
+    """
+    return AnthropicMessages(model, settings)
+
+
+class AnthropicMessages:
+    """A model that answers through the anthropic SDK, which is imported by the first request.
+
+    The interface has no temperature and no seed (since its version 2026-10-21), so a request's are not
+    sent. `Usage.tokens_in` is all input: what was read from the cache, written to it, and neither.
+    """
+
+    def __init__(self, model: str, settings: ModelSettings) -> None:
+        self.name = f"anthropic:{model}"
+        self._model = model
+        self._settings = settings
+        key = settings.anthropic_api_key
+        self.service = Service(
+            name="the messages service" if settings.anthropic_base_url else "Anthropic",
+            address=settings.anthropic_base_url or os.environ.get("ANTHROPIC_BASE_URL", ""),
+            key_variable="ANTHROPIC_API_KEY",
+            key_setting="models.anthropic_api_key",
+            url_setting="models.anthropic_base_url",
+            structure_setting="models.anthropic_structured",
+            secret=key.get_secret_value() if key else os.environ.get("ANTHROPIC_API_KEY", ""),
+        )
+        self._client: anthropic.AsyncAnthropic | None = None
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        """Answer a request; see `LanguageModel.reply`."""
+        import anthropic
+
+        client = self._open()
+        ask = partial(self._ask, client, request)
+        return await converse(request, ask, name=self.name, sdk=f"anthropic {anthropic.__version__}")
+
+    async def close(self) -> None:
+        """Close the connections, in the loop that opened them."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def _open(self) -> anthropic.AsyncAnthropic:
+        import anthropic
+
+        if self._client is None:
+            seconds = self._settings.timeout_seconds
+            key = self.service.secret
+            if not key and self._settings.anthropic_base_url and "ANTHROPIC_AUTH_TOKEN" not in os.environ:
+                # Without any key the SDK would send the user's Anthropic login to this other address.
+                key = _NO_KEY_NEEDED
+            try:
+                client = anthropic.AsyncAnthropic(
+                    api_key=key or None,
+                    base_url=self.service.address or None,
+                    max_retries=self._settings.max_retries,
+                    timeout=anthropic.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
+                    http_client=anthropic.DefaultAsyncHttpxClient(
+                        event_hooks={"request": [on_request], "response": [on_response]}
+                    ),
+                )
+            except anthropic.AnthropicError as error:
+                raise self.service.no_key() from error
+            if client.api_key is None and client.auth_token is None and client.credentials is None:
+                raise self.service.no_key()
+            self._client = client
+        return self._client
+
+    async def _ask(
+        self, client: anthropic.AsyncAnthropic, request: ModelRequest, messages: tuple[Message, ...]
+    ) -> Answer:
+        import anthropic
+
+        system = "\n\n".join(message.content for message in messages if message.role == "system")
+        create = partial(
+            client.messages.create,
+            model=self._model,
+            max_tokens=request.max_output_tokens,
+            messages=_to_wire(messages),
+            system=system or anthropic.omit,
+        )
+        name = schema_name(request.reply_type)
+        try:
+            if self._settings.anthropic_structured == "tool":
+                reply: Any = await create(
+                    tools=[
+                        {
+                            "name": name,
+                            "description": "Give the answer, in the form that is asked for.",
+                            "input_schema": request.reply_type.model_json_schema(),
+                        }
+                    ],
+                    tool_choice={"type": "tool", "name": name, "disable_parallel_tool_use": True},
+                )
+            else:
+                schema = strict_schema(request.reply_type)
+                reply = await create(output_config={"format": {"type": "json_schema", "schema": schema}})
+        except (anthropic.AnthropicError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise self._explain(error) from error
+        return self._to_answer(reply)
+
+    def _to_answer(self, reply: Any) -> Answer:
+        from anthropic.types import Message as AnthropicMessage
+
+        if not isinstance(reply, AnthropicMessage) or not isinstance(reply.content, list):
+            raise self.service.nonsense(str(reply))
+        # The text of a tool call is its input; thinking blocks are not part of the answer.
+        calls = [block.input for block in reply.content if block.type == "tool_use"]
+        texts = [block.text for block in reply.content if block.type == "text"]
+        text = json.dumps(calls[0], ensure_ascii=False) if calls else "".join(texts)
+        usage = Usage()
+        if reply.usage is not None:
+            cached = reply.usage.cache_read_input_tokens or 0
+            written = reply.usage.cache_creation_input_tokens or 0
+            usage = Usage(
+                tokens_in=(reply.usage.input_tokens or 0) + cached + written,
+                tokens_out=reply.usage.output_tokens or 0,
+                tokens_cached=cached,
+            )
+        answer = partial(Answer, text, usage, reply.model or self._model)
+        if reply.stop_reason == "refusal":
+            details = reply.stop_details
+            return answer("refused", (details.explanation or details.category or "") if details else "")
+        if reply.stop_reason in {"max_tokens", "model_context_window_exceeded"}:
+            return answer("truncated")
+        return answer()
+
+    def _explain(self, error: Exception) -> ModelError:
+        import anthropic
+
+        if isinstance(error, anthropic.APITimeoutError):
+            return self.service.silent(self._settings.timeout_seconds)
+        if isinstance(error, anthropic.APIConnectionError):
+            return self.service.unreachable(str(error.__cause__ or error))
+        if isinstance(error, anthropic.APIStatusError):
+            said = error.api_message or error.message
+            return self.service.status(error.status_code, said, error.error_code)
+        return self.service.nonsense(str(error))
+
+
+def _to_wire(messages: tuple[Message, ...]) -> list[MessageParam]:
+    wire: list[MessageParam] = []
+    for message in messages:
+        if message.role == "user":
+            wire.append({"role": "user", "content": message.content})
+        elif message.role == "assistant":
+            wire.append({"role": "assistant", "content": message.content})
+    return wire

@@ -1,0 +1,107 @@
+"""What a user is told when a service fails, the same for every service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agents.llm.errors import ModelError
+
+_LONGEST_MESSAGE = 500
+_FILTER_CODES = {"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"}
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where a model is reached and which settings lead there, for messages to the user.
+
+    `address` is empty where the SDK's own default is used.
+    """
+
+    name: str
+    address: str
+    key_variable: str
+    key_setting: str
+    url_setting: str
+    structure_setting: str
+    secret: str = field(default="", repr=False)
+
+    @property
+    def place(self) -> str:
+        """The service and its address, as a user would look for it."""
+        return f"{self.name} at {self.address}" if self.address else self.name
+
+    def quote(self, message: str) -> str:
+        """Shorten what the service said, and take out the key, which some services repeat."""
+        said = message.replace(self.secret, "…") if self.secret else message
+        return said if len(said) <= _LONGEST_MESSAGE else said[:_LONGEST_MESSAGE] + "…"
+
+    def no_key(self) -> ModelError:
+        """There is no key to send."""
+        return ModelError(
+            "unauthorised",
+            "No key",
+            f"{self.name} needs a key and none is set.",
+            f"Set {self.key_variable} or {self.key_setting}.",
+        )
+
+    def unreachable(self, detail: str) -> ModelError:
+        """No connection could be made or kept."""
+        return ModelError(
+            "unavailable",
+            "Service unreachable",
+            f"{self.place} could not be reached: {self.quote(detail)}.",
+            f"Check the network, and {self.url_setting} if it is set.",
+        )
+
+    def silent(self, seconds: float) -> ModelError:
+        """No answer came in time."""
+        return ModelError(
+            "unavailable",
+            "Service does not answer",
+            f"{self.place} did not answer within {seconds:g} seconds.",
+            "Try again later, or raise models.timeout_seconds.",
+        )
+
+    def nonsense(self, detail: str) -> ModelError:
+        """What came back is not in the service's own format."""
+        return ModelError(
+            "unavailable",
+            "Unexpected answer",
+            f"{self.place} answered with something else than a reply: {self.quote(detail)}",
+            f"Check {self.url_setting}: it must be the address of the interface, not of a web page.",
+        )
+
+    def status(self, status: int, message: str, code: str | None = None) -> ModelError:
+        """Explain an HTTP error.
+
+        Args:
+            status: The HTTP status.
+            message: What the service said.
+            code: The service's own name of the error.
+
+        Returns:
+            The error to raise.
+        """
+        said = f"{self.name} said ({status}): {self.quote(message)}"
+        if code in _FILTER_CODES:
+            return ModelError("refused", "Content filter", said, "The item keeps no verdict of this model.")
+        if status == 429:
+            hint = "Lower the concurrency or wait; models.max_retries says how often it is tried again."
+            if code in {"insufficient_quota", "enforced_spend_limit_reached", "contract_spend_limit_reached"}:
+                hint = "The account's quota is used up: check its plan and billing."
+            return ModelError("rate_limited", "Too many requests", said, hint)
+        if status in {401, 403}:
+            hint = f"Check {self.key_variable} or {self.key_setting}, and that it has a right to the model."
+            return ModelError("unauthorised", "Key not accepted", said, hint)
+        if status == 402:
+            return ModelError("unauthorised", "Payment required", said, "Check the account's balance.")
+        if status == 404:
+            hint = f"Check the model's name, and {self.url_setting} if it is set."
+            return ModelError("bad_request", "Model or address not known", said, hint)
+        if status in {408, 409} or status >= 500:
+            return ModelError("unavailable", "Service failed", said, "Try again later.")
+        hint = (
+            f"If it rejects the form of the reply, try another {self.structure_setting}; "
+            'if it rejects the temperature, set models.temperature = "default".'
+        )
+        return ModelError("bad_request", "Request not accepted", said, hint)

@@ -1,0 +1,195 @@
+"""Models behind OpenAI's chat completions: OpenAI itself, DeepSeek, vLLM, Ollama and the like."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from json import JSONDecodeError
+from typing import TYPE_CHECKING, Any
+
+from agents.llm.errors import ModelError
+from agents.llm.failures import Service
+from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
+from agents.llm.schemas import schema_in_words, schema_name, strict_schema
+from agents.llm.settings import ModelSettings
+from agents.llm.structured import Answer, converse
+from agents.llm.wire import CONNECT_SECONDS, on_request, on_response
+
+if TYPE_CHECKING:
+    import openai
+    from openai.types.chat import ChatCompletionMessageParam
+    from openai.types.chat.completion_create_params import ResponseFormat
+
+_NO_KEY_NEEDED = "no-key-needed"
+_OPENAI_HOSTS = (".openai.com", ".openai.azure.com")
+
+
+def create(model: str, settings: ModelSettings) -> LanguageModel:
+    """Make a client of a chat-completions service; connects to nothing yet.
+
+    Args:
+        model: The model's name, as the service knows it.
+        settings: Address, key and ways of asking.
+
+    Returns:
+        The model, named "openai:" and its name.
+
+    Raises:
+        ModelError: No key is set, and no address of a service that may need none.
+    """
+    chat = OpenAIChat(model, settings)
+    if chat.service.address == "" and not chat.service.secret:
+        raise chat.service.no_key()
+    return chat
+
+
+class OpenAIChat:
+    """A model that answers through the openai SDK, which is imported by the first request."""
+
+    def __init__(self, model: str, settings: ModelSettings) -> None:
+        self.name = f"openai:{model}"
+        self._model = model
+        self._settings = settings
+        key = settings.openai_api_key
+        self.service = Service(
+            name="the chat-completions service" if settings.openai_base_url else "OpenAI",
+            address=settings.openai_base_url or os.environ.get("OPENAI_BASE_URL", ""),
+            key_variable="OPENAI_API_KEY",
+            key_setting="models.openai_api_key",
+            url_setting="models.openai_base_url",
+            structure_setting="models.openai_structured",
+            secret=key.get_secret_value() if key else os.environ.get("OPENAI_API_KEY", ""),
+        )
+        self._client: openai.AsyncOpenAI | None = None
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        """Answer a request; see `LanguageModel.reply`."""
+        import openai
+
+        client = self._open()
+        ask = partial(self._ask, client, request)
+        return await converse(request, ask, name=self.name, sdk=f"openai {openai.__version__}")
+
+    async def close(self) -> None:
+        """Close the connections, in the loop that opened them."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def _open(self) -> openai.AsyncOpenAI:
+        import openai
+
+        if self._client is None:
+            seconds = self._settings.timeout_seconds
+            self._client = openai.AsyncOpenAI(
+                # Services of one's own, such as Ollama, need no key; the SDK does.
+                api_key=self.service.secret or _NO_KEY_NEEDED,
+                base_url=self.service.address or None,
+                max_retries=self._settings.max_retries,
+                timeout=openai.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
+                http_client=openai.DefaultAsyncHttpxClient(
+                    event_hooks={"request": [on_request], "response": [on_response]}
+                ),
+            )
+        return self._client
+
+    async def _ask(
+        self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...]
+    ) -> Answer:
+        import openai
+
+        structured = self._settings.openai_structured
+        if structured != "json_schema":
+            messages = _with_instruction(messages, schema_in_words(request.reply_type))
+        limit = self._token_limit(client)
+        try:
+            completion: Any = await client.chat.completions.create(
+                model=self._model,
+                messages=_to_wire(messages),
+                response_format=_response_format(structured, request),
+                temperature=openai.omit if request.temperature is None else request.temperature,
+                max_tokens=request.max_output_tokens if limit == "max_tokens" else openai.omit,
+                max_completion_tokens=request.max_output_tokens if limit != "max_tokens" else openai.omit,
+                seed=openai.omit if request.seed is None else request.seed,
+            )
+        except (openai.OpenAIError, JSONDecodeError, UnicodeDecodeError) as error:
+            raise self._explain(error) from error
+        return self._to_answer(completion)
+
+    def _token_limit(self, client: openai.AsyncOpenAI) -> str:
+        if self._settings.openai_token_limit != "auto":
+            return self._settings.openai_token_limit
+        of_openai = f".{client.base_url.host}".endswith(_OPENAI_HOSTS)
+        return "max_completion_tokens" if of_openai else "max_tokens"
+
+    def _to_answer(self, completion: Any) -> Answer:
+        """Read a completion field by field: services that imitate OpenAI leave some of them out."""
+        from openai.types.chat import ChatCompletion
+
+        # A web page comes as a string, an error under status 200 as a completion without choices.
+        if not isinstance(completion, ChatCompletion):
+            raise self.service.nonsense(str(completion))
+        if not completion.choices or completion.choices[0].message is None:
+            raise self.service.nonsense(completion.to_json(indent=None))
+        choice = completion.choices[0]
+        usage = Usage()
+        if completion.usage is not None:
+            details = completion.usage.prompt_tokens_details
+            usage = Usage(
+                tokens_in=completion.usage.prompt_tokens or 0,
+                tokens_out=completion.usage.completion_tokens or 0,
+                tokens_cached=(details.cached_tokens or 0) if details else 0,
+            )
+        answer = partial(Answer, choice.message.content or "", usage, completion.model or self._model)
+        if choice.message.refusal:
+            return answer("refused", choice.message.refusal)
+        if choice.finish_reason == "content_filter":
+            return answer("refused", "the service's content filter stopped the reply")
+        return answer("truncated" if choice.finish_reason == "length" else "complete")
+
+    def _explain(self, error: Exception) -> ModelError:
+        import openai
+
+        if isinstance(error, openai.APITimeoutError):
+            return self.service.silent(self._settings.timeout_seconds)
+        if isinstance(error, openai.APIConnectionError):
+            return self.service.unreachable(str(error.__cause__ or error))
+        if isinstance(error, openai.APIStatusError):
+            body = error.body
+            said = body.get("message") if isinstance(body, dict) else None
+            return self.service.status(error.status_code, str(said or error.message), error.code)
+        return self.service.nonsense(str(error))
+
+
+def _with_instruction(messages: tuple[Message, ...], words: str) -> tuple[Message, ...]:
+    # Into the first system message, since some chat templates take no more than one.
+    if messages and messages[0].role == "system":
+        return (Message("system", f"{messages[0].content}\n\n{words}"), *messages[1:])
+    return (Message("system", words), *messages)
+
+
+def _to_wire(messages: tuple[Message, ...]) -> list[ChatCompletionMessageParam]:
+    wire: list[ChatCompletionMessageParam] = []
+    for message in messages:
+        if message.role == "system":
+            wire.append({"role": "system", "content": message.content})
+        elif message.role == "user":
+            wire.append({"role": "user", "content": message.content})
+        else:
+            wire.append({"role": "assistant", "content": message.content})
+    return wire
+
+
+def _response_format(structured: str, request: ModelRequest) -> ResponseFormat | openai.Omit:
+    import openai
+
+    if structured == "json_schema":
+        return {
+            "type": "json_schema",
+            "json_schema": {
+                "name": schema_name(request.reply_type),
+                "schema": strict_schema(request.reply_type),
+                "strict": True,
+            },
+        }
+    return {"type": "json_object"} if structured == "json_object" else openai.omit

@@ -1,0 +1,124 @@
+"""What a pipeline asks of a language model, and what comes back, whichever service answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+# Part of every digest: raise it when the same request would be put to a model in other words.
+_DIGEST_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One question to a model, whose answer must be a value of `reply_type`.
+
+    `role` is the pipeline's role ("screener", "test_writer", "arbiter") and `subject` the external id of
+    the item it is about. A `temperature` of None leaves the choice to the service, since some models
+    refuse any other. `seed` and `temperature` are sent only to services that take them.
+    """
+
+    role: str
+    subject: str
+    messages: tuple[Message, ...]
+    reply_type: type[BaseModel]
+    temperature: float | None = 0.0
+    max_output_tokens: int = 4096
+    seed: int | None = None
+
+    def digest(self, model: str) -> str:
+        """Name what is asked of which model, so that a reply already paid for can be found again.
+
+        Role and subject are not part of it: two items with the same text get the same reply.
+
+        Args:
+            model: The model's name, as in `LanguageModel.name`.
+
+        Returns:
+            The SHA-256, in hexadecimal, of the canonical JSON of model, parameters, messages and the
+            reply type's JSON schema.
+        """
+        asked = {
+            "version": _DIGEST_VERSION,
+            "model": model,
+            "temperature": None if self.temperature is None else float(self.temperature),
+            "max_output_tokens": self.max_output_tokens,
+            "seed": self.seed,
+            "messages": [[message.role, message.content] for message in self.messages],
+            "schema": self.reply_type.model_json_schema(),
+        }
+        canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens spent: all input tokens, of them those read from the service's cache, and output tokens."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.tokens_cached + other.tokens_cached,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """A model's answer and its cost.
+
+    `text` is the reply as it was written (for a tool call, its input as JSON). `model` is the snapshot that
+    the service says answered. `requests` counts the HTTP requests sent for it, retried and malformed ones
+    included, and `usage` sums over them. `seconds` is the wall time of all of it. `sdk` names the library
+    and its version.
+    """
+
+    value: BaseModel
+    text: str
+    usage: Usage
+    model: str
+    seconds: float
+    requests: int
+    sdk: str
+
+
+class LanguageModel(Protocol):
+    """A model that answers requests; used from one asyncio loop, and closed in it.
+
+    Making one does nothing but look at its settings: connections are opened in the loop by the first
+    request.
+    """
+
+    @property
+    def name(self) -> str:
+        """The provider and the model, such as "openai:gpt-4o-mini"."""
+        ...
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        """Answer a request.
+
+        Raises:
+            ModelError: No usable reply came; the error carries what was spent.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close the connections, in the loop that opened them."""
+        ...

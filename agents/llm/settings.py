@@ -1,0 +1,71 @@
+"""The settings of the language-model clients: the section `models` of the configuration."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, TypeAdapter, field_validator
+
+
+class ModelSettings(BaseModel):
+    """How language models are reached."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    openai_base_url: str | None = None
+    """Address of a service that speaks OpenAI's chat completions (DeepSeek, vLLM, Ollama), with its `/v1`.
+    Unset: the variable OPENAI_BASE_URL, and without it OpenAI itself."""
+
+    openai_api_key: SecretStr | None = None
+    """Key for that service. Unset: the variable OPENAI_API_KEY. A service of your own may need none. Give
+    this one explicitly where OPENAI_API_KEY holds a key that the service at `openai_base_url` should not
+    see."""
+
+    openai_structured: Literal["json_schema", "json_object", "text"] = "json_schema"
+    """How the service is held to the form of a reply: by a JSON schema, by "any JSON object", or by words in
+    the prompt alone. The last two put the schema into the prompt. Choose the first that the service knows."""
+
+    openai_token_limit: Literal["auto", "max_tokens", "max_completion_tokens"] = "auto"
+    """Name of the request field that limits output tokens. OpenAI's own models take `max_completion_tokens`,
+    most other services only `max_tokens`; `auto` goes by the address."""
+
+    anthropic_base_url: str | None = None
+    """Address of a service that speaks Anthropic's messages, without `/v1`. Unset: the variable
+    ANTHROPIC_BASE_URL, and without it Anthropic itself."""
+
+    anthropic_api_key: SecretStr | None = None
+    """Key for that service. Unset: the variable ANTHROPIC_API_KEY and the SDK's other sources."""
+
+    anthropic_structured: Literal["json_schema", "tool"] = "json_schema"
+    """How the service is held to the form of a reply: by a JSON schema, or by a tool that the model must
+    call. Claude 5.5 and some earlier models refuse a forced tool; older services know nothing else."""
+
+    timeout_seconds: float = Field(default=60.0, gt=0)
+    """Longest silence, in seconds, before a request is given up and tried again."""
+
+    max_retries: int = Field(default=4, ge=0, le=20)
+    """How often a request is sent again after a timeout, a lost connection, 408, 409, 429 or 5xx."""
+
+    temperature: float | None = Field(default=0.0, ge=0, le=2)
+    """Sampling temperature; "default" leaves it to the service, which OpenAI's reasoning models insist on.
+    Anthropic's interface has none since its version 2026-10-21, so it is never sent there."""
+
+    max_output_tokens: int = Field(default=4096, ge=1)
+    """Most tokens that one reply may have, a model's own reasoning included."""
+
+    seed: int | None = None
+    """Seed for services that take one (OpenAI's chat completions and most that imitate them)."""
+
+    @field_validator("openai_base_url", "anthropic_base_url")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        # Checked here, as written: the SDKs would take "localhost:11434" and fail after all their retries.
+        if value is not None:
+            TypeAdapter(HttpUrl).validate_python(value)
+        return value
+
+    @field_validator("temperature", mode="before")
+    @classmethod
+    def _default_is_none(cls, value: object) -> object:
+        # TOML has no null, and an environment variable neither.
+        return None if isinstance(value, str) and value.strip().lower() in {"default", ""} else value

@@ -1,0 +1,195 @@
+"""From what a model wrote to a value of the type that was asked for.
+
+The text may carry a code fence or words around the object, since models do that; the object itself must
+fit the type exactly. A reply that does not is shown to the model once, with what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from agents.llm.errors import ModelError
+from agents.llm.protocol import Message, ModelReply, ModelRequest, Usage
+from agents.llm.wire import tallied
+
+_PROBLEMS_TOLD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a service sent back for one conversation.
+
+    `stopped` says whether the model came to its end, ran into the token limit or declined; `detail` gives
+    its or the service's words for declining.
+    """
+
+    text: str
+    usage: Usage
+    model: str
+    stopped: Literal["complete", "truncated", "refused"] = "complete"
+    detail: str = ""
+
+
+class MalformedReply(ValueError):
+    """A reply is not what was asked for; the message says why, to a model as much as to a person."""
+
+
+def parse_reply(text: str, reply_type: type[BaseModel]) -> BaseModel:
+    """Read the one JSON object in a text as a value of a type.
+
+    Nothing is converted on the way: "1" is no number and "yes" no truth value.
+
+    Args:
+        text: What the model wrote.
+        reply_type: The type that the object must fit.
+
+    Returns:
+        A value of `reply_type`.
+
+    Raises:
+        MalformedReply: There is no JSON object, there are several, or it does not fit.
+    """
+    found = _the_object(text)
+    try:
+        return reply_type.model_validate_json(json.dumps(found), strict=True)
+    except ValidationError as error:
+        problems = [
+            f"{'.'.join(str(part) for part in problem['loc']) or 'the object'}: {problem['msg']}"
+            for problem in error.errors(include_url=False, include_context=False, include_input=False)
+        ]
+        more = len(problems) - _PROBLEMS_TOLD
+        told = "; ".join(problems[:_PROBLEMS_TOLD]) + (f"; and {more} more" if more > 0 else "")
+        raise MalformedReply(f"the JSON object does not fit the schema: {told}") from error
+
+
+def _the_object(text: str) -> dict[str, Any]:
+    # Line breaks inside strings are wrong JSON, but models that write code make them and nothing is lost.
+    decoder = json.JSONDecoder(strict=False)
+    found: list[dict[str, Any]] = []
+    outside = ""
+    at = 0
+    failure = "there is no JSON object in the reply"
+    while (start := text.find("{", at)) >= 0:
+        outside += text[at:start]
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            if not found:
+                failure = f"the reply is not valid JSON: {error.msg} (line {error.lineno})"
+            outside += "{"
+            at = start + 1
+        except (ValueError, RecursionError) as error:
+            raise MalformedReply(f"the reply is not valid JSON: {error}") from error
+        else:
+            found.append(value)
+            at = end
+    outside += text[at:]
+    # An object inside a broken one is not the reply, however well it reads.
+    if not found or outside.count("{") != outside.count("}"):
+        raise MalformedReply(failure if not found else "the reply is not valid JSON: unbalanced braces")
+    if len(found) > 1:
+        raise MalformedReply(f"there are {len(found)} JSON objects in the reply, where one is wanted")
+    return found[0]
+
+
+async def converse(
+    request: ModelRequest,
+    ask: Callable[[tuple[Message, ...]], Awaitable[Answer]],
+    *,
+    name: str,
+    sdk: str,
+) -> ModelReply:
+    """Ask for a reply, and once more when it is malformed.
+
+    Args:
+        request: What is asked.
+        ask: Sends a conversation to the service and waits for its answer; raises ModelError.
+        name: The model's name, for messages to the user.
+        sdk: The library that asks, with its version.
+
+    Returns:
+        The reply, with the cost of every request that led to it.
+
+    Raises:
+        ModelError: No usable reply came; carries the cost.
+    """
+    started = perf_counter()
+    usage = Usage()
+    messages = request.messages
+    with tallied() as tally:
+        for last in (False, True):
+            try:
+                answer = await ask(messages)
+                usage += answer.usage
+                _require_complete(answer, request, name)
+                value = parse_reply(answer.text, request.reply_type)
+            except ModelError as error:
+                error.requests, error.usage = tally.requests, usage
+                raise
+            except MalformedReply as problem:
+                if last:
+                    raise ModelError(
+                        "malformed",
+                        "Unusable reply",
+                        f"{name} answered the {request.role} twice in a form that was not asked for; "
+                        f"the second time {problem}.",
+                        "Try another model, or another way of asking for structure "
+                        "(models.openai_structured, models.anthropic_structured).",
+                        requests=tally.requests,
+                        usage=usage,
+                        text=_storable(answer.text),
+                    ) from problem
+                messages = (*messages, *_correction(answer.text, problem))
+            else:
+                return ModelReply(
+                    value=value,
+                    text=_storable(answer.text),
+                    usage=usage,
+                    model=answer.model,
+                    seconds=perf_counter() - started,
+                    requests=tally.requests,
+                    sdk=sdk,
+                )
+    raise AssertionError("the second turn either returns or raises")
+
+
+def _require_complete(answer: Answer, request: ModelRequest, name: str) -> None:
+    if answer.stopped == "truncated":
+        raise ModelError(
+            "truncated",
+            "Reply cut off",
+            f"{name} ran into the limit of {request.max_output_tokens} output tokens as {request.role}.",
+            "Raise models.max_output_tokens; a model's own reasoning counts towards it.",
+            text=_storable(answer.text),
+        )
+    if answer.stopped == "refused":
+        said = f": {_storable(answer.detail)}" if answer.detail else "."
+        raise ModelError(
+            "refused",
+            "Model declined",
+            f"{name} declined to answer as {request.role}{said}",
+            "The item keeps no verdict of this model; another model may answer.",
+            text=_storable(answer.text),
+        )
+
+
+def _correction(text: str, problem: MalformedReply) -> tuple[Message, Message]:
+    # An empty turn is refused by some services.
+    return (
+        Message("assistant", _storable(text).strip() or "(nothing)"),
+        Message(
+            "user",
+            f"That reply cannot be used: {problem}. Answer again with the corrected JSON object only.",
+        ),
+    )
+
+
+def _storable(text: str) -> str:
+    """Spell out lone surrogates, which JSON escapes can smuggle in and no file or socket can take."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

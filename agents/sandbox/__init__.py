@@ -1,0 +1,1 @@
+"""Where test programs run: sandboxes behind one protocol, found by name through `registry`."""

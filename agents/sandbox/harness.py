@@ -1,0 +1,386 @@
+"""The script inside every sandbox: loads a test program, runs its tests, and reports each of them.
+
+Standard library only, Python 3.8 or newer, run as `python -s -S -B harness.py WORK CHANNEL OPTIONS`:
+WORK holds `candidate.py` and `test_candidate.py`, CHANNEL is an inherited file descriptor, OPTIONS is a
+JSON object of limits. On stdout stands one line per test for people to read. What the workbench counts
+goes to CHANNEL, one JSON object a line, so that nothing a test prints can be taken for an outcome:
+
+    begin    python, platform                        the limits hold; from here on untrusted code runs
+    start    name                                    a test is about to run
+    outcome  name, outcome, message, seconds, category
+    program  outcome, message, category              the program itself ended badly, outside any test
+    end                                              every test ran; an execution without it is incomplete
+
+A test runs in the same process as this script, so a hostile program can find CHANNEL and write false
+records or an early `end`. What it cannot do is to forge by printing, by exiting, or from a child process.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import errno
+import importlib
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+import types
+
+TYPE_CHECKING = False  # what type checkers know by this name; importing `typing` would cost each run 5 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+CANDIDATE = "candidate"
+TEST = "test_candidate"
+LONGEST_MESSAGE = 500
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+NO_SPACE = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
+
+# A test may replace these for its own purposes (a frozen clock, a mocked os.write): keep the real ones.
+_write, _clock, _getpid, _exit, _dumps = os.write, time.perf_counter, os.getpid, os._exit, json.dumps
+
+
+def main(argv: list[str]) -> None:
+    """Run the program below WORK and end the process: 0 when all went well, 1 otherwise."""
+    work, channel, options = os.path.abspath(argv[1]), int(argv[2]), json.loads(argv[3])
+    if options.get("parent"):
+        die_with(options["parent"])
+    set_limits(options)
+    os.set_inheritable(channel, False)
+    report = Report(channel, work)
+    report.send(
+        event="begin",
+        python=f"{sys.implementation.name} {sys.version.split()[0]}",
+        platform=f"{sys.platform}-{os.uname().machine}",
+    )
+    # Tests import from here what a normal start of Python would offer: their folder, exit() and help().
+    sys.path[0] = work
+    import site
+
+    site.setquit()
+    site.sethelper()
+    sys.argv = [os.path.join(work, TEST + ".py")]
+    names = test_names(sys.argv[0])
+    if names:
+        run_tests(report, names)
+    else:
+        run_script(report)
+    flush()
+    report.send(event="end")
+    _exit(1 if report.bad else 0)
+
+
+def set_limits(options: dict[str, int]) -> None:
+    """Bind the kernel's limits to this process and all that it starts."""
+    import resource
+
+    wanted = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: options["file_bytes"],
+        resource.RLIMIT_NOFILE: options["open_files"],
+    }
+    if sys.platform.startswith("linux"):  # elsewhere the address space cannot be limited
+        wanted[resource.RLIMIT_AS] = options["memory_bytes"]
+    if options.get("processes"):
+        wanted[resource.RLIMIT_NPROC] = options["processes"]
+    for kind, value in wanted.items():
+        lower(resource, kind, value, value)
+    # One second between SIGXCPU and SIGKILL, so that the first can be told from other kills.
+    lower(resource, resource.RLIMIT_CPU, options["cpu_seconds"], options["cpu_seconds"] + 1)
+
+
+def lower(resource: types.ModuleType, kind: int, soft: int, hard: int) -> None:
+    """Set one limit, never above the one already in force."""
+    ceiling = resource.getrlimit(kind)[1]
+    if ceiling != resource.RLIM_INFINITY:
+        soft, hard = min(soft, ceiling), min(hard, ceiling)
+    resource.setrlimit(kind, (soft, hard))
+
+
+def die_with(parent: int) -> None:
+    """Have the kernel kill this process when the workbench dies, where the kernel can."""
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the call
+        _exit(1)
+
+
+class Report:
+    """Where outcomes go: records to the channel, readable lines to stdout, tracebacks to stderr."""
+
+    def __init__(self, channel: int, work: str) -> None:
+        self.bad = False
+        self._channel = channel
+        self._work = work + os.sep
+        self._owner = _getpid()
+
+    def send(self, **record: object) -> None:
+        """Write one record; a fork that came back from a test ends here and reports nothing."""
+        if _getpid() != self._owner:
+            _exit(0)
+        put(self._channel, _dumps(record) + "\n")
+
+    def trace(self, title: str, error: BaseException) -> None:
+        """Write a traceback to stderr, from the program's first line on and with short file names."""
+        own = error.__traceback__
+        while own is not None and not own.tb_frame.f_code.co_filename.startswith(self._work):
+            own = own.tb_next
+        try:
+            lines = traceback.format_exception(type(error), error, own)
+            text = "".join(lines)
+        except Exception:  # noqa: BLE001 - __str__ of the program's own exception may raise anything
+            text = type(error).__name__ + "\n"
+        put(2, f"{title}\n{text.replace(self._work, '')}\n")
+
+    def in_candidate(self, error: BaseException) -> bool:
+        """Tell whether an exception came through the candidate."""
+        place = error.__traceback__
+        while place is not None:
+            if place.tb_frame.f_code.co_filename == self._work + CANDIDATE + ".py":
+                return True
+            place = place.tb_next
+        return False
+
+
+def run_tests(report: Report, names: list[str]) -> None:
+    """Import the test module and run its tests in the order of their definition."""
+    try:
+        module = importlib.import_module(TEST)
+    except BaseException as error:  # noqa: BLE001 - SystemExit of a module must not end the report
+        tell_program(report, error, loading=True)
+        return
+    ran = False
+    for name in names:
+        for label, call in cases(module, name):
+            ran = True
+            run_case(report, label, call)
+    if not ran:
+        report.bad = True
+        message = "LookupError: none of the tests was defined when the module had been loaded"
+        report.send(event="program", outcome="error", message=message, category="environment")
+        put(1, "ERROR " + message + "\n")
+
+
+def run_script(report: Report) -> None:
+    """Run a program without tests as `python test_candidate.py` would."""
+    import runpy
+
+    try:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    except BaseException as error:  # noqa: BLE001 - see run_tests
+        # `sys.exit(0)` ends a script well (unittest.main does it), but not when the candidate calls it.
+        if isinstance(error, SystemExit) and not error.code and not report.in_candidate(error):
+            return
+        tell_program(report, error, loading=False)
+
+
+def tell_program(report: Report, error: BaseException, loading: bool) -> None:
+    """Report an exception that ended the program outside any test."""
+    report.bad = True
+    flush()
+    failed = isinstance(error, AssertionError)
+    category, cause = ("", error) if failed else refusal(error)
+    category = category or ("environment" if loading and not failed else "")
+    message = describe(cause)
+    report.trace("The program", error)
+    put(1, "{} {}\n".format("FAIL" if failed else "ERROR", message))
+    report.send(event="program", outcome="failed" if failed else "error", message=message, category=category)
+
+
+def run_case(report: Report, name: str, call: Callable[[], object]) -> None:
+    """Run one test, print its line and report it."""
+    report.send(event="start", name=name)
+    outcome, message, category = "passed", "", ""
+    started = _clock()
+    try:
+        await_or_refuse(call())
+        seconds = _clock() - started
+    except BaseException as error:  # noqa: BLE001 - whatever a test raises is its outcome
+        seconds = _clock() - started
+        if isinstance(error, MemoryError) and error.__traceback__:
+            traceback.clear_frames(error.__traceback__)  # free what filled the memory, to have some here
+        outcome = "failed" if isinstance(error, AssertionError) else "error"
+        category, cause = ("", error) if outcome == "failed" else refusal(error)
+        message = describe(cause)
+        flush()
+        report.trace(name, error)
+        report.bad = True
+    flush()
+    report.send(
+        event="outcome", name=name, outcome=outcome, message=message, seconds=seconds, category=category
+    )
+    word = {"passed": "PASS", "failed": "FAIL", "error": "ERROR"}[outcome]
+    put(1, "{} {}{}\n".format(word, name, ": " + message if message else ""))
+
+
+def await_or_refuse(result: object) -> None:
+    """Run an async test to its end; a generator never ran, which must not count as passed."""
+    if isinstance(result, types.CoroutineType):
+        import asyncio
+
+        asyncio.run(result)
+    elif isinstance(result, (types.GeneratorType, types.AsyncGeneratorType)):
+        raise TypeError("the test is a generator function: calling it runs nothing")
+
+
+def test_names(path: str) -> list[str]:
+    """List the names of the test functions and test classes that the program itself defines.
+
+    Read from the source, since a loaded module does not tell its own functions from imported ones.
+    """
+    try:
+        with open(path, "rb") as file:
+            tree = ast.parse(file.read())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return [TEST]  # importing it will say what is wrong
+    names: list[str] = []
+
+    def visit(body: list[ast.stmt]) -> None:
+        for node in body:
+            if isinstance(node, FUNCTIONS):
+                if node.name.startswith("test_"):
+                    names.append(node.name)
+            elif isinstance(node, ast.ClassDef):
+                if any(isinstance(part, FUNCTIONS) and part.name.startswith("test") for part in node.body):
+                    names.append(node.name)
+            else:
+                for field in ("body", "handlers", "orelse", "finalbody"):
+                    visit(getattr(node, field, []))
+
+    visit(tree.body)
+    return list(dict.fromkeys(names))
+
+
+def cases(module: types.ModuleType, name: str) -> list[tuple[str, Callable[[], object]]]:
+    """List a test function, or the methods of a test class, as (label, callable)."""
+    found = getattr(module, name, None)
+    if not isinstance(found, type):
+        return [(name, found)] if callable(found) else []
+    methods: dict[str, None] = {}
+    for kind in reversed(found.__mro__):
+        methods.update((key, None) for key in vars(kind) if key.startswith("test"))
+    return [(f"{name}.{key}", bind(found, key)) for key in methods if callable(getattr(found, key))]
+
+
+def bind(kind: Any, method: str) -> Callable[[], object]:
+    """Make a call that runs one method of a test class between its set-up and its tear-down."""
+    unittest = sys.modules.get("unittest")
+    if unittest is not None and issubclass(kind, unittest.TestCase):
+
+        def call() -> None:
+            kind.setUpClass()
+            try:
+                kind(method).debug()
+            finally:
+                kind.tearDownClass()
+
+    else:
+
+        def call() -> None:
+            instance = kind()
+            getattr(instance, "setup_method", lambda: None)()
+            try:
+                await_or_refuse(getattr(instance, method)())
+            finally:
+                getattr(instance, "teardown_method", lambda: None)()
+
+    return call
+
+
+def refusal(error: BaseException) -> tuple[str, BaseException]:
+    """Tell what the environment refused a program, and by which of the exceptions behind this one.
+
+    The category is "" where the exception is the program's own affair.
+    """
+    for cause in causes(error):
+        number = cause.errno if isinstance(cause, OSError) else None
+        if isinstance(cause, MemoryError):
+            return "memory", cause
+        if number in NO_SPACE:
+            return "disk", cause
+        if isinstance(cause, BlockingIOError) and number == errno.EAGAIN:
+            return "processes", cause
+        if isinstance(cause, RuntimeError) and "can't start new thread" in str(cause):
+            return "processes", cause
+        if is_missing(cause) or number == errno.ENETUNREACH or type(cause).__name__ == "gaierror":
+            return "environment", cause
+    return "", error
+
+
+def is_missing(error: BaseException) -> bool:
+    """Tell whether an exception says that a module or a name is not there."""
+    if isinstance(error, SyntaxError):  # of a module; of a text that the program parsed, it is a finding
+        return bool(error.filename) and not str(error.filename).startswith("<")
+    return isinstance(error, (ImportError, NameError)) and not isinstance(error, UnboundLocalError)
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """List an exception and those that led to it, as a traceback would show them."""
+    found: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in found and len(found) < 20:
+        found.append(cause)
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return found
+
+
+def describe(error: BaseException) -> str:
+    """Put an exception in one line; an assertion without a message shows its own source."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - see Report.trace
+        text = "(its message could not be made)"
+    if not text and isinstance(error, AssertionError):
+        text = asserted(error)
+    line = " ".join(f"{type(error).__name__}: {text}".split()) if text else type(error).__name__
+    return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 1] + "…"
+
+
+def asserted(error: AssertionError) -> str:
+    """Find the source of the assertion that failed: the statement, or else its line."""
+    import linecache
+
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None:
+        return ""
+    path, number = last.tb_frame.f_code.co_filename, last.tb_lineno
+    source = "".join(linecache.getlines(path))
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return linecache.getline(path, number).strip()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert) and node.lineno <= number <= (node.end_lineno or node.lineno):
+            return ast.get_source_segment(source, node) or ""
+    return linecache.getline(path, number).strip()
+
+
+def flush() -> None:
+    """Push out what the test printed, so that it stands before the line that is printed about it."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # a test may have put anything in their place
+            stream.flush()
+
+
+def put(channel: int, text: str) -> None:
+    """Write a text to a file descriptor whole; one that the test has closed takes nothing."""
+    rest = text.encode("utf-8", "backslashreplace")
+    while rest:
+        try:
+            rest = rest[_write(channel, rest) :]
+        except OSError:
+            return
+
+
+if __name__ == "__main__":
+    main(sys.argv)

@@ -1,0 +1,96 @@
+"""What every sandbox starts: which Python, with which flags and variables, on which files."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.sandbox.errors import SandboxError
+from agents.sandbox.protocol import TestProgram
+
+HARNESS = Path(__file__).with_name("harness.py")
+
+# No user site, no site-packages, no bytecode files. Not -I: it would ignore PYTHONHASHSEED.
+FLAGS = ("-s", "-S", "-B")
+
+CHECK_PROGRAM = TestProgram(
+    candidate="def add(a, b):\n    return a + b\n",
+    test="from candidate import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python installation.
+
+    Attributes:
+        program: The interpreter itself, no link to it.
+        prefix: The folder that holds its `bin` and its `lib`.
+    """
+
+    program: Path
+    prefix: Path
+
+
+def find_interpreter(chosen: str = "") -> Interpreter:
+    """Find the interpreter that runs test programs.
+
+    A virtual environment's interpreter is followed to the installation behind it, since only the standard
+    library is used.
+
+    Args:
+        chosen: Name or path from the settings; empty for the one that runs the workbench.
+
+    Returns:
+        The interpreter and its prefix.
+
+    Raises:
+        SandboxError: There is no such program.
+    """
+    if chosen:
+        found = shutil.which(chosen)
+        if found is None:
+            raise SandboxError(
+                "The interpreter for test programs is not there",
+                f"sandbox.python says {chosen!r}, and no such program can be run.",
+                "Set it to the path of a Python 3.8 or newer, or leave it empty.",
+            )
+        program = Path(found).resolve()
+    else:
+        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        program = Path(sys.base_prefix, "bin", version)
+        program = (program if program.exists() else Path(sys.executable)).resolve()
+    return Interpreter(program, program.parent.parent)
+
+
+def environment_variables(*, home: str, path: str) -> dict[str, str]:
+    """Make all the variables a test program sees, equal on every machine.
+
+    Args:
+        home: The writable folder, also for temporary files.
+        path: Where programs are looked for.
+
+    Returns:
+        Variables by name.
+    """
+    return {
+        "HOME": home,
+        "LANG": "C.UTF-8",
+        "PATH": path,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "PYTHONUTF8": "1",
+        "TMPDIR": home,
+        "TZ": "UTC",
+    }
+
+
+def sources(program: TestProgram) -> dict[str, bytes]:
+    """Name the files of a program as the harness looks for them."""
+    # surrogatepass: Python will refuse such a file with a SyntaxError, which is the right report of it.
+    return {
+        "candidate.py": program.candidate.encode("utf-8", "surrogatepass"),
+        "test_candidate.py": program.test.encode("utf-8", "surrogatepass"),
+    }

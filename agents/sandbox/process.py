@@ -1,0 +1,139 @@
+"""A plain subprocess with the kernel's limits: no isolation, so it runs only what it was told to trust.
+
+It is for the shipped sample programs, whose digests are known, and for a user who asks for it by name.
+A program in it can read and write whatever the user can, reach the network, and leave behind a process
+that makes a session of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import tempfile
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agents.sandbox.child import finish, run_child
+from agents.sandbox.errors import INSTALL_HINT, SandboxError
+from agents.sandbox.interpreter import (
+    CHECK_PROGRAM,
+    FLAGS,
+    HARNESS,
+    environment_variables,
+    find_interpreter,
+    sources,
+)
+from agents.sandbox.protocol import SandboxCheck
+from agents.sandbox.reports import make_report
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
+    from agents.sandbox.settings import SandboxSettings
+
+
+def create(settings: SandboxSettings, allowed: frozenset[str] | None = frozenset()) -> Sandbox:
+    """Make the plain-subprocess sandbox.
+
+    Args:
+        settings: Limits and interpreter.
+        allowed: Digests (`TestProgram.digest`) of the programs it may run; None for any, which only the
+            user's own `--sandbox process` may ask for.
+
+    Returns:
+        The sandbox.
+    """
+    return ProcessSandbox(settings, allowed)
+
+
+class ProcessSandbox:
+    """Runs trusted test programs as subprocesses in a temporary folder."""
+
+    name = "process"
+
+    def __init__(self, settings: SandboxSettings, allowed: frozenset[str] | None) -> None:
+        self._settings = settings
+        self._allowed = allowed
+
+    async def check(self) -> SandboxCheck:
+        """Run a small program."""
+        try:
+            report = await self._execute(CHECK_PROGRAM, self._settings.limits)
+        except SandboxError as error:
+            return SandboxCheck(self.name, False, error.message, error.hint)
+        if report.exit_reason == "ok":
+            return SandboxCheck(self.name, True, "limits of time and memory only: it isolates nothing")
+        hint = "Set sandbox.python to a Python 3.8 or newer that can be run."
+        return SandboxCheck(self.name, False, report.error or report.exit_reason, hint)
+
+    async def run(self, program: TestProgram, limits: Limits | None = None) -> ExecutionReport:
+        """Run one program that may be trusted (see `Sandbox.run`)."""
+        if program.edited:
+            raise SandboxError(
+                "An edited test needs a real sandbox",
+                "A plain subprocess isolates nothing, and no list knows what a person wrote.",
+                INSTALL_HINT,
+            )
+        if self._allowed is not None and program.digest not in self._allowed:
+            raise SandboxError(
+                "This program needs a real sandbox",
+                "It is not one of the shipped sample programs, and a plain subprocess isolates nothing.",
+                INSTALL_HINT + " To run it without one all the same, ask for --sandbox process.",
+            )
+        return await self._execute(program, limits or self._settings.limits)
+
+    async def _execute(self, program: TestProgram, limits: Limits) -> ExecutionReport:
+        # Counted per user, not per run: a limit on processes would count the user's other programs too.
+        options = {**asdict(limits), "processes": 0, "parent": os.getpid()}
+        python = find_interpreter(self._settings.python)
+        async with _folder(program) as folder:
+            scratch = str(folder / "scratch")
+            ending = await run_child(
+                lambda channel: (
+                    str(python.program),
+                    *FLAGS,
+                    str(HARNESS),
+                    str(folder / "work"),
+                    str(channel),
+                    json.dumps(options),
+                ),
+                environment=environment_variables(home=scratch, path=os.defpath),
+                folder=scratch,
+                limits=limits,
+            )
+        return make_report(ending, sandbox=self.name, limits=limits)
+
+
+@asynccontextmanager
+async def _folder(program: TestProgram) -> AsyncIterator[Path]:
+    """Make a folder with the program in `work` and an empty `scratch`, and remove it whatever happens."""
+    folder = _fill(program)
+    try:
+        yield folder
+    finally:
+        await finish(asyncio.to_thread(_remove, folder))
+
+
+def _fill(program: TestProgram) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="workbench-"))
+    (folder / "scratch").mkdir()
+    (folder / "work").mkdir()
+    for name, source in sources(program).items():
+        (folder / "work" / name).write_bytes(source)
+    return folder
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():  # the program took away its own right to look into a folder
+        for parent, names, _ in os.walk(folder):
+            for name in names:
+                inner = Path(parent, name)
+                if not inner.is_symlink():
+                    inner.chmod(0o700)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,207 @@
+"""What a sandbox takes and what it gives back: one test program in, one execution report out.
+
+The test executor of CoSQA+ (section IV.C) runs a generated test program in isolation and hands the
+arbiter a structured report. Both are values here, so that every sandbox speaks of them alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, get_args
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+ExitReason = Literal[
+    "ok",  # every test passed, or a program without tests ran to its end
+    "assertion",  # every test ran, at least one assertion failed, and nothing else went wrong
+    "error",  # an exception other than an assertion, or a program that ended itself before its tests did
+    "timeout",  # stopped at the wall clock's or the processor's limit
+    "memory",  # asked for more memory than it may have
+    "processes",  # asked for more processes or threads than it may have
+    "output",  # wrote more to stdout or stderr than is kept
+    "disk",  # wrote a file larger than it may, or filled its scratch folder
+    "killed",  # ended by a signal that it caused or sent itself
+    "infrastructure",  # the sandbox did not start or broke: it says nothing about the program
+]
+EXIT_REASONS: tuple[ExitReason, ...] = get_args(ExitReason)
+
+Outcome = Literal["passed", "failed", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class TestProgram:
+    """A candidate and the test that judges it.
+
+    Attributes:
+        candidate: Source of the module `candidate`, which the test imports.
+        test: Source of the test program.
+        edited: Whether a person changed the test after it was written. An edited test always needs a
+            real sandbox, whatever its digest.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    candidate: str
+    test: str
+    edited: bool = False
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 in hex of both sources in UTF-8, with a NUL byte between them."""
+        # surrogatepass: a source read from a damaged file must still have a digest.
+        parts = (self.candidate, self.test)
+        return hashlib.sha256(b"\0".join(part.encode("utf-8", "surrogatepass") for part in parts)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one execution may use.
+
+    Attributes:
+        wall_seconds: Seconds from its start to its end, whatever it waits for.
+        cpu_seconds: Seconds of processor time of one process.
+        memory_bytes: Bytes of address space of one process.
+        processes: Processes and threads at one time. Only a sandbox that gives each run a user of its own
+            can hold this; `process` does not.
+        output_bytes: Bytes kept of stdout, and as many of stderr; the rest is read and dropped.
+        file_bytes: Bytes of the largest file. The scratch folder of bubblewrap holds four such files.
+        open_files: Open files of one process.
+    """
+
+    wall_seconds: float = 10.0
+    cpu_seconds: int = 10
+    memory_bytes: int = 512 * 1024 * 1024
+    processes: int = 32
+    output_bytes: int = 1024 * 1024
+    file_bytes: int = 16 * 1024 * 1024
+    open_files: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class TestOutcome:
+    """What became of one test of a program.
+
+    Attributes:
+        name: The function's name, or `Class.method`.
+        outcome: `passed`; `failed` by an assertion; `error` for any other way not to end well.
+        message: Empty when passed, otherwise one line: the exception's type and text.
+        seconds: How long it ran.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    name: str
+    outcome: Outcome
+    message: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionReport:
+    r"""What one execution of a test program showed.
+
+    Attributes:
+        exit_reason: Why it ended, one of `EXIT_REASONS`.
+        exit_code: Exit status, 128 + N after signal N; None when nothing was started.
+        stdout: What was kept of standard output; bytes that are not UTF-8 read as `\xNN`.
+        stderr: The same of standard error.
+        outcomes: The tests in the order they ran. They come from the harness, not from stdout.
+        error: Empty when the program is executable; otherwise one line that says what stood in its way,
+            such as "ModuleNotFoundError: No module named 'dateutil'" (see `executable`).
+        seconds: Wall time.
+        sandbox: Name of the sandbox.
+        environment: Short digest of Python version, sandbox and platform; empty when it never began.
+        output_dropped: Bytes of stdout and stderr that were not kept.
+        started_at: When it started, aware, in UTC.
+    """
+
+    exit_reason: ExitReason
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    outcomes: tuple[TestOutcome, ...] = field(repr=False)
+    error: str
+    seconds: float
+    sandbox: str
+    environment: str
+    output_dropped: int
+    started_at: datetime
+
+    @property
+    def executable(self) -> bool:
+        """Whether the test program did its work: the "Exec. rate" of CoSQA+, Table II.
+
+        A finding of the test is not an error of the environment. It executed when its tests ran to their
+        ends, even if assertions failed or the candidate raised an exception of its own (ValueError,
+        SystemExit, UnboundLocalError, ...). It did not execute, and `error` says why, when
+
+        - any exception but an assertion ended it while it was loaded (a missing module, a SyntaxError of
+          candidate or test, code at module level that fails);
+        - a test, or a program without tests, ended in an ImportError, a NameError (a name that nothing
+          defines: most often a missing import), a SyntaxError of a module, or for want of a network, or
+          in an exception that one of these caused;
+        - it ended itself before its tests did, or a limit, a signal or the sandbox ended it.
+        """
+        return not self.error and self.exit_reason in ("ok", "assertion", "error")
+
+    @property
+    def passed(self) -> int:
+        """How many tests passed."""
+        return self._count("passed")
+
+    @property
+    def failed(self) -> int:
+        """How many tests failed by an assertion."""
+        return self._count("failed")
+
+    @property
+    def errors(self) -> int:
+        """How many tests ended in anything else."""
+        return self._count("error")
+
+    def _count(self, outcome: Outcome) -> int:
+        return sum(test.outcome == outcome for test in self.outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxCheck:
+    """Whether a sandbox works here.
+
+    Attributes:
+        name: Name of the sandbox.
+        works: Whether a small program ran in it just now.
+        detail: What was found.
+        hint: What mends it; empty when it works.
+    """
+
+    name: str
+    works: bool
+    detail: str
+    hint: str = ""
+
+
+class Sandbox(Protocol):
+    """A place where a test program runs without harm to the machine around it."""
+
+    name: str
+
+    async def check(self) -> SandboxCheck:
+        """Run a small program in it and say whether that works here, and why not."""
+        ...
+
+    async def run(self, program: TestProgram, limits: Limits | None = None) -> ExecutionReport:
+        """Run one program.
+
+        Args:
+            program: Candidate and test.
+            limits: What it may use; by default what the settings say.
+
+        Returns:
+            What happened. A sandbox that fails is a report too, with the reason `infrastructure`.
+
+        Raises:
+            SandboxError: The program was refused, or the sandbox is not installed.
+        """
+        ...

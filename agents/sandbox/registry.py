@@ -1,0 +1,83 @@
+"""Finds sandboxes by name, ours and other people's, and chooses one.
+
+A sandbox is an entry point of the group `workbench.sandboxes`: a function
+`create(settings: SandboxSettings, allowed: frozenset[str] | None) -> Sandbox`, where `allowed` names the
+programs that a sandbox without isolation may run, by digest (None: any).
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from agents.sandbox.errors import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agents.sandbox.protocol import Sandbox
+    from agents.sandbox.settings import SandboxSettings
+
+    CreateSandbox = Callable[[SandboxSettings, frozenset[str] | None], Sandbox]
+
+GROUP = "workbench.sandboxes"
+ISOLATING = "bubblewrap"
+RESTRICTED = "process"
+
+
+def sandboxes() -> tuple[str, ...]:
+    """Name the sandboxes that are installed, in alphabetical order."""
+    return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
+
+
+def find_sandbox(
+    name: str, settings: SandboxSettings, allowed: frozenset[str] | None = frozenset()
+) -> Sandbox:
+    """Make the sandbox of a name.
+
+    Args:
+        name: Its entry point's name.
+        settings: What the user set.
+        allowed: Digests of the programs that a sandbox without isolation may run; None for any.
+
+    Returns:
+        The sandbox; whether it works here, its `check` says.
+
+    Raises:
+        SandboxError: No sandbox has this name.
+    """
+    for point in entry_points(group=GROUP, name=name):
+        create: CreateSandbox = point.load()
+        return create(settings, allowed)
+    known = ", ".join(sandboxes()) or "none"
+    raise SandboxError("Unknown sandbox", f"No sandbox is called {name!r}.", f"Installed: {known}.")
+
+
+async def choose_sandbox(
+    settings: SandboxSettings, requested: str | None, allowed: frozenset[str]
+) -> Sandbox:
+    """Choose where test programs run.
+
+    Args:
+        settings: What the user set.
+        requested: The name the user asked for in so many words, which for `process` means that it may run
+            any program; None for the best that works.
+        allowed: Digests of the programs that may run without isolation when nobody asked for anything.
+
+    Returns:
+        The requested sandbox; else bubblewrap when it works here; else a subprocess that refuses every
+        program not in `allowed`.
+
+    Raises:
+        SandboxError: The requested sandbox does not exist or does not work here.
+    """
+    if requested is not None:
+        sandbox = find_sandbox(requested, settings, None)
+        check = await sandbox.check()
+        if not check.works:
+            raise SandboxError(f"The sandbox {requested} does not work here", check.detail, check.hint)
+        return sandbox
+    sandbox = find_sandbox(ISOLATING, settings, allowed)
+    if (await sandbox.check()).works:
+        return sandbox
+    return find_sandbox(RESTRICTED, settings, allowed)

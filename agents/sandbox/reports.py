@@ -1,0 +1,196 @@
+"""Reads how a child process ended, and what its harness recorded, as an execution report.
+
+The records come over a channel that a hostile program can write to, so nothing in them is trusted to
+have the right form; what they can and cannot prove is said in `harness.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from agents.sandbox.protocol import ExecutionReport, TestOutcome
+
+if TYPE_CHECKING:
+    from agents.sandbox.child import Ending
+    from agents.sandbox.protocol import ExitReason, Limits, Outcome
+
+# What the harness says of an exception (`refusal`), in the order in which it decides the reason.
+_CATEGORIES: tuple[Literal["memory", "processes", "disk"], ...] = ("memory", "processes", "disk")
+
+
+@dataclass(slots=True)
+class _Records:
+    """The harness's records, read."""
+
+    began: bool = False
+    ended: bool = False
+    damaged: bool = False
+    python: str = ""
+    platform: str = ""
+    running: str = ""
+    outcomes: list[TestOutcome] = field(default_factory=list)
+    troubles: list[tuple[Outcome, str, str]] = field(default_factory=list)  # outcome, category, message
+
+
+def make_report(ending: Ending, *, sandbox: str, limits: Limits) -> ExecutionReport:
+    """Say why an execution ended and what its tests showed.
+
+    Args:
+        ending: How the child ended, and the harness's records.
+        sandbox: Name of the sandbox.
+        limits: What it was allowed to use.
+
+    Returns:
+        The report; its `error` is set exactly when the program did not execute.
+    """
+    records = _read(ending.channel)
+    reason, error = _reason(ending, records, limits)
+    if records.running:
+        message = error or "the program ended inside this test"
+        records.outcomes.append(TestOutcome(records.running, "error", message, 0.0))
+    code = ending.code
+    return ExecutionReport(
+        exit_reason=reason,
+        exit_code=128 - code if code is not None and code < 0 else code,
+        stdout=_text(ending.stdout),
+        stderr=_text(ending.stderr),
+        outcomes=tuple(records.outcomes),
+        error=error,
+        seconds=ending.seconds,
+        sandbox=sandbox,
+        environment=_environment(records, sandbox),
+        output_dropped=ending.dropped,
+        started_at=ending.started_at,
+    )
+
+
+def _reason(ending: Ending, records: _Records, limits: Limits) -> tuple[ExitReason, str]:
+    """Decide the exit reason and the error line; the first that applies, from outside to inside."""
+    if not records.began:
+        return "infrastructure", _last_line(ending) or "the sandbox ended before the program began"
+    if ending.stopped == "output" or ending.dropped:
+        return "output", f"OutputLimit: wrote more than {limits.output_bytes} bytes to stdout or stderr"
+    if ending.stopped == "timeout" and not records.ended:
+        return "timeout", f"Timeout: not done after {limits.wall_seconds:g} s"
+    if records.damaged:
+        return "error", "DamagedReport: the program wrote into the report of its tests"
+    number = _signal(ending.code)
+    if number and not records.ended:
+        return _signalled(number, ending, limits)
+    for category in _CATEGORIES:
+        for _, found, message in records.troubles:
+            if found == category:
+                return category, message
+    if not records.ended:
+        if b"MemoryError" in ending.stderr[-4096:]:
+            return "memory", "MemoryError: no memory was left to report with"
+        return "error", f"EndedEarly: the program ended itself before its tests did (exit code {ending.code})"
+    for _, found, message in records.troubles:
+        if found == "environment":
+            return "error", message
+    if any(outcome == "error" for outcome, _, _ in records.troubles):
+        return "error", ""
+    return ("assertion" if records.troubles else "ok"), ""
+
+
+def _signalled(number: int, ending: Ending, limits: Limits) -> tuple[ExitReason, str]:
+    """Decide the reason of a process that a signal ended before its tests did."""
+    if number == signal.SIGXCPU or (number == signal.SIGKILL and ending.seconds >= limits.cpu_seconds):
+        return "timeout", f"Timeout: used {limits.cpu_seconds} s of processor time"
+    if number == signal.SIGXFSZ:
+        return "disk", f"FileLimit: wrote a file of more than {limits.file_bytes} bytes"
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    return "killed", f"Killed: ended by {name}"
+
+
+def _signal(code: int | None) -> int:
+    """Find the signal in an exit status: -N from a direct child, 128 + N through bubblewrap; 0 for none."""
+    if code is None:
+        return 0
+    if code < 0:
+        return -code
+    return code - 128 if 128 < code < 128 + 65 else 0
+
+
+def _read(channel: bytes) -> _Records:
+    """Read the records; one that is not as the harness writes them marks the whole as damaged."""
+    records = _Records()
+    lines = channel.split(b"\n")
+    for line in lines[:-1]:  # what stands after the last line end is nothing, or a record cut short
+        try:
+            _take(records, json.loads(line))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            records.damaged = True
+            break
+    return records
+
+
+def _take(records: _Records, record: Any) -> None:
+    """Add one record; raises ValueError, TypeError or KeyError when it is none."""
+    if records.ended:
+        raise ValueError("a record after the last")
+    event = record["event"]
+    if event == "begin":
+        records.python, records.platform = _string(record["python"]), _string(record["platform"])
+        records.began = True
+    elif event == "start":
+        records.running = _string(record["name"])
+    elif event == "outcome":
+        outcome, message = _outcome(record["outcome"]), _string(record["message"])
+        test = TestOutcome(_string(record["name"]), outcome, message, float(record["seconds"]))
+        if test.name != records.running:
+            raise ValueError("the outcome of a test that did not run")
+        records.running = ""
+        records.outcomes.append(test)
+        if outcome != "passed":
+            records.troubles.append((outcome, _string(record["category"]), message))
+    elif event == "program":
+        outcome = _outcome(record["outcome"])
+        records.troubles.append((outcome, _string(record["category"]), _string(record["message"])))
+    elif event == "end":
+        records.ended = True
+    else:
+        raise ValueError("an unknown record")
+
+
+def _outcome(value: object) -> Outcome:
+    if value == "passed":
+        return "passed"
+    if value == "failed":
+        return "failed"
+    if value == "error":
+        return "error"
+    raise ValueError("an unknown outcome")
+
+
+def _string(value: object) -> str:
+    """Take a text, with lone surrogates made visible: no store or terminal takes them as they are."""
+    if not isinstance(value, str):
+        raise TypeError("not a text")
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", "backslashreplace")
+
+
+def _last_line(ending: Ending) -> str:
+    lines = _text(ending.stderr).strip().splitlines()
+    if lines:
+        return lines[-1]
+    return "the sandbox did not start in time" if ending.stopped == "timeout" else ""
+
+
+def _environment(records: _Records, sandbox: str) -> str:
+    """Digest what the program ran on, so that equal environments can be told from unequal ones."""
+    if not records.began:
+        return ""
+    parts = (records.python, sandbox, records.platform)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]

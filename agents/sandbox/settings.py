@@ -1,0 +1,56 @@
+"""What a user may set about sandboxes: the `[sandbox]` table of the configuration file."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.sandbox.protocol import Limits
+
+_DEFAULT = Limits()
+
+
+class SandboxSettings(BaseModel):
+    """What test programs may use, and where the tools that contain them are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    wall_seconds: float = Field(default=_DEFAULT.wall_seconds, gt=0)
+    """Seconds that one execution may take by the clock."""
+
+    cpu_seconds: int = Field(default=_DEFAULT.cpu_seconds, ge=1)
+    """Seconds of processor time that one process of it may take."""
+
+    memory_bytes: int = Field(default=_DEFAULT.memory_bytes, ge=64 * 1024 * 1024)
+    """Bytes of address space of one process; Python itself needs about 64 MiB."""
+
+    processes: int = Field(default=_DEFAULT.processes, ge=1)
+    """Processes and threads at one time (bubblewrap only)."""
+
+    output_bytes: int = Field(default=_DEFAULT.output_bytes, ge=1)
+    """Bytes kept of stdout, and as many of stderr."""
+
+    file_bytes: int = Field(default=_DEFAULT.file_bytes, ge=1)
+    """Bytes of the largest file a program may write."""
+
+    open_files: int = Field(default=_DEFAULT.open_files, ge=16)
+    """Files that one process may have open."""
+
+    python: str = ""
+    """Path of the interpreter that runs test programs; empty for the one that runs the workbench. Only
+    its standard library is used. It needs Python 3.8 or newer."""
+
+    bwrap: str = "bwrap"
+    """Name or path of the bubblewrap program, version 0.8 or newer."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits as the value that sandboxes take."""
+        return Limits(
+            wall_seconds=self.wall_seconds,
+            cpu_seconds=self.cpu_seconds,
+            memory_bytes=self.memory_bytes,
+            processes=self.processes,
+            output_bytes=self.output_bytes,
+            file_bytes=self.file_bytes,
+            open_files=self.open_files,
+        )

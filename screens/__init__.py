@@ -1,0 +1,1 @@
+"""What is shown: the Textual app. Imports agents and store."""

@@ -1,0 +1,46 @@
+"""What the program hands to the app: the workspace, who judges, the settings, and what Home may start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agents.events import JobEvent
+from agents.jobs import AnnotationSettings, JobRunner
+from store.importing import ImportReport
+
+from screens.settings import ScreenSettings
+from store.tables.people import Rater
+from store.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class AppContext:
+    """Everything the screens work with; `workbench` builds it.
+
+    Attributes:
+        workspace: The open workspace; the program closes it when the app has ended.
+        rater: Who judges; None when there is no name, and then nothing can be judged.
+        settings: How the app looks and which keys it has.
+        make_runner: Makes the job runner, given where its events go.
+        annotation: What a run started from the app does: the configured model, the sandbox, the limits.
+        annotation_problem: Why no run can be started (no model set), empty when one can.
+        import_file: Imports a file; given its path and a callable for progress.
+        load_sample: Loads the sample data into an empty workspace and returns what annotates it.
+        is_sample: Whether the workspace holds the sample data, whose replies are scripted by hand.
+        sandbox: A sentence about where test programs run.
+        open_at: The external id of the item to open first, if any.
+    """
+
+    workspace: Workspace
+    rater: Rater | None
+    settings: ScreenSettings
+    make_runner: Callable[[Callable[[JobEvent], None]], JobRunner]
+    annotation: AnnotationSettings | None
+    annotation_problem: str
+    import_file: Callable[[Path], ImportReport]
+    load_sample: Callable[[], AnnotationSettings]
+    is_sample: Callable[[], bool]
+    sandbox: str = ""
+    start_with: str = field(default="home")

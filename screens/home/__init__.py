@@ -1,0 +1,1 @@
+"""The first screen: what is in the workspace and what to do next."""

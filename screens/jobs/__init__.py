@@ -1,0 +1,1 @@
+"""The agents at work, seen and steered."""

@@ -1,0 +1,66 @@
+"""Messages that cross screens. Those from threads reach the app by `post_message`, which is safe there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.events import JobEvent
+from textual.message import Message
+
+from store.recording import Action
+
+
+@dataclass
+class JudgmentSaved(Message):
+    """An action is on disk.
+
+    Attributes:
+        action: What was stored, with what each record supersedes.
+    """
+
+    action: Action
+
+
+@dataclass
+class JudgmentFailed(Message):
+    """An action could not be stored; it is kept, and is submitted again.
+
+    Attributes:
+        action: What was to be stored.
+        error: What the store said.
+    """
+
+    action: Action
+    error: BaseException
+
+
+@dataclass
+class UndoDone(Message):
+    """An undo or redo is on disk, or there was nothing to take back.
+
+    Attributes:
+        action: What was stored; None when nothing was left.
+        redo: Whether it was a redo.
+    """
+
+    action: Action | None
+    redo: bool
+
+
+@dataclass
+class JobReported(Message):
+    """The job runner said something.
+
+    Attributes:
+        event: What it said.
+    """
+
+    event: JobEvent
+
+    def can_replace(self, message: Message) -> bool:
+        """Let a newer progress report of the same job take the place of one not yet handled."""
+        return (
+            isinstance(message, JobReported)
+            and type(message.event) is type(self.event)
+            and type(self.event).__name__ == "JobProgressed"
+        )

@@ -1,0 +1,1 @@
+"""All items, filtered, sorted and opened."""

@@ -1,0 +1,1 @@
+"""One item, the claim beside the code, judged by single keys."""

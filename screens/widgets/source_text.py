@@ -1,0 +1,262 @@
+"""A text cut into its source lines, and each line as it is shown."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import accumulate
+
+from rich.cells import get_character_cell_size
+from textual.cache import LRUCache
+
+from screens.widgets.visible import TAB_SIZE, Visible, pieces, visible
+
+PIECE = 4_096
+"""Characters of a long line that are made visible as one piece."""
+
+_LINES_KEPT = 512
+
+
+class ShownLine:
+    """One source line as shown, in pieces, so that a very long one stays quick.
+
+    Places in it are indices into the shown text, source offsets, or cells; all three start at 0.
+    """
+
+    __slots__ = ("_breaks", "_cells", "_index", "_pieces", "_source", "cells", "length", "narrow")
+
+    def __init__(self, source: str, tab_size: int = TAB_SIZE) -> None:
+        self._breaks: tuple[int, Sequence[int]] = (0, ())
+        self._pieces: list[Visible] = []
+        # Where each piece begins: source offset, index, cell.
+        self._source = [0]
+        self._index = [0]
+        self._cells = [0]
+        if source.isascii() and source.isprintable():
+            self._add(Visible(source, len(source)))
+        else:
+            for piece in pieces(source, PIECE):
+                self._add(visible(piece, tab_size=tab_size, column=self._cells[-1]))
+        self.length = self._index[-1]
+        """Characters shown."""
+        self.cells = self._cells[-1]
+        """Cells filled."""
+        self.narrow = all(piece.narrow for piece in self._pieces)
+        """Whether every character fills one cell."""
+
+    def _add(self, piece: Visible) -> None:
+        self._pieces.append(piece)
+        self._source.append(self._source[-1] + piece.source_length)
+        self._index.append(self._index[-1] + len(piece.text))
+        self._cells.append(self._cells[-1] + piece.cell_at(len(piece.text)))
+
+    def _piece(self, starts: list[int], place: int) -> int:
+        return min(bisect_right(starts, place) - 1, len(self._pieces) - 1)
+
+    def text(self, start: int, end: int) -> str:
+        """Return the shown text between two indices.
+
+        Args:
+            start: The first index.
+            end: The index after the last.
+
+        Returns:
+            Harmless text.
+        """
+        first, last = self._piece(self._index, start), self._piece(self._index, end)
+        if first == last:
+            base = self._index[first]
+            return self._pieces[first].text[start - base : end - base]
+        text = "".join(piece.text for piece in self._pieces[first : last + 1])
+        return text[start - self._index[first] : end - self._index[first]]
+
+    def marks(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Return the stretches between two indices that stand for another character.
+
+        Args:
+            start: The first index.
+            end: The index after the last.
+
+        Returns:
+            Pairs of indices (start, end), in order, that overlap the range.
+        """
+        found = []
+        for at in range(self._piece(self._index, start), self._piece(self._index, end) + 1):
+            base, marks = self._index[at], self._pieces[at].marks
+            for mark in marks[max(0, bisect_right(marks, (start - base, 0)) - 1) :]:
+                if mark[0] + base >= end:
+                    break
+                if mark[1] + base > start:
+                    found.append((mark[0] + base, mark[1] + base))
+        return found
+
+    def source_offset(self, index: int) -> int:
+        """Return the source offset shown at an index (see `Visible.source_offset`)."""
+        at = self._piece(self._index, index)
+        return self._source[at] + self._pieces[at].source_offset(index - self._index[at])
+
+    def source_end(self, index: int) -> int:
+        """Return the source offset after everything shown before an index.
+
+        Args:
+            index: An index; one inside a glyph of several cells takes the whole character in.
+
+        Returns:
+            An offset into the source line.
+        """
+        return self.source_offset(index - 1) + 1 if index > 0 else 0
+
+    def index_of(self, offset: int) -> int:
+        """Return the index at which a source offset is shown."""
+        at = self._piece(self._source, offset)
+        return self._index[at] + self._pieces[at].index_of(offset - self._source[at])
+
+    def index_at(self, cell: int) -> int:
+        """Return the index of the character that covers a cell, or the length beyond the last."""
+        at = self._piece(self._cells, cell)
+        return self._index[at] + self._pieces[at].index_at(cell - self._cells[at])
+
+    def cell_at(self, index: int) -> int:
+        """Return the cells before an index."""
+        at = self._piece(self._index, index)
+        return self._cells[at] + self._pieces[at].cell_at(index - self._index[at])
+
+    def breaks(self, width: int) -> Sequence[int]:
+        """Return where the rows of the line begin when it is wrapped.
+
+        Args:
+            width: Cells in a row; a character wider than that has a row of its own.
+
+        Returns:
+            Indices, the first of them 0, in order.
+        """
+        if self.narrow:
+            return range(0, max(1, self.length), width)
+        if self._breaks[0] != width:
+            self._breaks = (width, self._wide_breaks(width))
+        return self._breaks[1]
+
+    def _wide_breaks(self, width: int) -> Sequence[int]:
+        breaks = array("L", [0])
+        index = filled = 0
+        for piece in self._pieces:
+            if piece.narrow:
+                end = index + len(piece.text)
+                breaks.extend(range(index + width - filled, end, width))
+                filled = end - breaks[-1] if breaks[-1] >= index else filled + len(piece.text)
+                index = end
+                continue
+            for character in piece.text:
+                cells = get_character_cell_size(character)
+                if filled + cells > width and filled:
+                    breaks.append(index)
+                    filled = 0
+                filled += cells
+                index += 1
+        return breaks
+
+
+class SourceText:
+    """A text and its source lines.
+
+    Lines end at line feeds only, or at CR LF when every line feed of the text has its carriage return: then
+    the pair is the line's end and said once (`newline`), otherwise carriage returns are shown in their lines.
+    """
+
+    def __init__(self, text: str, tab_size: int = TAB_SIZE) -> None:
+        pairs = text.count("\r\n") if "\r" in text else 0
+        self.text = text
+        self.tab_size = tab_size
+        self.newline = "\r\n" if pairs and pairs == text.count("\n") else "\n"
+        """What ends a line in the whole text."""
+        self.lines = text.split(self.newline)
+        """The source lines without their ends; an empty text is one empty line."""
+        if len(self.lines) > 1 and not self.lines[-1]:
+            self.lines.pop()
+        self.longest = max(map(len, self.lines))
+        """Characters in the longest line."""
+        self._shown: LRUCache[int, ShownLine] = LRUCache(_LINES_KEPT)
+
+    @cached_property
+    def _before(self) -> list[int]:
+        """Characters in all lines before each, without the lines' ends."""
+        return list(accumulate(map(len, self.lines), initial=0))
+
+    def _start(self, line: int) -> int:
+        return self._before[line] + line * len(self.newline)
+
+    def offset_of(self, line: int, column: int) -> int:
+        """Return the offset into the text of a column of a line.
+
+        Args:
+            line: The source line, from 0.
+            column: The offset into the line.
+
+        Returns:
+            An offset into `text`.
+        """
+        return self._start(line) + min(column, len(self.lines[line]))
+
+    def locate(self, offset: int) -> tuple[int, int]:
+        """Return the line and the column of an offset into the text.
+
+        Args:
+            offset: An offset into `text`.
+
+        Returns:
+            The source line from 0, and the offset into it (the line's end for its newline).
+        """
+        line = bisect_right(range(len(self.lines)), offset, key=self._start) - 1
+        return line, min(offset - self._start(line), len(self.lines[line]))
+
+    def shown(self, line: int) -> ShownLine:
+        """Return a line as shown.
+
+        Args:
+            line: The source line, from 0.
+
+        Returns:
+            The line, made harmless; kept for the next time.
+        """
+        shown = self._shown.get(line)
+        if shown is None:
+            shown = self._shown[line] = ShownLine(self.lines[line], self.tab_size)
+        return shown
+
+    def cells(self, line: int) -> int:
+        """Return the cells that a line fills when it is not wrapped.
+
+        Args:
+            line: The source line, from 0.
+
+        Returns:
+            Cells.
+        """
+        source = self.lines[line]
+        if source.isascii():
+            if source.isprintable():
+                return len(source)
+            if source.replace("\t", "").isprintable():
+                return len(source.expandtabs(self.tab_size))
+        if len(source) > PIECE:
+            return self.shown(line).cells
+        return ShownLine(source, self.tab_size).cells
+
+    def rows(self, line: int, width: int) -> int:
+        """Return the rows that a line fills when it is wrapped.
+
+        Args:
+            line: The source line, from 0.
+            width: Cells in a row.
+
+        Returns:
+            Rows, at least 1.
+        """
+        cells = self.cells(line)
+        if cells <= width:
+            return 1
+        if self.lines[line].isascii():
+            return -(-cells // width)
+        return len(self.shown(line).breaks(width))

@@ -1,0 +1,91 @@
+"""The journal: a second, plain copy of what humans did, one JSON object a line, beside the workspace file.
+
+A line is written and forced to disk before its record is committed to the workspace, so the journal can
+hold a record that the workspace lacks, never the other way round. Lines name raters, questions and items
+by their names, so that they can be replayed into a workspace that was imported afresh.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+VERSION = 1
+
+
+def journal_path(workspace_path: Path) -> Path:
+    """Return where the journal of a workspace file stands."""
+    return workspace_path.with_name(workspace_path.name + ".journal.jsonl")
+
+
+class Journal:
+    """Appends lines to a journal file; used in the write lane only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, lines: list[dict[str, Any]]) -> None:
+        """Write lines and force them to disk.
+
+        Raises:
+            OSError: They could not be written.
+        """
+        text = "".join(json.dumps({"v": VERSION, **line}, ensure_ascii=True) + "\n" for line in lines)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            if _torn(descriptor):
+                # A line cut off by a crash stays as it is, and must not swallow the next one.
+                text = "\n" + text
+            remaining = text.encode()
+            while remaining:
+                remaining = remaining[os.write(descriptor, remaining) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _torn(descriptor: int) -> bool:
+    size = os.fstat(descriptor).st_size
+    return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalLine:
+    """One line of a journal: its number (from 1), and its object, or None when it cannot be read."""
+
+    number: int
+    record: dict[str, Any] | None
+
+
+def read_journal(path: Path) -> Iterator[JournalLine]:
+    """Yield the lines of a journal in order, empty ones left out; an unreadable line has no record."""
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, start=1):
+            if not raw.strip():
+                continue
+            try:
+                record = json.loads(raw)
+            except ValueError:
+                record = None
+            yield JournalLine(number, record if isinstance(record, dict) else None)
+
+
+def last_record(path: Path) -> dict[str, Any] | None:
+    """Return the last readable object of a journal, without reading the whole of it."""
+    if not path.exists():
+        return None
+    with path.open("rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - 262_144))
+        for raw in reversed(file.read().splitlines()):
+            try:
+                record = json.loads(raw)
+            except ValueError:
+                continue
+            if isinstance(record, dict):
+                return record
+    return None

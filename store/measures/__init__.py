@@ -1,0 +1,1 @@
+"""Measures computed from records: pure functions, no input or output."""

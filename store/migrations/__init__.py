@@ -1,0 +1,1 @@
+"""Numbered SQL files that bring a workspace file to the newest schema."""

@@ -1,0 +1,381 @@
+"""One item as a review shows it: its texts, the agents' case, and what was recorded of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, RowMapping, func, select
+
+from store.errors import UnknownName
+from store.queries.current import REVIEW
+from store.tables.columns import table_of
+from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
+from store.tables.people import Question, Rater
+from store.tables.record import JudgmentRow, MarkRow
+from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictSeen:
+    """The agents' label of an item, with what it rests on."""
+
+    id: UUID
+    value: float
+    path: str
+    reason: str
+    model: str
+    run_name: str
+    execution_id: UUID | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StepSeen:
+    """One agent's turn. `reply` is the parsed JSON reply, empty when there was none."""
+
+    role: str
+    attempt: int
+    outcome: str
+    reply: Mapping[str, Any]
+    error: str
+    model: str
+    tokens_in: int
+    tokens_out: int
+    money: float | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeSeen:
+    """One test case of an execution."""
+
+    name: str
+    outcome: str
+    message: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionSeen:
+    """One run of a test program, with the program and its log."""
+
+    id: UUID
+    program: str
+    sandbox: str
+    environment: str
+    exit_reason: str
+    exit_code: int | None
+    executable: bool
+    error: str
+    stdout: str
+    stderr: str
+    output_dropped: int
+    seconds: float
+    outcomes: tuple[OutcomeSeen, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCase:
+    """What the agents say of an item and why: verdict, steps in order, the execution that the verdict saw."""
+
+    verdict: VerdictSeen | None
+    steps: tuple[StepSeen, ...]
+    execution: ExecutionSeen | None
+
+    def reply_of(self, role: str) -> Mapping[str, Any]:
+        """Return the last good reply of a role, empty when there is none."""
+        good = [step.reply for step in self.steps if step.role == role and step.outcome == "ok"]
+        return good[-1] if good else {}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSeen:
+    """One line of an item's history: a judgment or a mark, of any rater."""
+
+    id: UUID
+    rater: str
+    rater_kind: str
+    what: str
+    value: float | None
+    origin: str
+    reason: str
+    text: str
+    elapsed_ms: int | None
+    blind: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OwnState:
+    """What stands of the rater's own: the label by question name, with its reason, and the marks."""
+
+    labels: Mapping[str, float]
+    reason: str
+    cannot_decide: str | None
+    skipped: bool
+    flagged: bool
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairSeen:
+    """A query-code pair as it is reviewed. `case` is None in a blind review."""
+
+    item_id: int
+    external_id: str
+    kind: str
+    query: str
+    code: str
+    language: str
+    name: str
+    repository: str
+    path: str
+    licence: str
+    source: str
+    rank: int | None
+    candidates: int
+    similarities: Mapping[str, float]
+    extra: Mapping[str, Any]
+    case: AgentCase | None
+    own: OwnState
+    history: tuple[RecordSeen, ...]
+
+
+def find_item(connection: Connection, name: str) -> int:
+    """Return the key of the item that is called `name` in its file, or that has it as its number here.
+
+    Raises:
+        UnknownName: There is none, or several files have such an item.
+    """
+    item = table_of(Item)
+    found = connection.execute(select(item.c.id).where(item.c.external_id == name).limit(2)).scalars().all()
+    if len(found) == 1:
+        return int(found[0])
+    if not found and name.isdecimal():
+        number = connection.execute(select(item.c.id).where(item.c.id == int(name))).scalar()
+        if number is not None:
+            return int(number)
+    what = "several items are" if found else "no item is"
+    raise UnknownName(
+        "Unknown item", f"{what.capitalize()} called {name!r}.", "List them: workbench items WORKSPACE"
+    )
+
+
+def load_pair(
+    connection: Connection, item_id: int, rater_id: int, *, blind: bool = False, phase: str = REVIEW
+) -> PairSeen:
+    """Read everything that a review of one pair shows.
+
+    Args:
+        connection: A reading connection.
+        item_id: The pair's item.
+        rater_id: Whose labels and marks are "own".
+        blind: Leave out, in what is asked of the database, the agents' case and other raters' records.
+        phase: The phase in which the rater judges.
+
+    Raises:
+        UnknownName: There is no such pair.
+    """
+    item, pair, query, code, source = (table_of(model) for model in (Item, Pair, Query, Code, Source))
+    statement = (
+        select(
+            item.c.external_id,
+            item.c.kind,
+            item.c.extra,
+            query.c.text.label("query"),
+            query.c.id.label("query_id"),
+            code.c.text.label("code"),
+            *(code.c[name] for name in ("language", "name", "repository", "path", "licence")),
+            pair.c.rank,
+            source.c.name.label("source"),
+        )
+        .select_from(item)
+        .join(pair, pair.c.item_id == item.c.id)
+        .join(query, query.c.id == pair.c.query_id)
+        .join(code, code.c.id == pair.c.code_id)
+        .outerjoin(source, source.c.id == item.c.source_id)
+        .where(item.c.id == item_id, pair.c.item_id == item_id)
+    )
+    row = connection.execute(statement).mappings().first()
+    if row is None:
+        raise UnknownName(
+            "Unknown item", f"There is no pair {item_id}.", "List them: workbench items WORKSPACE"
+        )
+    fields = dict(row)
+    siblings = select(func.count()).select_from(pair).where(pair.c.query_id == fields.pop("query_id"))
+    similarity = table_of(Similarity)
+    models = select(similarity.c.model, similarity.c.value).where(similarity.c.item_id == item_id)
+    return PairSeen(
+        item_id=item_id,
+        candidates=connection.execute(siblings).scalar_one(),
+        similarities=dict(connection.execute(models.order_by(similarity.c.model)).tuples().all()),
+        case=None if blind else load_case(connection, item_id),
+        own=load_own(connection, item_id, rater_id, phase),
+        history=load_history(connection, item_id, rater_id if blind else None),
+        **{**fields, "extra": json.loads(fields["extra"]), "source": fields["source"] or ""},
+    )
+
+
+def load_case(connection: Connection, item_id: int) -> AgentCase:
+    """Read the latest verdict of an item with its run's steps; without a verdict, the latest run's steps."""
+    verdict, run, step = table_of(VerdictRow), table_of(Run), table_of(StepRow)
+    found = (
+        connection.execute(
+            select(verdict, run.c.model, run.c.name.label("run_name"))
+            .outerjoin(run, run.c.id == verdict.c.run_id)
+            .where(verdict.c.item_id == item_id)
+            .order_by(verdict.c.id.desc())
+            .limit(1)
+        )
+        .mappings()
+        .first()
+    )
+    if found is None:
+        latest = select(step.c.run_id).where(step.c.item_id == item_id).order_by(step.c.id.desc()).limit(1)
+        run_id = connection.execute(latest).scalar()
+    else:
+        run_id = found["run_id"]
+    steps = (
+        connection.execute(
+            select(step).where(step.c.item_id == item_id, step.c.run_id == run_id).order_by(step.c.id)
+        )
+        .mappings()
+        .all()
+    )
+    seen = None
+    if found is not None:
+        fields = {name: found[name] for name in VerdictSeen.__dataclass_fields__}
+        seen = VerdictSeen(**{**fields, "model": fields["model"] or "", "run_name": fields["run_name"] or ""})
+    executions = _load_executions(connection, item_id, [row["id"] for row in steps])
+    shown = [each for each in executions if found is not None and each.id == found["execution_id"]]
+    return AgentCase(
+        verdict=seen,
+        steps=tuple(_step(row) for row in steps),
+        execution=shown[0] if shown else executions[-1] if executions else None,
+    )
+
+
+def _step(row: RowMapping) -> StepSeen:
+    try:
+        reply = json.loads(row["reply"]) if row["reply"] else {}
+    except ValueError:
+        reply = {}
+    names = [name for name in StepSeen.__dataclass_fields__ if name != "reply"]
+    return StepSeen(reply=reply if isinstance(reply, dict) else {}, **{name: row[name] for name in names})
+
+
+def _load_executions(connection: Connection, item_id: int, step_ids: list[UUID]) -> list[ExecutionSeen]:
+    execution, outcome = table_of(ExecutionRow), table_of(TestOutcomeRow)
+    if not step_ids:
+        return []
+    rows = connection.execute(
+        select(execution)
+        .where(execution.c.item_id == item_id, execution.c.step_id.in_(step_ids))
+        .order_by(execution.c.id)
+    )
+    seen = []
+    for row in rows.mappings().all():
+        cases = connection.execute(
+            select(outcome.c.name, outcome.c.outcome, outcome.c.message, outcome.c.seconds)
+            .where(outcome.c.execution_id == row["id"])
+            .order_by(outcome.c.position)
+        )
+        names = [name for name in ExecutionSeen.__dataclass_fields__ if name != "outcomes"]
+        seen.append(
+            ExecutionSeen(
+                outcomes=tuple(OutcomeSeen(*case) for case in cases.tuples()),
+                **{name: row[name] for name in names},
+            )
+        )
+    return seen
+
+
+def load_own(connection: Connection, item_id: int, rater_id: int, phase: str = REVIEW) -> OwnState:
+    """Read what stands of one rater's own on an item."""
+    judgment, mark, question = table_of(JudgmentRow), table_of(MarkRow), table_of(Question)
+    labels: dict[str, float] = {}
+    reason = ""
+    for row in connection.execute(
+        select(question.c.name, judgment.c.value, judgment.c.reason)
+        .join(question, question.c.id == judgment.c.question_id)
+        .where(
+            judgment.c.item_id == item_id,
+            judgment.c.rater_id == rater_id,
+            judgment.c.phase == phase,
+            judgment.c.assignment_id.is_(None),
+        )
+        .order_by(judgment.c.id)
+    ):
+        labels.pop(row.name, None)
+        reason = row.reason
+        if row.value is not None:
+            labels[row.name] = row.value
+    marks = {
+        row.kind: row
+        for row in connection.execute(
+            select(mark.c.kind, mark.c.active, mark.c.text)
+            .where(mark.c.item_id == item_id, mark.c.rater_id == rater_id, mark.c.phase == phase)
+            .order_by(mark.c.id)
+        )
+    }
+    active = {kind: row.text for kind, row in marks.items() if row.active}
+    return OwnState(
+        labels=labels,
+        reason=reason,
+        cannot_decide=active.get("cannot_decide"),
+        skipped="skip" in active,
+        flagged="flag" in active,
+        comment=active.get("comment", ""),
+    )
+
+
+def load_history(
+    connection: Connection, item_id: int, only_rater: int | None = None
+) -> tuple[RecordSeen, ...]:
+    """Read every judgment and mark of an item, oldest first; of one rater only if asked."""
+    judgment, mark, question, rater = (table_of(model) for model in (JudgmentRow, MarkRow, Question, Rater))
+    judgments = (
+        select(
+            judgment,
+            question.c.name.label("what"),
+            rater.c.name.label("rater"),
+            rater.c.kind.label("rater_kind"),
+        )
+        .join(question, question.c.id == judgment.c.question_id)
+        .join(rater, rater.c.id == judgment.c.rater_id)
+        .where(judgment.c.item_id == item_id)
+    )
+    marks = (
+        select(mark, rater.c.name.label("rater"), rater.c.kind.label("rater_kind"))
+        .join(rater, rater.c.id == mark.c.rater_id)
+        .where(mark.c.item_id == item_id)
+    )
+    if only_rater is not None:
+        judgments = judgments.where(judgment.c.rater_id == only_rater)
+        marks = marks.where(mark.c.rater_id == only_rater)
+    shared = ("id", "rater", "rater_kind", "origin", "created_at")
+    seen = [
+        RecordSeen(
+            **{name: row[name] for name in (*shared, "what", "value", "reason", "elapsed_ms", "blind")},
+            text=row["comment"],
+        )
+        for row in connection.execute(judgments).mappings()
+    ]
+    seen += [
+        RecordSeen(
+            **{name: row[name] for name in shared},
+            what=row["kind"] if row["active"] else f"no {row['kind']}",
+            value=None,
+            reason="",
+            text=row["text"],
+            elapsed_ms=None,
+            blind=False,
+        )
+        for row in connection.execute(marks).mappings()
+    ]
+    return tuple(sorted(seen, key=lambda record: record.id.int))

@@ -1,0 +1,247 @@
+"""The queue: which items, in which order, and the rows of a page. Made for 400,000 items.
+
+The order is taken once, as an array of ids, and stays as it is while an expert judges; a page's rows are
+fetched by their ids when they come into view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlalchemy import Select, func, literal, null, select, union_all
+
+from store.kinds.protocol import task_kinds
+from store.queries.current import REVIEW, current_labels, current_marks, current_verdicts, status_of
+from store.tables.columns import table_of
+from store.tables.imported import Item
+from store.workspace import Workspace
+
+if TYPE_CHECKING:
+    import numpy
+
+Status = Literal["judged", "open", "skipped", "cannot_decide"]
+AgentLabel = Literal["0", "1", "none"]
+SortKey = Literal["position", "title", "label", "agent", "similarity", "rank", "status"]
+
+SORT_KEYS: tuple[SortKey, ...] = ("position", "title", "label", "agent", "similarity", "rank", "status")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFilter:
+    """Which items a queue lists; every part that is None lets everything through.
+
+    Attributes:
+        kind: A task kind.
+        status: How far the rater is with the item.
+        label: The rater's own label, as a value on the scale.
+        agent: The agents' label, "none" for items without a verdict.
+        agreement: Whether the rater's and the agents' labels agree; items lacking one are left out.
+        path: How the agents came to their label: screened, tested, repaired.
+        flagged: Whether the rater flagged the item.
+        text: A part of the item's texts, in any case.
+    """
+
+    kind: str | None = None
+    status: Status | None = None
+    label: float | None = None
+    agent: AgentLabel | None = None
+    agreement: Literal["agree", "disagree"] | None = None
+    path: str | None = None
+    flagged: bool | None = None
+    text: str = ""
+
+    def sentence(self) -> str:
+        """Return the filter as a phrase to read, "all items" when it lets everything through."""
+        parts = [self.kind or ""]
+        parts += [
+            {"open": "unjudged", "cannot_decide": "cannot decide"}.get(self.status or "", self.status or "")
+        ]
+        parts += [f"you say {self.label:g}" if self.label is not None else ""]
+        parts += [
+            {None: "", "none": "agents have no label"}.get(self.agent, f"agents say {self.agent}"),
+            {None: "", "agree": "you agree with the agents", "disagree": "you disagree with the agents"}[
+                self.agreement
+            ],
+            self.path or "",
+            {None: "", True: "flagged", False: "not flagged"}[self.flagged],
+            f"contains “{self.text}”" if self.text else "",
+        ]
+        return " · ".join(part for part in parts if part) or "all items"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSort:
+    """In which order a queue lists its items; ties stay in the order of import."""
+
+    key: SortKey = "position"
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One line of a queue. The agents' part is None when the review is blind."""
+
+    item_id: int
+    external_id: str
+    kind: str
+    title: str
+    detail: str
+    rank: int | None
+    similarity: float | None
+    status: Status
+    label: float | None
+    agent_label: float | None
+    agent_path: str | None
+    flagged: bool
+    commented: bool
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether the rater's and the agents' labels differ."""
+        return self.label is not None and self.agent_label is not None and self.label != self.agent_label
+
+
+def summaries(item_ids: Sequence[int] | None) -> Select[Any]:
+    """Return the summary of the items of every kind in one select (see TaskKind.summary)."""
+    parts = [kind.summary(item_ids) for kind in task_kinds().values()]
+    together = (parts[0] if len(parts) == 1 else union_all(*parts)).subquery("summaries")
+    return select(together)
+
+
+def queue_ids(
+    workspace: Workspace,
+    rater_id: int,
+    wanted: QueueFilter | None = None,
+    sort: QueueSort | None = None,
+    *,
+    blind: bool = False,
+    phase: str = REVIEW,
+    limit: int | None = None,
+) -> numpy.ndarray[Any, Any]:
+    """Return the ids of the items of a queue, in its order.
+
+    Args:
+        workspace: The open workspace.
+        rater_id: Whose labels and marks count.
+        wanted: Which items; all by default.
+        sort: The order; that of the import by default.
+        blind: Whether the agents' labels must play no part: filters and orders by them are refused.
+        phase: The phase in which the rater judges.
+        limit: How many at most.
+
+    Returns:
+        An array of shape (n,) of item ids.
+
+    Raises:
+        ValueError: A blind queue was to be filtered or sorted by the agents' labels.
+    """
+    wanted, sort = wanted or QueueFilter(), sort or QueueSort()
+    if blind and (wanted.agent or wanted.agreement or wanted.path or sort.key == "agent"):
+        raise ValueError("a blind queue can be neither filtered nor sorted by the agents' labels")
+    statement = _select_ids(rater_id, wanted, sort, phase)
+    return workspace.column(statement if limit is None else statement.limit(limit))
+
+
+def _select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str) -> Select[Any]:
+    """Join only what the filter and the order ask for, so that the plain queue stays a plain scan."""
+    item = table_of(Item)
+    statement = select(item.c.id)
+    order: Any = item.c.id
+    if wanted.kind:
+        statement = statement.where(item.c.kind == wanted.kind)
+    if wanted.text:
+        found = union_all(*(kind.containing(wanted.text) for kind in task_kinds().values())).subquery()
+        statement = statement.where(item.c.id.in_(select(found.c[0])))
+    if wanted.status or wanted.label is not None or wanted.agreement or sort.key in ("label", "status"):
+        labels = current_labels(rater_id, phase)
+        statement = statement.outerjoin(labels, labels.c.item_id == item.c.id)
+        if sort.key == "label":
+            order = labels.c.value
+        if wanted.label is not None:
+            statement = statement.where(labels.c.value == wanted.label)
+    if wanted.status or wanted.flagged is not None or sort.key == "status":
+        marks = current_marks(rater_id, phase)
+        statement = statement.outerjoin(marks, marks.c.item_id == item.c.id)
+        if wanted.flagged is not None:
+            statement = statement.where(func.coalesce(marks.c.flagged, literal(False)) == wanted.flagged)
+        if wanted.status or sort.key == "status":
+            status = status_of(labels, marks)
+            if wanted.status:
+                statement = statement.where(status == wanted.status)
+            if sort.key == "status":
+                order = status
+    if wanted.agent or wanted.agreement or wanted.path or sort.key == "agent":
+        verdicts = current_verdicts()
+        statement = statement.outerjoin(verdicts, verdicts.c.item_id == item.c.id)
+        if wanted.agent == "none":
+            statement = statement.where(verdicts.c.value.is_(None))
+        elif wanted.agent:
+            statement = statement.where(verdicts.c.value == float(wanted.agent))
+        if wanted.path:
+            statement = statement.where(verdicts.c.path == wanted.path)
+        if wanted.agreement == "agree":
+            statement = statement.where(labels.c.value == verdicts.c.value)
+        elif wanted.agreement == "disagree":
+            statement = statement.where(labels.c.value != verdicts.c.value)
+        if sort.key == "agent":
+            order = verdicts.c.value
+    if sort.key in ("title", "similarity", "rank"):
+        listed = summaries(None).subquery("listed")
+        statement = statement.outerjoin(listed, listed.c.item_id == item.c.id)
+        order = listed.c[sort.key]
+    direction = order.desc() if sort.descending else order.asc()
+    if sort.key == "position":
+        return statement.order_by(direction)
+    return statement.order_by(direction.nulls_last(), item.c.id)
+
+
+def queue_rows(
+    workspace: Workspace,
+    rater_id: int,
+    item_ids: Sequence[int],
+    *,
+    blind: bool = False,
+    phase: str = REVIEW,
+) -> list[QueueRow]:
+    """Return the rows of some items, in the order given; ids that do not exist are left out.
+
+    In a blind queue the agents' labels are not in what the database returns.
+    """
+    ids = [int(number) for number in item_ids]
+    if not ids:
+        return []
+    item = table_of(Item)
+    listed = summaries(ids).subquery("listed")
+    labels, marks = current_labels(rater_id, phase, ids), current_marks(rater_id, phase, ids)
+    columns: list[Any] = [null().label("agent_label"), null().label("agent_path")]
+    verdicts = None if blind else current_verdicts(ids)
+    if verdicts is not None:
+        columns = [verdicts.c.value.label("agent_label"), verdicts.c.path.label("agent_path")]
+    statement = (
+        select(
+            item.c.id.label("item_id"),
+            item.c.external_id,
+            item.c.kind,
+            func.coalesce(listed.c.title, "").label("title"),
+            func.coalesce(listed.c.detail, "").label("detail"),
+            listed.c.rank,
+            listed.c.similarity,
+            status_of(labels, marks).label("status"),
+            labels.c.value.label("label"),
+            *columns,
+            func.coalesce(marks.c.flagged, literal(False)).label("flagged"),
+            func.coalesce(marks.c.commented, literal(False)).label("commented"),
+        )
+        .select_from(item)
+        .outerjoin(listed, listed.c.item_id == item.c.id)
+        .outerjoin(labels, labels.c.item_id == item.c.id)
+        .outerjoin(marks, marks.c.item_id == item.c.id)
+        .where(item.c.id.in_(ids))
+    )
+    if verdicts is not None:
+        statement = statement.outerjoin(verdicts, verdicts.c.item_id == item.c.id)
+    with workspace.reading() as connection:
+        rows = {row["item_id"]: QueueRow(**row) for row in connection.execute(statement).mappings()}
+    return [rows[number] for number in ids if number in rows]

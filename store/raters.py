@@ -1,0 +1,110 @@
+"""Raters, questions and guidelines by name: found, or made when they are first needed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sqlalchemy import Connection, Table, func, insert, select
+
+from store.errors import JudgmentRefused, UnknownName
+from store.ids import now
+from store.kinds.protocol import task_kinds
+from store.tables.columns import table_of
+from store.tables.people import Guideline, Question, Rater
+from store.workspace import Workspace
+
+RaterKind = Literal["human", "agent", "import"]
+
+
+def next_number(connection: Connection, table: Table) -> int:
+    """Return the BIGINT key after the highest one of a table; safe within the write lane."""
+    highest = connection.execute(select(func.max(table.c.id))).scalar()
+    return 1 if highest is None else int(highest) + 1
+
+
+def ensure_rater(workspace: Workspace, name: str, kind: RaterKind = "human") -> Rater:
+    """Return the rater of that name, making it when it is new.
+
+    Args:
+        workspace: The open workspace.
+        name: The rater's name, not blank.
+        kind: What a new rater is. A rater imported from a file may go on as a human of the same name.
+
+    Raises:
+        JudgmentRefused: The name is blank, or belongs to an agent.
+    """
+    name = name.strip()
+    if not name:
+        raise JudgmentRefused(
+            "No rater",
+            "Judgments need a rater's name.",
+            "Give one: --rater NAME, or set rater in the config.",
+        )
+    return workspace.lane.submit(lambda connection: rater_row(connection, name, kind), urgent=True).result()
+
+
+def rater_row(connection: Connection, name: str, kind: RaterKind) -> Rater:
+    """Do what `ensure_rater` does, within a write that is already in the lane."""
+    table = table_of(Rater)
+    row = connection.execute(select(table).where(table.c.name == name)).mappings().first()
+    if row is None:
+        rater = Rater(id=next_number(connection, table), kind=kind, name=name, created_at=now())
+        connection.execute(insert(table).values(**rater.model_dump()))
+        return rater
+    if (row["kind"] == "agent") != (kind == "agent"):
+        raise JudgmentRefused(
+            "Name taken", f"{name!r} is the name of {row['kind']} rater.", "Choose another rater name."
+        )
+    return Rater(**row)
+
+
+def find_rater(connection: Connection, name: str) -> Rater:
+    """Return the rater of that name.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    table = table_of(Rater)
+    row = connection.execute(select(table).where(table.c.name == name)).mappings().first()
+    if row is None:
+        known = connection.execute(select(table.c.name).order_by(table.c.id)).scalars().all()
+        raise UnknownName(
+            "Unknown rater",
+            f"No rater is called {name!r}.",
+            f"Raters here: {', '.join(known) or 'none yet'}.",
+        )
+    return Rater(**row)
+
+
+def question_number(connection: Connection, name: str) -> int:
+    """Return the key of a question.
+
+    Raises:
+        UnknownName: No registered kind asks it.
+    """
+    table = table_of(Question)
+    number = connection.execute(select(table.c.id).where(table.c.name == name)).scalar()
+    if number is None:
+        raise UnknownName("Unknown question", f"No question is called {name!r}.", "See: workbench doctor")
+    return int(number)
+
+
+def register_kinds(workspace: Workspace) -> None:
+    """Store the questions and guidelines of every installed kind that the workspace lacks."""
+    question, guideline = table_of(Question), table_of(Guideline)
+
+    def write(connection: Connection) -> None:
+        for kind in task_kinds().values():
+            for spec in kind.questions:
+                fields = {"task_kind": kind.name, "text": spec.text, "scale": spec.scale.to_json()}
+                _add(connection, question, {"name": spec.name}, fields)
+            key = {"task_kind": kind.name, "version": kind.guideline_version}
+            _add(connection, guideline, key, {"text": kind.guideline})
+
+    workspace.lane.submit(write, urgent=True).result()
+
+
+def _add(connection: Connection, table: Table, key: dict[str, str], fields: dict[str, str]) -> None:
+    known = select(table.c.id).where(*(table.c[name] == value for name, value in key.items()))
+    if connection.execute(known).first() is None:
+        connection.execute(insert(table).values(id=next_number(connection, table), **key, **fields))

@@ -1,0 +1,99 @@
+"""The append-only record of what raters did: judgments and marks, grouped into actions.
+
+A record is a frozen value; its row is the same class as a table. Nothing here is ever updated or
+deleted: a change of mind, an undo and a redo are new rows that supersede older ones.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import ConfigDict
+from sqlmodel import SQLModel
+
+from store.tables.columns import UUID, big, datetime, moment, real, string, uid
+
+ORIGINS = ("independent", "accept", "override", "withdraw", "undo", "redo", "import", "ruling")
+"""How a judgment came about. `withdraw`: the rater decided that they cannot decide; its value is None."""
+
+MARK_KINDS = ("cannot_decide", "skip", "flag", "comment")
+"""What a rater can say of an item without judging it. None of them enters a measure."""
+
+
+class Judgment(SQLModel):
+    """One rater's value for one question on one item.
+
+    Its key is (item, question, rater, assignment, phase); it supersedes within that key only. `value` is
+    the code on the question's scale, or None when an undo or a withdrawal leaves no value.
+
+    `action` groups the records of one key press, which are undone together. An undo or redo names the
+    action it takes back or brings again in `target_action`, and the record whose content stands again in
+    `restores`. Actions and ids are UUIDv7 of the workspace's own clock, so the highest id is current.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)  # type: ignore[assignment]
+
+    id: UUID = uid()
+    action: UUID = uid()
+    item_id: int = big()
+    question_id: int = big()
+    rater_id: int = big()
+    assignment_id: UUID | None = uid(default=None)
+    phase: str = string(default="review")
+    value: float | None = real(default=None)
+    origin: str = string(default="independent")
+    supersedes: UUID | None = uid(default=None)
+    target_action: UUID | None = uid(default=None)
+    restores: UUID | None = uid(default=None)
+    shown_verdict: UUID | None = uid(default=None)
+    shown_execution: UUID | None = uid(default=None)
+    guideline_id: int | None = big(default=None)
+    blind: bool = False
+    reason: str = string(default="")
+    comment: str = string(default="")
+    evidence: str = string(default="[]")
+    elapsed_ms: int | None = big(default=None)
+    active_ms: int | None = big(default=None)
+    created_at: datetime = moment()
+
+
+class JudgmentRow(Judgment, table=True):
+    """A judgment as it is stored."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=False)
+    __tablename__ = "judgment"
+
+    id: UUID = uid(primary_key=True)
+
+
+class Mark(SQLModel):
+    """What a rater says of an item without judging it: cannot decide, skip, flag, comment.
+
+    Its key is (item, rater, assignment, phase, kind). `active` False takes the mark away.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)  # type: ignore[assignment]
+
+    id: UUID = uid()
+    action: UUID = uid()
+    item_id: int = big()
+    rater_id: int = big()
+    assignment_id: UUID | None = uid(default=None)
+    phase: str = string(default="review")
+    kind: str = string()
+    active: bool = True
+    text: str = string(default="")
+    origin: str = string(default="independent")
+    supersedes: UUID | None = uid(default=None)
+    target_action: UUID | None = uid(default=None)
+    restores: UUID | None = uid(default=None)
+    created_at: datetime = moment()
+
+
+class MarkRow(Mark, table=True):
+    """A mark as it is stored."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=False)
+    __tablename__ = "mark"
+
+    id: UUID = uid(primary_key=True)

@@ -1,0 +1,132 @@
+"""What agents did: runs, steps, executions with test outcomes, verdicts; only a run's state ever changes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import ConfigDict
+from sqlmodel import SQLModel
+
+from store.tables.columns import UUID, big, datetime, moment, real, string, uid
+
+RUN_STATES = ("running", "paused", "stopped", "done", "failed")
+VERDICT_PATHS = ("screened", "tested", "repaired")
+
+
+class Run(SQLModel, table=True):
+    """One configuration of a pipeline over a set of items, named by the hash of that configuration."""
+
+    id: UUID = uid(primary_key=True)
+    kind: str = string()
+    name: str = string()
+    configuration: str = string()
+    model: str = string()
+    rater_id: int = big()
+    state: str = string()
+    total: int = big()
+    started_at: datetime = moment()
+    ended_at: datetime | None = moment(default=None)
+
+
+class Step(SQLModel):
+    """One agent's turn on one item; (run, item, role, attempt) is its key."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)  # type: ignore[assignment]
+
+    id: UUID = uid()
+    run_id: UUID = uid()
+    item_id: int = big()
+    role: str = string()
+    attempt: int = big(default=0)
+    outcome: str = string()
+    request_hash: str = string(default="")
+    reply: str = string(default="")
+    error: str = string(default="")
+    model: str = string(default="")
+    tokens_in: int = big(default=0)
+    tokens_out: int = big(default=0)
+    tokens_cached: int = big(default=0)
+    money: float | None = real(default=None)
+    requests: int = big(default=0)
+    seconds: float = real(default=0.0)
+    created_at: datetime = moment()
+
+
+class StepRow(Step, table=True):
+    """A step as it is stored."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=False)
+    __tablename__ = "step"
+
+    id: UUID = uid(primary_key=True)
+
+
+class Execution(SQLModel):
+    """One sandboxed run of a test program, by a step of a run or by an expert."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)  # type: ignore[assignment]
+
+    id: UUID = uid()
+    item_id: int = big()
+    step_id: UUID | None = uid(default=None)
+    rater_id: int | None = big(default=None)
+    program: str = string()
+    program_digest: str = string()
+    sandbox: str = string()
+    environment: str = string()
+    exit_reason: str = string()
+    exit_code: int | None = big(default=None)
+    executable: bool = False
+    error: str = string(default="")
+    stdout: str = string(default="")
+    stderr: str = string(default="")
+    output_dropped: int = big(default=0)
+    seconds: float = real(default=0.0)
+    created_at: datetime = moment()
+
+
+class ExecutionRow(Execution, table=True):
+    """An execution as it is stored."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=False)
+    __tablename__ = "execution"
+
+    id: UUID = uid(primary_key=True)
+
+
+class TestOutcomeRow(SQLModel, table=True):
+    """One test case of an execution."""
+
+    __tablename__ = "test_outcome"
+    __test__: ClassVar[bool] = False
+
+    execution_id: UUID = uid(primary_key=True)
+    position: int = big(primary_key=True)
+    name: str = string()
+    outcome: str = string()
+    message: str = string(default="")
+    seconds: float = real(default=0.0)
+
+
+class Verdict(SQLModel):
+    """An agent run's final word on an item; (run, item) is its key."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)  # type: ignore[assignment]
+
+    id: UUID = uid()
+    run_id: UUID = uid()
+    item_id: int = big()
+    value: float = real()
+    path: str = string()
+    reason: str = string()
+    execution_id: UUID | None = uid(default=None)
+    created_at: datetime = moment()
+
+
+class VerdictRow(Verdict, table=True):
+    """A verdict as it is stored."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=False)
+    __tablename__ = "verdict"
+
+    id: UUID = uid(primary_key=True)

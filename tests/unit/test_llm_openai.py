@@ -1,0 +1,304 @@
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+import openai
+import pytest
+from loopback_models import (
+    Filtered,
+    HangUp,
+    LoopbackModels,
+    Outcome,
+    Refusal,
+    Reply,
+    Seen,
+    Slow,
+    Status,
+    Truncated,
+    WebPage,
+)
+from pydantic import BaseModel, Field
+
+from agents.llm.errors import ModelError
+from agents.llm.openai import create
+from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
+from agents.llm.settings import ModelSettings
+
+QUICK = 0.001  # seconds; both SDKs wait for any positive Retry-After and fall back on half a second for 0
+
+
+class Screening(BaseModel):
+    verdict: Literal["clear match", "clear non-match", "unclear"]
+    reason: str = Field(min_length=1)
+    line: int | None = None
+
+
+REQUEST = ModelRequest(
+    role="screener",
+    subject="pair-1",
+    messages=(Message("system", "You screen."), Message("user", "Code: x: list[int]")),
+    reply_type=Screening,
+    seed=7,
+)
+GOOD: dict[str, Any] = {"verdict": "unclear", "reason": "needs a run", "line": None}
+
+
+@pytest.fixture(autouse=True)
+def no_ambient_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY", "OPENAI_CUSTOM_HEADERS"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., LoopbackModels]]:
+    servers: list[LoopbackModels] = []
+
+    def start(script: Any = None, **others: Any) -> LoopbackModels:
+        servers.append(LoopbackModels(script, **others).__enter__())
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+@asynccontextmanager
+async def opened(settings: ModelSettings, name: str = "gpt-4o-mini") -> AsyncIterator[LanguageModel]:
+    model = create(name, settings)
+    try:
+        yield model
+    finally:
+        await model.close()
+
+
+async def ask(settings: ModelSettings, request: ModelRequest = REQUEST) -> ModelReply:
+    async with opened(settings) as model:
+        return await model.reply(request)
+
+
+async def failure(settings: ModelSettings, request: ModelRequest = REQUEST) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        await ask(settings, request)
+    return caught.value
+
+
+def in_turn(*outcomes: Outcome) -> Callable[[Seen, int], Outcome]:
+    return lambda seen, number: outcomes[min(number, len(outcomes)) - 1]
+
+
+async def test_a_reply_carries_value_cost_and_the_snapshot_that_answered(
+    serve: Callable[..., LoopbackModels],
+) -> None:
+    server = serve(in_turn(Reply(GOOD, tokens_in=200, tokens_out=9, tokens_cached=128)))
+    reply = await ask(server.settings())
+    assert reply.value == Screening(**GOOD)
+    assert (reply.usage, reply.requests) == (Usage(200, 9, 128), 1)
+    assert reply.model == "gpt-4o-mini-2025-03-01"
+    assert reply.sdk == f"openai {openai.__version__}"
+    assert reply.seconds > 0
+
+
+async def test_what_is_sent(serve: Callable[..., LoopbackModels]) -> None:
+    server = serve()
+    await ask(server.settings())
+    [seen] = server.requests
+    assert seen.headers["authorization"] == "Bearer loopback-key"
+    assert seen.schema_name == "Screening"
+    assert seen.body["response_format"]["json_schema"]["strict"] is True
+    assert {
+        name: seen.body.get(name) for name in ("model", "temperature", "seed", "max_tokens", "messages")
+    } == {
+        "model": "gpt-4o-mini",
+        "temperature": 0.0,
+        "seed": 7,
+        "max_tokens": 4096,
+        "messages": [
+            {"role": "system", "content": "You screen."},
+            {"role": "user", "content": "Code: x: list[int]"},
+        ],
+    }
+
+
+async def test_what_a_model_does_not_take_can_be_left_out(serve: Callable[..., LoopbackModels]) -> None:
+    server = serve()
+    bare = ModelRequest("screener", "a", REQUEST.messages, Screening, temperature=None)
+    await ask(server.settings(openai_token_limit="max_completion_tokens"), bare)
+    [seen] = server.requests
+    assert seen.body["max_completion_tokens"] == 4096
+    assert not {"temperature", "seed", "max_tokens"} & seen.body.keys()
+
+
+@pytest.mark.parametrize("mode", ["json_object", "text"])
+async def test_services_without_schemas_get_it_in_the_prompt(
+    serve: Callable[..., LoopbackModels], mode: str
+) -> None:
+    server = serve(
+        replies={"Screening": f"Here you are:\n```json\n{Screening(**GOOD).model_dump_json()}\n```"}
+    )
+    reply = await ask(server.settings(openai_structured=mode))
+    assert reply.value == Screening(**GOOD)
+    [seen] = server.requests
+    assert seen.body.get("response_format") == ({"type": "json_object"} if mode == "json_object" else None)
+    assert [message["role"] for message in seen.body["messages"]] == ["system", "user"]
+    assert seen.schema["properties"].keys() == {"verdict", "reason", "line"}
+
+
+@pytest.mark.parametrize(
+    "passing", [Status(429, retry_after=QUICK), Status(500, retry_after=QUICK), HangUp()]
+)
+async def test_what_passes_is_tried_again_and_counted(
+    serve: Callable[..., LoopbackModels], passing: Outcome
+) -> None:
+    server = serve(in_turn(passing, GOOD))
+    reply = await ask(server.settings())
+    assert (reply.value, reply.requests, len(server.requests)) == (Screening(**GOOD), 2, 2)
+    assert reply.usage == Usage(120, 30)
+
+
+async def test_one_of_each_trouble_in_a_single_reply(serve: Callable[..., LoopbackModels]) -> None:
+    server = serve(
+        in_turn(Status(429, retry_after=QUICK), Status(500, retry_after=QUICK), "no JSON here", GOOD)
+    )
+    reply = await ask(server.settings())
+    assert (reply.value, reply.requests, reply.usage) == (Screening(**GOOD), 4, Usage(240, 60))
+    corrected = server.requests[3].body["messages"]
+    assert corrected[2] == {"role": "assistant", "content": "no JSON here"}
+    assert "no JSON object" in corrected[3]["content"]
+
+
+async def test_malformed_twice_keeps_the_cost(serve: Callable[..., LoopbackModels]) -> None:
+    server = serve(in_turn({**GOOD, "verdict": "perhaps"}, {**GOOD, "reason": ""}))
+    error = await failure(server.settings())
+    assert (error.kind, error.requests, error.usage) == ("malformed", 2, Usage(240, 60))
+    assert "reason: String should have at least 1 character" in error.message
+    assert '"reason": ""' in error.text
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "said"),
+    [
+        (Refusal("I will not."), "refused", "I will not."),
+        (Filtered(), "refused", "content filter"),
+        (Status(400, "Filtered.", name="content_filter"), "refused", "Filtered."),
+        (Truncated(), "truncated", "4096 output tokens"),
+        (Status(429, "Slow down.", retry_after=QUICK), "rate_limited", "Slow down."),
+        (Status(503, "Overloaded.", retry_after=QUICK), "unavailable", "Overloaded."),
+        (Status(403, "Not yours."), "unauthorised", "Not yours."),
+        (Status(402, "Insufficient Balance"), "unauthorised", "Insufficient Balance"),
+        (Status(404, "No such model."), "bad_request", "No such model."),
+        (Status(400, "Unsupported value: 'temperature'."), "bad_request", "temperature"),
+        (WebPage(), "unavailable", "Welcome"),
+    ],
+)
+async def test_failures_are_told_apart(
+    serve: Callable[..., LoopbackModels], outcome: Outcome, kind: str, said: str
+) -> None:
+    server = serve(in_turn(outcome))
+    error = await failure(server.settings(max_retries=1))
+    assert error.kind == kind
+    assert said in error.message
+    assert error.hint
+    retried = kind in {"rate_limited", "unavailable"} and not isinstance(outcome, WebPage)
+    assert error.requests == len(server.requests) == (2 if retried else 1)
+    paid = not isinstance(outcome, Status | WebPage)
+    assert error.usage == (Usage(120, 30) if paid else Usage())
+
+
+async def test_an_answer_in_the_wrong_form_is_explained(serve: Callable[..., LoopbackModels]) -> None:
+    server = serve()
+    error = await failure(server.settings(openai_base_url=f"{server.openai_url}/elsewhere"))
+    assert (error.kind, error.requests) == ("bad_request", 1)
+    assert "models.openai_base_url" in error.hint
+
+
+async def test_a_wrong_key_is_refused_and_not_repeated_to_the_user(
+    serve: Callable[..., LoopbackModels],
+) -> None:
+    server = serve()
+    error = await failure(server.settings(openai_api_key="sk-very-secret"))
+    assert (error.kind, error.requests) == ("unauthorised", 1)
+    assert "OPENAI_API_KEY" in error.hint
+    assert "sk-very-secret" not in str(error)
+
+
+async def test_a_wait_of_many_minutes_is_an_answer_and_no_hang(serve: Callable[..., LoopbackModels]) -> None:
+    server = serve(in_turn(Status(429, "Come back later.", retry_after=3600)))
+    error = await failure(server.settings())
+    assert (error.kind, error.requests) == ("rate_limited", 1)
+
+
+async def test_silence_ends_at_the_timeout(serve: Callable[..., LoopbackModels]) -> None:
+    server = serve(in_turn(Slow(60)))
+    error = await failure(server.settings(timeout_seconds=0.05, max_retries=0))
+    assert (error.kind, error.requests) == ("unavailable", 1)
+    assert "0.05 seconds" in error.message
+
+
+async def test_a_service_that_is_not_there() -> None:
+    with LoopbackModels() as server:
+        settings = server.settings(max_retries=0)
+    error = await failure(settings)
+    assert (error.kind, error.requests, error.usage) == ("unavailable", 1, Usage())
+    assert server.openai_url in error.message
+
+
+def test_no_key_is_said_before_anything_is_asked() -> None:
+    with pytest.raises(ModelError) as caught:
+        create("gpt-4o-mini", ModelSettings())
+    assert caught.value.kind == "unauthorised"
+    assert caught.value.hint == "Set OPENAI_API_KEY or models.openai_api_key."
+
+
+async def test_a_service_of_ones_own_needs_no_key(serve: Callable[..., LoopbackModels]) -> None:
+    server = serve(key="no-key-needed")
+    assert (await ask(ModelSettings(openai_base_url=server.openai_url))).requests == 1
+
+
+async def test_the_sdks_own_variables_are_enough(
+    serve: Callable[..., LoopbackModels], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve()
+    monkeypatch.setenv("OPENAI_API_KEY", server.key)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+    assert (await ask(ModelSettings())).requests == 1
+
+
+async def test_replies_asked_for_together_count_their_own_requests(
+    serve: Callable[..., LoopbackModels],
+) -> None:
+    troubled: set[str] = set()
+
+    def script(seen: Seen, number: int) -> Outcome:
+        subject = seen.body["messages"][1]["content"]
+        if subject == "troubled" and subject not in troubled:
+            troubled.add(subject)
+            return Status(500, retry_after=QUICK)
+        return None
+
+    server = serve(script)
+    subjects = ["calm", "troubled", "calm", "calm"]
+    requests = [
+        ModelRequest("screener", name, (REQUEST.messages[0], Message("user", name)), Screening)
+        for name in subjects
+    ]
+    async with opened(server.settings()) as model:
+        replies = await asyncio.gather(*(model.reply(request) for request in requests))
+    assert [reply.requests for reply in replies] == [1, 2, 1, 1]
+
+
+def test_a_model_made_here_works_and_closes_in_the_loop_of_another_thread(
+    serve: Callable[..., LoopbackModels],
+) -> None:
+    model = create("gpt-4o-mini", serve(replies={"Screening": GOOD}).settings())
+    replies: list[ModelReply] = []
+
+    async def work() -> None:
+        replies.append(await model.reply(REQUEST))
+        await model.close()
+
+    thread = threading.Thread(target=asyncio.run, args=(work(),))
+    thread.start()
+    thread.join()
+    assert [reply.value for reply in replies] == [Screening(**GOOD)]

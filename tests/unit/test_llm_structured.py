@@ -1,0 +1,158 @@
+import asyncio
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from agents.llm.errors import ModelError
+from agents.llm.protocol import Message, ModelRequest, Usage
+from agents.llm.structured import Answer, MalformedReply, converse, parse_reply
+from agents.llm.wire import count_request, tallied
+
+
+class Ruling(BaseModel):
+    verdict: Literal["match", "no match"]
+    reason: str = Field(min_length=1)
+    line: int = 0
+
+
+GOOD = Ruling(verdict="match", reason="it {does}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"verdict": "match", "reason": "it {does}"}',
+        ' \n{"verdict": "match", "reason": "it {does}"}\n',
+        '```json\n{"verdict": "match", "reason": "it {does}"}\n```',
+        'Here it is:\n\n```\n{"verdict": "match",\n "reason": "it {does}", "line": 0}\n```\nAnything else?',
+        'The set {x} matches, so {"verdict": "match", "reason": "it {does}"} (see {y}).',
+    ],
+)
+def test_words_and_fences_around_the_object_do_no_harm(text: str) -> None:
+    assert parse_reply(text, Ruling) == GOOD
+
+
+def test_code_inside_a_string_is_kept_as_written() -> None:
+    text = '{"verdict": "match", "reason": "```json\\n{\\"a\\": 1}\\n```\nnext\tline"}'
+    assert parse_reply(text, Ruling).reason == '```json\n{"a": 1}\n```\nnext\tline'  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no JSON object"),
+        ("match", "no JSON object"),
+        ('[{"verdict": "match"', "not valid JSON"),
+        ('{"verdict": "match", "reason": "r"', "not valid JSON"),
+        ("{'verdict': 'match', 'reason': 'r'}", "not valid JSON"),
+        ('{"verdict": "match", "reason": "r"} {"verdict": "no match", "reason": "r"}', "2 JSON objects"),
+        ('{"outer": {"verdict": "match", "reason": "r"}', "unbalanced braces"),
+        ('{"verdict": "maybe", "reason": "r"}', "verdict: Input should be 'match' or 'no match'"),
+        ('{"verdict": "match"}', "reason: Field required"),
+        ('{"verdict": "match", "reason": ""}', "reason: String should have at least 1 character"),
+        ('{"verdict": "match", "reason": "r", "line": "3"}', "line: Input should be a valid integer"),
+        ('{"verdict": "match", "reason": "\\ud800"}', "does not fit the schema"),
+        ('{"a":' * 100_000, "not valid JSON"),
+    ],
+)
+def test_what_is_not_the_object_asked_for_is_malformed(text: str, why: str) -> None:
+    with pytest.raises(MalformedReply) as caught:
+        parse_reply(text, Ruling)
+    assert why in str(caught.value)
+
+
+def test_many_problems_are_told_in_short() -> None:
+    class Wide(BaseModel):
+        a: int
+        b: int
+        c: int
+        d: int
+        e: int
+        f: int
+        g: int
+        h: int
+        i: int
+        j: int
+
+    with pytest.raises(MalformedReply, match="and 2 more"):
+        parse_reply("{}", Wide)
+
+
+REQUEST = ModelRequest("arbiter", "pair-1", (Message("user", "Decide."),), Ruling)
+
+
+class Speaker:
+    """Gives prepared answers in turn, and remembers what it was asked."""
+
+    def __init__(self, *answers: Answer | ModelError) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[Message, ...]] = []
+
+    async def __call__(self, messages: tuple[Message, ...]) -> Answer:
+        count_request()
+        self.asked.append(messages)
+        answer = self.answers[len(self.asked) - 1]
+        if isinstance(answer, ModelError):
+            raise answer
+        return answer
+
+
+def said(text: str, stopped: Literal["complete", "truncated", "refused"] = "complete") -> Answer:
+    return Answer(text, Usage(10, 1, 5), "m-1", stopped, "not this" if stopped == "refused" else "")
+
+
+async def test_a_malformed_reply_is_shown_to_the_model_once_and_paid_for() -> None:
+    speaker = Speaker(said(""), said('{"verdict": "match", "reason": "r"}'))
+    reply = await converse(REQUEST, speaker, name="x:m", sdk="x 1")
+    assert reply.value == Ruling(verdict="match", reason="r")
+    assert (reply.requests, reply.usage, reply.model, reply.sdk) == (2, Usage(20, 2, 10), "m-1", "x 1")
+    first, bad, correction = speaker.asked[1]
+    assert (first, bad) == (Message("user", "Decide."), Message("assistant", "(nothing)"))
+    assert correction.role == "user"
+    assert "there is no JSON object in the reply" in correction.content
+
+
+async def test_malformed_twice_is_an_error_that_keeps_the_cost() -> None:
+    speaker = Speaker(said("what?"), said("a lone \ud800"))
+    with pytest.raises(ModelError) as caught:
+        await converse(REQUEST, speaker, name="x:m", sdk="x 1")
+    error = caught.value
+    assert (error.kind, error.requests, error.usage) == ("malformed", 2, Usage(20, 2, 10))
+    assert error.text == "a lone \\ud800"
+    assert "x:m" in error.message
+
+
+@pytest.mark.parametrize("kind", ["truncated", "refused"])
+async def test_cut_off_and_declined_are_told_apart_and_not_asked_again(kind: str) -> None:
+    speaker = Speaker(said("{}"), said('{"verdict": "match", "reason": "r"}', kind))  # type: ignore[arg-type]
+    with pytest.raises(ModelError) as caught:
+        await converse(REQUEST, speaker, name="x:m", sdk="x 1")
+    assert (caught.value.kind, caught.value.requests, caught.value.usage) == (kind, 2, Usage(20, 2, 10))
+    assert ("not this" in caught.value.message) == (kind == "refused")
+
+
+async def test_a_failure_after_a_malformed_reply_keeps_the_cost_of_that() -> None:
+    speaker = Speaker(said("{}"), ModelError("unavailable", "Gone", "It is gone."))
+    with pytest.raises(ModelError) as caught:
+        await converse(REQUEST, speaker, name="x:m", sdk="x 1")
+    assert (caught.value.kind, caught.value.requests, caught.value.usage) == (
+        "unavailable",
+        2,
+        Usage(10, 1, 5),
+    )
+
+
+async def test_replies_asked_for_at_the_same_time_count_their_own_requests() -> None:
+    turn = asyncio.Event()
+
+    async def count(times: int) -> int:
+        with tallied() as tally:
+            for _ in range(times):
+                count_request()
+                turn.set()
+                await asyncio.sleep(0)
+            await turn.wait()
+            return tally.requests
+
+    assert await asyncio.gather(count(3), count(1), count(2)) == [3, 1, 2]

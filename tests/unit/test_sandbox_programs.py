@@ -1,0 +1,363 @@
+"""Test programs of every kind, really run in both sandboxes."""
+
+import ast
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+
+import pytest
+
+from agents.sandbox import bubblewrap, process
+from agents.sandbox.interpreter import HARNESS
+from agents.sandbox.protocol import ExecutionReport, Limits, TestProgram
+from agents.sandbox.settings import SandboxSettings
+
+ADD = "def add(a, b):\n    return a + b\n"
+LIMITS = Limits(wall_seconds=60, cpu_seconds=60)  # far more than needed: nothing here may depend on speed
+
+
+@cache
+def why_not_bubblewrap():
+    check = asyncio.run(bubblewrap.create(SandboxSettings(), None).check())
+    return "" if check.works else f"bubblewrap does not work here: {check.detail}"
+
+
+@pytest.fixture(params=["bubblewrap", "process"])
+def sandbox(request):
+    if request.param == "process":
+        return process.create(SandboxSettings(), None)
+    if why_not_bubblewrap():
+        pytest.skip(why_not_bubblewrap())
+    return bubblewrap.create(SandboxSettings(), None)
+
+
+def outcomes(report):
+    return [(test.name, test.outcome) for test in report.outcomes]
+
+
+async def test_a_program_whose_tests_pass(sandbox):
+    before = datetime.now(UTC)
+    report = await sandbox.run(
+        TestProgram(
+            ADD,
+            "from candidate import add\n"
+            "def test_small():\n    assert add(1, 2) == 3\n"
+            "def test_large():\n    print('seen')\n    assert add(10**9, 1) == 10**9 + 1\n",
+        ),
+        LIMITS,
+    )
+
+    assert isinstance(report, ExecutionReport)
+    assert (report.exit_reason, report.exit_code, report.error) == ("ok", 0, "")
+    assert outcomes(report) == [("test_small", "passed"), ("test_large", "passed")]
+    assert report.stdout == "PASS test_small\nseen\nPASS test_large\n"
+    assert report.stderr == ""
+    assert report.executable
+    assert report.passed == 2
+    assert report.sandbox == sandbox.name
+    assert len(report.environment) == 12
+    assert before <= report.started_at <= datetime.now(UTC)
+    assert 0 < report.seconds < LIMITS.wall_seconds
+
+
+async def test_a_failed_assertion_is_executed_and_shows_its_source(sandbox):
+    report = await sandbox.run(
+        TestProgram(
+            ADD,
+            "from candidate import add\n"
+            "def test_wrong():\n    assert (\n        add(1, 2) == 4\n    )\n"
+            "def test_told():\n    assert add(1, 1) == 3, 'one and one'\n"
+            "def test_right():\n    assert add(0, 0) == 0\n",
+        ),
+        LIMITS,
+    )
+
+    assert (report.exit_reason, report.exit_code, report.executable) == ("assertion", 1, True)
+    assert [test.message for test in report.outcomes] == [
+        "AssertionError: assert ( add(1, 2) == 4 )",
+        "AssertionError: one and one",
+        "",
+    ]
+    assert "FAIL test_told: AssertionError: one and one\nPASS test_right\n" in report.stdout
+    assert 'File "test_candidate.py", line 7, in test_told' in report.stderr
+
+
+async def test_an_exception_of_the_candidate_is_a_finding_of_the_test(sandbox):
+    report = await sandbox.run(
+        TestProgram(
+            "def f(x):\n    if x:\n        y = 1\n    return y\n",
+            "from candidate import f\n"
+            "def test_unbound():\n    f(0)\n"
+            "def test_parse():\n    eval('1 +')\n"
+            "def test_value():\n    int('x')\n",
+        ),
+        LIMITS,
+    )
+
+    assert (report.exit_reason, report.error, report.executable) == ("error", "", True)
+    assert report.errors == 3
+    assert report.outcomes[2].message == "ValueError: invalid literal for int() with base 10: 'x'"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "test", "error"),
+    [
+        (
+            "import dateutil\n",
+            "import candidate\ndef test_a():\n    pass\n",
+            "ModuleNotFoundError: No module",
+        ),
+        (ADD, "import pytest\ndef test_a():\n    pass\n", "ModuleNotFoundError: No module named 'pytest'"),
+        ("def add(a b):\n", "from candidate import add\ndef test_a():\n    pass\n", "SyntaxError: "),
+        (ADD, "from candidate import add\ndef test_a()\n    pass\n", "SyntaxError: "),
+        (
+            ADD,
+            "from candidate import sub\ndef test_a():\n    pass\n",
+            "ImportError: cannot import name 'sub'",
+        ),
+        ("x = '\ud800'\n", "import candidate\ndef test_a():\n    pass\n", "SyntaxError: "),
+        ("x = '\0'\n", "import candidate\ndef test_a():\n    pass\n", ""),
+        ("input()\n", "import candidate\ndef test_a():\n    pass\n", "EOFError: "),
+        ("raise SystemExit(0)\n", "import candidate\ndef test_a():\n    pass\n", "SystemExit: 0"),
+    ],
+)
+async def test_a_program_that_cannot_be_loaded_is_not_executed(sandbox, candidate, test, error):
+    report = await sandbox.run(TestProgram(candidate, test), LIMITS)
+
+    assert (report.exit_reason, report.exit_code, report.outcomes) == ("error", 1, ())
+    assert report.error
+    assert report.error.startswith(error)
+    assert not report.executable
+    assert f"ERROR {report.error}\n" in report.stdout
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("import dateutil", "ModuleNotFoundError: No module named 'dateutil'"),
+        ("f(1)", "NameError: name 're' is not defined"),
+        (
+            "try:\n        import dateutil\n    except ImportError:\n        raise OSError('install it')",
+            "ModuleNotFoundError: No module named 'dateutil'",
+        ),
+    ],
+)
+async def test_what_the_environment_lacks_inside_a_test_is_not_a_finding(sandbox, body, error):
+    test = f"from candidate import f\ndef test_a():\n    {body}\ndef test_b():\n    pass\n"
+    report = await sandbox.run(TestProgram("def f(x):\n    return re.sub(x)\n", test), LIMITS)
+
+    assert (report.exit_reason, report.error, report.executable) == ("error", error, False)
+    assert outcomes(report) == [("test_a", "error"), ("test_b", "passed")]
+
+
+async def test_leaving_a_test_by_exit_is_no_success(sandbox):
+    report = await sandbox.run(
+        TestProgram("", "import sys\ndef test_a():\n    sys.exit(0)\ndef test_b():\n    exit()\n"), LIMITS
+    )
+
+    assert report.exit_reason == "error"
+    assert outcomes(report) == [("test_a", "error"), ("test_b", "error")]
+    assert report.outcomes[0].message == "SystemExit: 0"
+
+
+async def test_ending_the_process_inside_a_test_is_no_success(sandbox):
+    report = await sandbox.run(
+        TestProgram("", "import os\ndef test_a():\n    pass\ndef test_b():\n    os._exit(0)\n"), LIMITS
+    )
+
+    assert (report.exit_reason, report.exit_code, report.executable) == ("error", 0, False)
+    assert outcomes(report) == [("test_a", "passed"), ("test_b", "error")]
+
+
+async def test_a_fork_that_comes_back_from_a_test_reports_nothing(sandbox):
+    report = await sandbox.run(
+        TestProgram("", "import os\ndef test_a():\n    os.fork() and os.wait()\ndef test_b():\n    pass\n"),
+        LIMITS,
+    )
+
+    assert report.exit_reason == "ok"
+    assert outcomes(report) == [("test_a", "passed"), ("test_b", "passed")]
+
+
+async def test_printed_lines_are_never_outcomes(sandbox):
+    fake = '{"event": "outcome", "name": "test_fake", "outcome": "passed", "message": "", "seconds": 0}'
+    test = f"def test_a():\n    print('PASS test_fake')\n    print({fake!r})\n    assert False\n"
+    report = await sandbox.run(TestProgram("", test), LIMITS)
+
+    assert report.exit_reason == "assertion"
+    assert outcomes(report) == [("test_a", "failed")]
+    assert report.stdout.startswith("PASS test_fake\n")
+
+
+@pytest.mark.parametrize(
+    ("test", "reason", "executable"),
+    [
+        ("from candidate import add\nassert add(1, 2) == 3\nprint('done')\n", "ok", True),
+        ("from candidate import add\nassert add(1, 2) == 4\n", "assertion", True),
+        ("from candidate import add\nadd(1, None)\n", "error", True),
+        ("import dateutil\n", "error", False),
+        ("import sys\nsys.exit(0)\n", "ok", True),
+        ("import sys\nsys.exit(3)\n", "error", True),
+        ("import os\nos._exit(0)\n", "error", False),
+    ],
+)
+async def test_a_program_without_tests_runs_as_a_script(sandbox, test, reason, executable):
+    report = await sandbox.run(TestProgram(ADD, test), LIMITS)
+
+    assert (report.exit_reason, report.executable, report.outcomes) == (reason, executable, ())
+
+
+async def test_a_candidate_that_exits_does_not_end_a_script_well(sandbox):
+    program = TestProgram(
+        "def f():\n    raise SystemExit(0)\n", "import candidate\ncandidate.f()\nassert False\n"
+    )
+
+    assert (await sandbox.run(program, LIMITS)).exit_reason == "error"
+
+
+async def test_async_tests_classes_and_generators(sandbox):
+    test = (
+        "import unittest\n"
+        "async def test_async():\n    assert False\n"
+        "def test_generator():\n    yield\n"
+        "class TestPlain:\n    def setup_method(self):\n        self.x = 1\n"
+        "    def test_it(self):\n        assert self.x == 1\n"
+        "class Cases(unittest.TestCase):\n    def setUp(self):\n        self.x = 1\n"
+        "    def test_it(self):\n        self.assertEqual(self.x, 2)\n"
+    )
+    report = await sandbox.run(TestProgram("", test), LIMITS)
+
+    assert outcomes(report) == [
+        ("test_async", "failed"),
+        ("test_generator", "error"),
+        ("TestPlain.test_it", "passed"),
+        ("Cases.test_it", "failed"),
+    ]
+
+
+async def test_tests_of_the_candidate_are_not_the_programs_tests(sandbox):
+    candidate = "def test_connection():\n    raise ValueError\n"
+    report = await sandbox.run(
+        TestProgram(candidate, "from candidate import *\ndef test_a():\n    pass\n"), LIMITS
+    )
+
+    assert outcomes(report) == [("test_a", "passed")]
+
+
+async def test_an_exception_that_cannot_be_described_is_still_reported(sandbox):
+    candidate = "class Odd(Exception):\n    def __str__(self):\n        raise KeyError\n"
+    test = "import candidate\ndef test_a():\n    raise candidate.Odd\ndef test_b():\n    pass\n"
+    report = await sandbox.run(TestProgram(candidate, test), LIMITS)
+
+    assert outcomes(report) == [("test_a", "error"), ("test_b", "passed")]
+
+
+async def test_an_endless_loop_is_stopped_and_named(sandbox):
+    test = "def test_a():\n    pass\ndef test_b():\n    while True:\n        pass\n"
+    report = await sandbox.run(TestProgram("", test), replace(LIMITS, wall_seconds=2))
+
+    assert (report.exit_reason, report.error, report.executable) == (
+        "timeout",
+        "Timeout: not done after 2 s",
+        False,
+    )
+    assert outcomes(report) == [("test_a", "passed"), ("test_b", "error")]
+
+
+async def test_the_processors_limit_is_a_timeout_too(sandbox):
+    program = TestProgram("", "def test_a():\n    while True:\n        pass\n")
+    report = await sandbox.run(program, replace(LIMITS, cpu_seconds=1))
+
+    assert (report.exit_reason, report.error) == ("timeout", "Timeout: used 1 s of processor time")
+
+
+async def test_a_program_that_ignores_the_processors_limit_is_killed_as_a_timeout(sandbox):
+    test = (
+        "import signal\ndef test_a():\n"
+        "    signal.signal(signal.SIGXCPU, signal.SIG_IGN)\n    while True:\n        pass\n"
+    )
+    report = await sandbox.run(TestProgram("", test), replace(LIMITS, cpu_seconds=1))
+
+    assert report.exit_reason == "timeout"
+
+
+@pytest.mark.parametrize("hog", ["bytearray(10**9)", "[bytes(10**6) for _ in range(10**6)]"])
+async def test_a_memory_hog_ends_as_memory(sandbox, hog):
+    test = f"def test_a():\n    kept = {hog}\ndef test_b():\n    pass\n"
+    report = await sandbox.run(TestProgram("", test), replace(LIMITS, memory_bytes=128 * 1024 * 1024))
+
+    assert (report.exit_reason, report.executable) == ("memory", False)
+    assert outcomes(report) == [("test_a", "error"), ("test_b", "passed")]
+
+
+async def test_fifty_megabytes_of_output_are_read_and_mostly_dropped(sandbox):
+    test = "import os\ndef test_a():\n    for _ in range(50):\n        os.write(1, b'x' * 10**6)\n"
+    report = await sandbox.run(TestProgram("", test), LIMITS)
+
+    assert (report.exit_reason, report.executable) == ("output", False)
+    assert outcomes(report) == [("test_a", "passed")]
+    assert len(report.stdout) == LIMITS.output_bytes
+    assert len(report.stdout) + report.output_dropped == 50 * 10**6 + len("PASS test_a\n")
+
+
+async def test_endless_output_is_stopped_before_the_clock_stops_it(sandbox):
+    test = "import os\ndef test_a():\n    while True:\n        os.write(2, b'x' * 10**5)\n"
+    report = await sandbox.run(TestProgram("", test), replace(LIMITS, output_bytes=10_000))
+
+    assert report.exit_reason == "output"
+    assert len(report.stderr) == 10_000
+    assert report.seconds < LIMITS.wall_seconds
+
+
+async def test_a_file_too_large_ends_as_disk(sandbox):
+    test = "def test_a():\n    open('big', 'wb').write(b'x' * 3_000_000)\n"
+    report = await sandbox.run(TestProgram("", test), replace(LIMITS, file_bytes=1_000_000))
+
+    assert report.exit_reason == "disk"
+
+
+async def test_a_segfault_is_a_kill(sandbox):
+    test = "import ctypes\ndef test_a():\n    pass\ndef test_b():\n    ctypes.string_at(0)\n"
+    report = await sandbox.run(TestProgram("", test), LIMITS)
+
+    assert (report.exit_reason, report.exit_code) == ("killed", 139)
+    assert report.error == "Killed: ended by SIGSEGV"
+    assert outcomes(report) == [("test_a", "passed"), ("test_b", "error")]
+
+
+async def test_the_scratch_folder_is_writable_empty_and_the_working_folder(sandbox):
+    test = (
+        "import os, tempfile\n"
+        "def test_a():\n"
+        "    assert os.listdir() == []\n"
+        "    open('note', 'w').write('x')\n"
+        "    assert tempfile.gettempdir() == os.getcwd() == os.environ['HOME']\n"
+    )
+
+    assert (await sandbox.run(TestProgram("", test), LIMITS)).exit_reason == "ok"
+
+
+async def test_hashes_and_variables_are_the_same_in_every_run(sandbox, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    program = TestProgram("", "import os\ndef test_a():\n    print(hash('a'), sorted(os.environ))\n")
+    first, second = await sandbox.run(program, LIMITS), await sandbox.run(program, LIMITS)
+
+    assert first.stdout == second.stdout
+    assert first.environment == second.environment
+    assert "OPENAI_API_KEY" not in first.stdout
+    assert "PYTHONHASHSEED" in first.stdout
+
+
+async def test_bytes_that_are_no_text_are_shown_as_bytes(sandbox):
+    program = TestProgram(
+        "", "import os\ndef test_a():\n    os.write(1, b'\\xff\\n')\n    raise ValueError('\\ud800')\n"
+    )
+    report = await sandbox.run(program, LIMITS)
+
+    assert report.stdout.startswith("\\xff\n")
+    assert report.outcomes[0].message == "ValueError: \\ud800"
+
+
+def test_the_harness_is_python_3_8():
+    ast.parse(HARNESS.read_text(), feature_version=(3, 8))

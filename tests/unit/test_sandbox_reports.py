@@ -1,0 +1,139 @@
+"""How an ending and the harness's records are read, also when the records were tampered with."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from agents.sandbox.child import Ending
+from agents.sandbox.protocol import Limits
+from agents.sandbox.reports import make_report
+
+BEGIN = {"event": "begin", "python": "cpython 3.11.7", "platform": "linux-x86_64"}
+START = {"event": "start", "name": "test_a"}
+PASSED = {
+    "event": "outcome",
+    "name": "test_a",
+    "outcome": "passed",
+    "message": "",
+    "seconds": 0.1,
+    "category": "",
+}
+END = {"event": "end"}
+
+
+def report(*records, raw=b"", code=0, stopped="", stderr=b"", dropped=0, seconds=0.1):
+    channel = b"".join(json.dumps(record).encode() + b"\n" for record in records) + raw
+    ending = Ending(code, stopped, b"", stderr, channel, dropped, seconds, datetime.now(UTC))
+    return make_report(ending, sandbox="bubblewrap", limits=Limits())
+
+
+def test_whole_records_are_ok():
+    read = report(BEGIN, START, PASSED, END)
+
+    assert (read.exit_reason, read.error, read.passed) == ("ok", "", 1)
+
+
+def test_no_record_at_all_is_the_sandboxs_failure():
+    read = report(code=1, stderr=b"warning\nbwrap: No permissions to create a new namespace\n")
+
+    assert read.exit_reason == "infrastructure"
+    assert read.error == "bwrap: No permissions to create a new namespace"
+    assert read.environment == ""
+    assert not read.executable
+
+
+def test_a_sandbox_that_never_began_in_time_is_the_sandboxs_failure():
+    assert report(code=-9, stopped="timeout").exit_reason == "infrastructure"
+
+
+def test_records_without_the_last_one_are_no_success():
+    read = report(BEGIN, START, PASSED)
+
+    assert read.exit_reason == "error"
+    assert read.error.startswith("EndedEarly: ")
+
+
+def test_a_program_that_was_done_when_the_clock_stopped_it_is_done():
+    assert report(BEGIN, START, PASSED, END, code=-9, stopped="timeout").exit_reason == "ok"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"garbage\n",
+        b"{}\n",
+        b"[]\n",
+        b"null\n",
+        b'{"event": "unheard"}\n',
+        b'{"event": "start"}\n',
+        b'{"event": "start", "name": 1}\n',
+        json.dumps(PASSED | {"name": "test_z"}).encode() + b"\n",
+        b"\xff\xfe\n",
+        b"[" * 100_000 + b"\n",
+    ],
+)
+def test_a_record_of_another_form_is_named(raw):
+    read = report(BEGIN, START, PASSED, raw=raw + json.dumps(END).encode() + b"\n")
+
+    assert (read.exit_reason, read.executable) == ("error", False)
+    assert read.error.startswith("DamagedReport: ")
+    assert read.passed == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"outcome": "great"}, {"seconds": "soon"}, {"seconds": None}, {"message": ["x"]}, {"name": "test_b"}],
+)
+def test_an_outcome_of_another_form_is_no_outcome(change):
+    read = report(BEGIN, START, PASSED | change, END)
+
+    assert read.error.startswith("DamagedReport: ")
+    assert [test.outcome for test in read.outcomes] == ["error"]
+
+
+def test_a_record_after_the_last_is_damage():
+    assert report(BEGIN, START, PASSED, END, START).error.startswith("DamagedReport: ")
+
+
+def test_a_record_cut_short_by_a_kill_is_no_damage():
+    read = report(BEGIN, START, raw=b'{"event": "outc', code=137, seconds=1.0)
+
+    assert (read.exit_reason, read.error) == ("killed", "Killed: ended by SIGKILL")
+    assert read.outcomes[0].message == "Killed: ended by SIGKILL"
+
+
+@pytest.mark.parametrize(("code", "status"), [(-11, 139), (139, 139), (1, 1), (0, 0), (None, None)])
+def test_signals_have_one_exit_code_in_every_sandbox(code, status):
+    assert report(BEGIN, START, code=code).exit_code == status
+
+
+@pytest.mark.parametrize(
+    ("categories", "reason"),
+    [
+        (["", "memory", "environment"], "memory"),
+        (["disk", "processes"], "processes"),
+        (["environment", "disk"], "disk"),
+        (["", "environment"], "error"),
+    ],
+)
+def test_the_scarcest_resource_names_the_reason(categories, reason):
+    records = [BEGIN]
+    for number, category in enumerate(categories):
+        name = f"test_{number}"
+        records += [START | {"name": name}]
+        records += [
+            PASSED
+            | {"name": name, "outcome": "error", "category": category, "message": f"{category} is missing"}
+        ]
+    read = report(*records, END, code=1)
+
+    assert read.exit_reason == reason
+    assert read.error == f"{'environment' if reason == 'error' else reason} is missing"
+
+
+def test_equal_environments_have_equal_digests_and_others_have_others():
+    other = report(BEGIN | {"python": "cpython 3.12.1"}, END)
+
+    assert report(BEGIN, END).environment == report(BEGIN, START, PASSED, END).environment
+    assert report(BEGIN, END).environment != other.environment

@@ -1,0 +1,1 @@
+"""The program: command line, configuration, and the wiring of the floors below."""
