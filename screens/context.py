@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.events import JobEvent
-from agents.jobs import AnnotationSettings, JobRunner
 from store.importing import ImportReport
 
+from agents.events import JobEvent
+from agents.jobs import AnnotationSettings, JobRunner
 from screens.settings import ScreenSettings
 from store.tables.people import Rater
 from store.workspace import Workspace

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.events import JobEvent
 from textual.message import Message
 
+from agents.events import JobEvent
 from store.recording import Action
 
 
@@ -45,6 +45,17 @@ class UndoDone(Message):
 
     action: Action | None
     redo: bool
+
+
+@dataclass
+class UndoFailed(Message):
+    """An undo or redo could not be stored; nothing was changed.
+
+    Attributes:
+        error: What the store said.
+    """
+
+    error: BaseException
 
 
 @dataclass

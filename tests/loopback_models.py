@@ -75,7 +75,7 @@ class LoopbackModels:
         self,
         script: Script | None = None,
         *,
-        replies: Mapping[str, dict[str, Any] | Callable[[Seen], Outcome]] | None = None,
+        replies: Mapping[str, dict[str, Any] | str | Callable[[Seen], Outcome]] | None = None,
         key: str = "loopback-key",
     ) -> None:
         self.script = script

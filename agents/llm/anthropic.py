@@ -93,7 +93,7 @@ class AnthropicMessages:
                     ),
                 )
             except anthropic.AnthropicError as error:
-                raise self.service.no_key() from error
+                raise self.service.no_key(str(error)) from error
             if client.api_key is None and client.auth_token is None and client.credentials is None:
                 raise self.service.no_key()
             self._client = client

@@ -35,12 +35,12 @@ class Service:
         said = message.replace(self.secret, "…") if self.secret else message
         return said if len(said) <= _LONGEST_MESSAGE else said[:_LONGEST_MESSAGE] + "…"
 
-    def no_key(self) -> ModelError:
+    def no_key(self, why: str = "") -> ModelError:
         """There is no key to send."""
         return ModelError(
             "unauthorised",
             "No key",
-            f"{self.name} needs a key and none is set.",
+            f"{self.name} needs a key and none is set." + (f" {self.quote(why)}" if why else ""),
             f"Set {self.key_variable} or {self.key_setting}.",
         )
 

@@ -101,7 +101,7 @@ class OpenAIChat:
         structured = self._settings.openai_structured
         if structured != "json_schema":
             messages = _with_instruction(messages, schema_in_words(request.reply_type))
-        limit = self._token_limit(client)
+        limit = token_limit_field(self._settings.openai_token_limit, client.base_url.host)
         try:
             completion: Any = await client.chat.completions.create(
                 model=self._model,
@@ -115,12 +115,6 @@ class OpenAIChat:
         except (openai.OpenAIError, JSONDecodeError, UnicodeDecodeError) as error:
             raise self._explain(error) from error
         return self._to_answer(completion)
-
-    def _token_limit(self, client: openai.AsyncOpenAI) -> str:
-        if self._settings.openai_token_limit != "auto":
-            return self._settings.openai_token_limit
-        of_openai = f".{client.base_url.host}".endswith(_OPENAI_HOSTS)
-        return "max_completion_tokens" if of_openai else "max_tokens"
 
     def _to_answer(self, completion: Any) -> Answer:
         """Read a completion field by field: services that imitate OpenAI leave some of them out."""
@@ -159,6 +153,22 @@ class OpenAIChat:
             said = body.get("message") if isinstance(body, dict) else None
             return self.service.status(error.status_code, str(said or error.message), error.code)
         return self.service.nonsense(str(error))
+
+
+def token_limit_field(setting: str, host: str) -> str:
+    """Choose the request field that limits output tokens.
+
+    Args:
+        setting: `ModelSettings.openai_token_limit`.
+        host: The service's host name.
+
+    Returns:
+        "max_completion_tokens", which OpenAI's reasoning models insist on, or "max_tokens", which is all
+        that most other services know.
+    """
+    if setting != "auto":
+        return setting
+    return "max_completion_tokens" if f".{host}".endswith(_OPENAI_HOSTS) else "max_tokens"
 
 
 def _with_instruction(messages: tuple[Message, ...], words: str) -> tuple[Message, ...]:

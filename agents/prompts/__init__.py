@@ -15,7 +15,9 @@ from importlib import resources
 
 from agents.llm.protocol import Message
 
-_FORM = re.compile(r"version: (?P<version>\d+)\n\s*=== system ===\n(?P<system>.*?)\n=== user ===\n(?P<user>.*)", re.S)
+_FORM = re.compile(
+    r"version: (?P<version>\d+)\n\s*=== system ===\n(?P<system>.*?)\n=== user ===\n(?P<user>.*)", re.S
+)
 _PLACE = re.compile(r"^\[\[(\w+)\]\]$", re.MULTILINE)
 
 
@@ -58,7 +60,9 @@ class Prompt:
             ValueError: A place has no text, or a text no place.
         """
         if set(values) != set(self.places):
-            raise ValueError(f"{self.role} needs {', '.join(self.places)}; got {', '.join(values) or 'nothing'}")
+            raise ValueError(
+                f"{self.role} needs {', '.join(self.places)}; got {', '.join(values) or 'nothing'}"
+            )
         filled = [_block(text, values[text]) if index % 2 else text for index, text in enumerate(self.user)]
         return (Message("system", self.system), Message("user", "".join(filled)))
 
@@ -81,7 +85,9 @@ def load_prompt(role: str) -> Prompt:
     if form is None:
         raise ValueError(f"the prompt {role} needs a version, then a system and a user section")
     user = tuple(_PLACE.split(form["user"].strip()))
-    return Prompt(role, int(form["version"]), hashlib.sha256(raw).hexdigest()[:12], form["system"].strip(), user)
+    return Prompt(
+        role, int(form["version"]), hashlib.sha256(raw).hexdigest()[:12], form["system"].strip(), user
+    )
 
 
 def _block(name: str, text: str) -> str:

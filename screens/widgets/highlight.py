@@ -112,6 +112,22 @@ def is_ready(language: str) -> bool:
     return language.lower() in _lexers
 
 
+def why_plain(text: str, longest: int) -> str:
+    """Say why a text is too large to be highlighted.
+
+    Args:
+        text: The text.
+        longest: Characters in its longest line.
+
+    Returns:
+        A few words, or nothing for a text that can be highlighted.
+    """
+    if len(text) > CHARACTERS:
+        size = len(text.encode("utf-8", "surrogatepass"))
+        return f"plain: {size / 1e6:.1f} MB" if size >= 1e6 else f"plain: {size / 1e3:.0f} kB"
+    return f"plain: a line of {longest:,} characters" if longest > LINE_CHARACTERS else ""
+
+
 @lru_cache(maxsize=1024)
 def _key(token: object) -> object | None:
     while token is not None:

@@ -11,7 +11,7 @@ from itertools import accumulate
 from rich.cells import get_character_cell_size
 from textual.cache import LRUCache
 
-from screens.widgets.visible import TAB_SIZE, Visible, pieces, visible
+from screens.widgets.visible import TAB_SIZE, Visible, extent, pieces, visible
 
 PIECE = 4_096
 """Characters of a long line that are made visible as one piece."""
@@ -25,35 +25,54 @@ class ShownLine:
     Places in it are indices into the shown text, source offsets, or cells; all three start at 0.
     """
 
-    __slots__ = ("_breaks", "_cells", "_index", "_pieces", "_source", "cells", "length", "narrow")
+    __slots__ = (
+        "_breaks",
+        "_cells",
+        "_index",
+        "_sources",
+        "_starts",
+        "_tab_size",
+        "_visible",
+        "cells",
+        "length",
+        "narrow",
+    )
 
     def __init__(self, source: str, tab_size: int = TAB_SIZE) -> None:
+        self._tab_size = tab_size
         self._breaks: tuple[int, Sequence[int]] = (0, ())
-        self._pieces: list[Visible] = []
-        # Where each piece begins: source offset, index, cell.
-        self._source = [0]
-        self._index = [0]
-        self._cells = [0]
-        if source.isascii() and source.isprintable():
-            self._add(Visible(source, len(source)))
-        else:
-            for piece in pieces(source, PIECE):
-                self._add(visible(piece, tab_size=tab_size, column=self._cells[-1]))
+        plain = source.isascii() and source.isprintable()
+        self._sources = [source] if plain else list(pieces(source, PIECE))
+        # Worked out when a piece is looked at; room is all that is known of the others.
+        self._visible: list[Visible | None] = [None] * len(self._sources)
+        # Where each piece begins, and the end: source offset, index, cell.
+        self._starts, self._index, self._cells = [0], [0], [0]
+        self.narrow = True
+        """Whether every character fills one cell."""
+        if plain:
+            # As it is; looked at once, since it may be millions of characters long.
+            self._visible = [Visible(source, len(source))]
+            self._starts, self._index, self._cells = [0, len(source)], [0, len(source)], [0, len(source)]
+        for piece in () if plain else self._sources:
+            length, cells, narrow = extent(piece, tab_size=tab_size, column=self._cells[-1])
+            self._starts.append(self._starts[-1] + len(piece))
+            self._index.append(self._index[-1] + length)
+            self._cells.append(self._cells[-1] + cells)
+            self.narrow = self.narrow and narrow
         self.length = self._index[-1]
         """Characters shown."""
         self.cells = self._cells[-1]
         """Cells filled."""
-        self.narrow = all(piece.narrow for piece in self._pieces)
-        """Whether every character fills one cell."""
 
-    def _add(self, piece: Visible) -> None:
-        self._pieces.append(piece)
-        self._source.append(self._source[-1] + piece.source_length)
-        self._index.append(self._index[-1] + len(piece.text))
-        self._cells.append(self._cells[-1] + piece.cell_at(len(piece.text)))
+    def _at(self, starts: list[int], place: int) -> int:
+        return min(bisect_right(starts, place) - 1, len(self._sources) - 1)
 
-    def _piece(self, starts: list[int], place: int) -> int:
-        return min(bisect_right(starts, place) - 1, len(self._pieces) - 1)
+    def _piece(self, at: int) -> Visible:
+        piece = self._visible[at]
+        if piece is None:
+            piece = visible(self._sources[at], tab_size=self._tab_size, column=self._cells[at])
+            self._visible[at] = piece
+        return piece
 
     def text(self, start: int, end: int) -> str:
         """Return the shown text between two indices.
@@ -65,11 +84,11 @@ class ShownLine:
         Returns:
             Harmless text.
         """
-        first, last = self._piece(self._index, start), self._piece(self._index, end)
+        first, last = self._at(self._index, start), self._at(self._index, end)
         if first == last:
             base = self._index[first]
-            return self._pieces[first].text[start - base : end - base]
-        text = "".join(piece.text for piece in self._pieces[first : last + 1])
+            return self._piece(first).text[start - base : end - base]
+        text = "".join(self._piece(at).text for at in range(first, last + 1))
         return text[start - self._index[first] : end - self._index[first]]
 
     def marks(self, start: int, end: int) -> list[tuple[int, int]]:
@@ -83,8 +102,8 @@ class ShownLine:
             Pairs of indices (start, end), in order, that overlap the range.
         """
         found = []
-        for at in range(self._piece(self._index, start), self._piece(self._index, end) + 1):
-            base, marks = self._index[at], self._pieces[at].marks
+        for at in range(self._at(self._index, start), self._at(self._index, end) + 1):
+            base, marks = self._index[at], self._piece(at).marks
             for mark in marks[max(0, bisect_right(marks, (start - base, 0)) - 1) :]:
                 if mark[0] + base >= end:
                     break
@@ -94,8 +113,8 @@ class ShownLine:
 
     def source_offset(self, index: int) -> int:
         """Return the source offset shown at an index (see `Visible.source_offset`)."""
-        at = self._piece(self._index, index)
-        return self._source[at] + self._pieces[at].source_offset(index - self._index[at])
+        at = self._at(self._index, index)
+        return self._starts[at] + self._piece(at).source_offset(index - self._index[at])
 
     def source_end(self, index: int) -> int:
         """Return the source offset after everything shown before an index.
@@ -110,18 +129,18 @@ class ShownLine:
 
     def index_of(self, offset: int) -> int:
         """Return the index at which a source offset is shown."""
-        at = self._piece(self._source, offset)
-        return self._index[at] + self._pieces[at].index_of(offset - self._source[at])
+        at = self._at(self._starts, offset)
+        return self._index[at] + self._piece(at).index_of(offset - self._starts[at])
 
     def index_at(self, cell: int) -> int:
         """Return the index of the character that covers a cell, or the length beyond the last."""
-        at = self._piece(self._cells, cell)
-        return self._index[at] + self._pieces[at].index_at(cell - self._cells[at])
+        at = self._at(self._cells, cell)
+        return self._index[at] + self._piece(at).index_at(cell - self._cells[at])
 
     def cell_at(self, index: int) -> int:
         """Return the cells before an index."""
-        at = self._piece(self._index, index)
-        return self._cells[at] + self._pieces[at].cell_at(index - self._index[at])
+        at = self._at(self._index, index)
+        return self._cells[at] + self._piece(at).cell_at(index - self._index[at])
 
     def breaks(self, width: int) -> Sequence[int]:
         """Return where the rows of the line begin when it is wrapped.
@@ -141,7 +160,8 @@ class ShownLine:
     def _wide_breaks(self, width: int) -> Sequence[int]:
         breaks = array("L", [0])
         index = filled = 0
-        for piece in self._pieces:
+        for at in range(len(self._sources)):
+            piece = self._piece(at)
             if piece.narrow:
                 end = index + len(piece.text)
                 breaks.extend(range(index + width - filled, end, width))
@@ -150,7 +170,7 @@ class ShownLine:
                 continue
             for character in piece.text:
                 cells = get_character_cell_size(character)
-                if filled + cells > width and filled:
+                if cells and filled and filled + cells > width:
                     breaks.append(index)
                     filled = 0
                 filled += cells
@@ -236,13 +256,14 @@ class SourceText:
         """
         source = self.lines[line]
         if source.isascii():
-            if source.isprintable():
+            # A control character is shown as one picture.
+            if "\t" not in source:
                 return len(source)
-            if source.replace("\t", "").isprintable():
+            if "\r" not in source:
                 return len(source.expandtabs(self.tab_size))
         if len(source) > PIECE:
             return self.shown(line).cells
-        return ShownLine(source, self.tab_size).cells
+        return extent(source, tab_size=self.tab_size)[1]
 
     def rows(self, line: int, width: int) -> int:
         """Return the rows that a line fills when it is wrapped.

@@ -13,7 +13,8 @@ from textual.message import Message
 from screens.widgets.source_text import ShownLine
 from screens.widgets.text_paint import Layer, Row
 from screens.widgets.text_search import TextSearch
-from screens.widgets.text_view import PAUSE, TURN, Place, TextKind, TextView
+from screens.widgets.text_surface import PAUSE, TURN, TextKind
+from screens.widgets.text_view import Place, TextView
 from screens.widgets.visible import one_line
 
 __all__ = ["Place", "SearchMoved", "TextKind", "TextPane"]
@@ -83,12 +84,13 @@ class TextPane(TextView):
             empty: A sentence to show when there is no text.
             landmarks: Source lines worth jumping to, from 1, such as those of failures.
         """
-        self._landmarks = sorted({line for line in landmarks if line >= 1})
         if text != self.text or language != self._language:
             self._cited = frozenset()
             self._pointed = None
             self._forget_search()
+        self._landmarks = sorted(landmarks)
         self.show_text(text, language, kind, empty)
+        self._landmarks = sorted({line for line in self._landmarks if 1 <= line <= self.line_count})
         self.border_title = Content(one_line(title, _TITLE_WIDTH)) if title else None
         self._say()
 

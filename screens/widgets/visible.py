@@ -12,12 +12,11 @@ nothing (`HIDDEN`), and combining marks with nothing to sit on or piled higher t
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from itertools import accumulate, groupby
+from itertools import accumulate
 
 from rich.cells import get_character_cell_size
 
@@ -43,11 +42,6 @@ HIDDEN = frozenset(
 _HIGHEST_STACK = 4
 """Combining marks on one character that are still shown as they are; scripts in use need three."""
 
-_PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
-
-# A tab; a run of other ASCII controls; a run of anything beyond ASCII, looked into when it needs to be.
-_SUSPECT = re.compile(r"(?P<tab>\t)|(?P<control>[\x00-\x08\x0a-\x1f\x7f]+)|[^\x00-\x7f]+")
-
 
 class _Kind(Enum):
     NARROW = 1
@@ -69,7 +63,33 @@ class _Kinds(dict[str, _Kind]):
         return kind
 
 
+class _Glyphs(dict[int, str]):
+    """What stands for each code point met so far, as `str.translate` asks for it."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if _KINDS[character] is _Kind.ODD:
+            character = _spelled_out(code)
+        self[code] = character
+        return character
+
+
+def _spelled_out(code: int) -> str:
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"<U+{code:04X}>"
+
+
 _KINDS = _Kinds()
+_GLYPHS = _Glyphs()
+_ASCII = frozenset({_Kind.NARROW})
+_UPRIGHT = frozenset({_Kind.NARROW, _Kind.WIDE})
+
+
+def _kinds(text: str) -> frozenset[_Kind]:
+    if text.isascii() and text.isprintable():
+        return _ASCII
+    return frozenset(map(_KINDS.__getitem__, set(text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,53 +191,63 @@ def visible(line: str, *, tab_size: int = TAB_SIZE, column: int = 0) -> Visible:
     Returns:
         The line as shown, with the stretches that were replaced and the way back.
     """
-    if line.isascii():
-        if line.isprintable():
-            return Visible(line, len(line))
-    else:
-        kinds = {_KINDS[character] for character in set(line)}
-        if _Kind.ODD not in kinds and _Kind.COMBINING not in kinds:
-            return Visible(line, len(line), narrow=_Kind.WIDE not in kinds)
+    kinds = _kinds(line)
+    if kinds <= _UPRIGHT:
+        return Visible(line, len(line), narrow=_Kind.WIDE not in kinds)
     return _Rewriting(tab_size, column).rewrite(line)
+
+
+def extent(line: str, *, tab_size: int = TAB_SIZE, column: int = 0) -> tuple[int, int, bool]:
+    """Return how much room a line takes, without working out how it is shown where that can be avoided.
+
+    Args:
+        line: Any text.
+        tab_size: Cells between two tab stops.
+        column: The cell at which the line starts.
+
+    Returns:
+        Characters shown, cells filled, and whether each of the characters fills one cell.
+    """
+    kinds = _kinds(line)
+    narrow = not kinds & {_Kind.WIDE, _Kind.COMBINING}
+    if _Kind.COMBINING in kinds or "\t" in line:
+        shown = visible(line, tab_size=tab_size, column=column)
+        return len(shown.text), shown.cell_at(len(shown.text)), shown.narrow
+    text = line.translate(_GLYPHS) if _Kind.ODD in kinds else line
+    return len(text), len(text) if narrow else sum(map(get_character_cell_size, text)), narrow
 
 
 class _Rewriting:
     """One line on its way to `Visible`."""
 
-    __slots__ = ("cells", "length", "marks", "narrow", "parts", "seat", "shown", "source", "tab_size")
+    __slots__ = ("cells", "length", "marks", "narrow", "offset", "parts", "shown", "source", "tab_size")
 
     def __init__(self, tab_size: int, column: int) -> None:
         self.tab_size = tab_size
         self.cells = column
+        self.offset = 0
         self.length = 0
         self.parts: list[str] = []
         self.marks: list[tuple[int, int]] = []
         self.shown = [0]
         self.source = [0]
         self.narrow = True
-        # Whether a combining mark has something of the source's own to sit on.
-        self.seat = False
 
     def rewrite(self, line: str) -> Visible:
-        position = 0
-        for match in _SUSPECT.finditer(line):
-            start, end = match.span()
-            if start > position:
-                self._plain(line[position:start], start - position)
-            position = end
-            run = match.group()
-            if match.lastgroup == "tab":
+        for number, stretch in enumerate(line.split("\t")):
+            if number:
                 width = self.tab_size - self.cells % self.tab_size
-                self._anchor(start)
-                self._plain(" " * width, width)
-                self._anchor(end)
-                self.seat = False
-            elif match.lastgroup == "control":
-                self._replaced(run.translate(_PICTURES))
+                self._anchor()
+                self._put(" " * width, 1, width)
+                self._anchor()
+            kinds = _kinds(stretch)
+            if kinds & {_Kind.WIDE, _Kind.COMBINING}:
+                self.narrow = False
+            if kinds <= _UPRIGHT:
+                cells = sum(map(get_character_cell_size, stretch)) if _Kind.WIDE in kinds else len(stretch)
+                self._put(stretch, len(stretch), cells)
             else:
-                self._beyond_ascii(run, start)
-        if position < len(line):
-            self._plain(line[position:], len(line) - position)
+                self._stretch(stretch, _Kind.COMBINING in kinds)
         return Visible(
             "".join(self.parts),
             len(line),
@@ -227,60 +257,53 @@ class _Rewriting:
             tuple(self.source),
         )
 
-    def _anchor(self, offset: int) -> None:
-        if self.length - self.shown[-1] != offset - self.source[-1]:
+    def _anchor(self) -> None:
+        if self.length - self.shown[-1] != self.offset - self.source[-1]:
             self.shown.append(self.length)
-            self.source.append(offset)
+            self.source.append(self.offset)
 
-    def _plain(self, text: str, cells: int) -> None:
+    def _put(self, text: str, source_length: int, cells: int) -> None:
         self.parts.append(text)
         self.length += len(text)
+        self.offset += source_length
         self.cells += cells
-        self.seat = True
 
-    def _replaced(self, glyph: str) -> None:
-        start = self.length
-        self.parts.append(glyph)
-        self.length += len(glyph)
-        self.cells += len(glyph)
-        self.seat = False
-        if self.marks and self.marks[-1][1] == start:
-            self.marks[-1] = (self.marks[-1][0], self.length)
+    def _stretch(self, stretch: str, combining: bool) -> None:
+        """Add a stretch without tabs in which something is replaced."""
+        glyphs = _seated(stretch) if combining else list(map(_GLYPHS.__getitem__, map(ord, stretch)))
+        starts = list(accumulate(map(len, glyphs), initial=self.length))
+        for index, (glyph, character) in enumerate(zip(glyphs, stretch, strict=True)):
+            if glyph != character:
+                if self.marks and self.marks[-1][1] == starts[index]:
+                    self.marks[-1] = (self.marks[-1][0], starts[index + 1])
+                else:
+                    self.marks.append((starts[index], starts[index + 1]))
+        text = "".join(glyphs)
+        self._anchor()
+        if len(text) != len(stretch):
+            if self.source[-1] == self.offset:
+                self.shown.pop()
+                self.source.pop()
+            self.shown.extend(starts[:-1])
+            self.source.extend(range(self.offset, self.offset + len(stretch)))
+        self._put(text, len(stretch), sum(map(get_character_cell_size, text)))
+        self._anchor()
+
+
+def _seated(stretch: str) -> list[str]:
+    """Return the glyphs of a text in which combining marks stay only where they have a seat."""
+    glyphs = []
+    # Marks that the last character can still take; at the start there is none to sit on.
+    room = 0
+    for character in stretch:
+        kind = _KINDS[character]
+        if kind is _Kind.COMBINING:
+            glyphs.append(character if room else _spelled_out(ord(character)))
+            room = max(0, room - 1)
         else:
-            self.marks.append((start, self.length))
-
-    def _beyond_ascii(self, run: str, start: int) -> None:
-        kinds = {_KINDS[character] for character in set(run)}
-        if _Kind.WIDE in kinds or _Kind.COMBINING in kinds:
-            self.narrow = False
-        if _Kind.ODD not in kinds and _Kind.COMBINING not in kinds:
-            self._plain(run, sum(map(get_character_cell_size, run)) if _Kind.WIDE in kinds else len(run))
-            return
-        # By stretches of one kind: a line may hold a million of them.
-        offset = start
-        for kind, stretch in groupby(run, _KINDS.__getitem__):
-            text = "".join(stretch)
-            if kind is _Kind.NARROW:
-                self._plain(text, len(text))
-            elif kind is _Kind.WIDE:
-                self._plain(text, 2 * len(text))
-            elif kind is _Kind.COMBINING and self.seat:
-                self._plain(text[:_HIGHEST_STACK], 0)
-                self._spelled_out(text[_HIGHEST_STACK:], offset + _HIGHEST_STACK)
-            else:
-                self._spelled_out(text, offset)
-            offset += len(text)
-
-    def _spelled_out(self, text: str, offset: int) -> None:
-        if not text:
-            return
-        glyphs = [f"<U+{ord(character):04X}>" for character in text]
-        self._anchor(offset)
-        if len(text) > 1:
-            self.shown.extend(accumulate(map(len, glyphs[:-1]), initial=self.length))
-            self.source.extend(range(offset, offset + len(text)))
-        self._replaced("".join(glyphs))
-        self._anchor(offset + len(text))
+            glyphs.append(_GLYPHS[ord(character)])
+            room = 0 if kind is _Kind.ODD else _HIGHEST_STACK
+    return glyphs
 
 
 def pieces(line: str, size: int) -> Iterator[str]:

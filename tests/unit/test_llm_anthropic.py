@@ -1,3 +1,5 @@
+import asyncio
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -49,9 +51,9 @@ MODES = ["json_schema", "tool"]
 
 @pytest.fixture(autouse=True)
 def no_ambient_service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for variable in ("API_KEY", "AUTH_TOKEN", "BASE_URL", "PROFILE", "CUSTOM_HEADERS", "IDENTITY_TOKEN"):
-        monkeypatch.delenv(f"ANTHROPIC_{variable}", raising=False)
-    monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", str(tmp_path / "no-profiles"))
+    for variable in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("HOME", str(tmp_path))  # no profile of the SDK's there
 
 
 @pytest.fixture
@@ -195,7 +197,8 @@ async def test_models_that_refuse_a_forced_tool_lead_to_the_other_setting(
 
 async def test_a_wait_of_many_minutes_is_an_answer_and_no_hang(serve: Callable[..., LoopbackModels]) -> None:
     server = serve(in_turn(Status(429, "Come back later.", retry_after=3600)))
-    error = await failure(server.settings())
+    async with asyncio.timeout(20):  # or the test would wait for that hour
+        error = await failure(server.settings())
     assert (error.kind, error.requests) == ("rate_limited", 1)
 
 
@@ -226,6 +229,15 @@ async def test_no_key_is_said_without_a_request() -> None:
     assert error.hint == "Set ANTHROPIC_API_KEY or models.anthropic_api_key."
 
 
+async def test_a_login_of_the_sdks_that_cannot_be_read_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", str(tmp_path / "no-profiles"))
+    error = await failure(ModelSettings())
+    assert (error.kind, error.requests) == ("unauthorised", 0)
+    assert "no-profiles" in error.message
+
+
 async def test_a_service_of_ones_own_needs_no_key(serve: Callable[..., LoopbackModels]) -> None:
     server = serve(key="no-key-needed")
     assert (await ask(ModelSettings(anthropic_base_url=server.anthropic_url))).requests == 1
@@ -237,5 +249,6 @@ async def test_the_sdks_own_variables_are_enough(
 ) -> None:
     server = serve()
     monkeypatch.setenv(variable, server.key)
+    assert (await ask(ModelSettings(anthropic_base_url=server.anthropic_url))).requests == 1
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.anthropic_url)
     assert (await ask(ModelSettings())).requests == 1

@@ -22,7 +22,7 @@ from loopback_models import (
 from pydantic import BaseModel, Field
 
 from agents.llm.errors import ModelError
-from agents.llm.openai import create
+from agents.llm.openai import create, token_limit_field
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
 from agents.llm.settings import ModelSettings
 
@@ -130,6 +130,20 @@ async def test_what_a_model_does_not_take_can_be_left_out(serve: Callable[..., L
     assert not {"temperature", "seed", "max_tokens"} & seen.body.keys()
 
 
+def test_the_token_limit_is_named_as_the_service_knows_it() -> None:
+    hosts = [
+        "api.openai.com",
+        "eu.api.openai.com",
+        "lab.openai.azure.com",
+        "api.deepseek.com",
+        "notopenai.com",
+    ]
+    assert [token_limit_field("auto", host) for host in hosts] == (
+        ["max_completion_tokens"] * 3 + ["max_tokens"] * 2
+    )
+    assert token_limit_field("max_tokens", "api.openai.com") == "max_tokens"
+
+
 @pytest.mark.parametrize("mode", ["json_object", "text"])
 async def test_services_without_schemas_get_it_in_the_prompt(
     serve: Callable[..., LoopbackModels], mode: str
@@ -225,7 +239,8 @@ async def test_a_wrong_key_is_refused_and_not_repeated_to_the_user(
 
 async def test_a_wait_of_many_minutes_is_an_answer_and_no_hang(serve: Callable[..., LoopbackModels]) -> None:
     server = serve(in_turn(Status(429, "Come back later.", retry_after=3600)))
-    error = await failure(server.settings())
+    async with asyncio.timeout(20):  # or the test would wait for that hour
+        error = await failure(server.settings())
     assert (error.kind, error.requests) == ("rate_limited", 1)
 
 

@@ -37,23 +37,19 @@ def test_digest_is_the_same_in_every_session() -> None:
 
 
 def test_digest_depends_on_all_that_a_model_is_told_and_on_nothing_else() -> None:
-    digests = {
-        request(**changes).digest(model)
-        for model, changes in [
-            ("openai:m", {}),
-            ("openai:n", {}),
-            ("openai:m", {"temperature": 0.5}),
-            ("openai:m", {"temperature": None}),
-            ("openai:m", {"max_output_tokens": 5}),
-            ("openai:m", {"seed": 0}),
-            ("openai:m", {"reply_type": OtherRuling}),
-            (
-                "openai:m",
-                {"messages": (Message("user", "You decide."), Message("user", "code: x: list[int]"))},
-            ),
-            ("openai:m", {"messages": (Message("system", "You decide.code: x: list[int]"),)}),
-        ]
-    }
+    other = (Message("user", "You decide."), Message("user", "code: x: list[int]"))
+    joined = (Message("system", "You decide.code: x: list[int]"),)
+    asked = [
+        request(),
+        request(temperature=0.5),
+        request(temperature=None),
+        request(max_output_tokens=5),
+        request(seed=0),
+        request(reply_type=OtherRuling),
+        request(messages=other),
+        request(messages=joined),
+    ]
+    digests = {request().digest("openai:n")} | {each.digest("openai:m") for each in asked}
     assert len(digests) == 9
     assert request(role="screener", subject="pair-2").digest("openai:m") in digests
 

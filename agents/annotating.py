@@ -1,0 +1,309 @@
+"""One annotation job at work: opens model and sandbox, works through the items, knows when to give up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal
+
+from agents.events import ItemAnnotated, JobEvent, JobLog, JobPaused, JobResumed, JobStarted, JobState
+from agents.feed import Feed
+from agents.gate import Gate, Halted
+from agents.kinds import agents_part
+from agents.llm.errors import ModelError
+from agents.llm.registry import open_model
+from agents.progress import Progress
+from agents.records import RunRecord
+from agents.report import AnnotationReport
+from agents.sandbox.errors import SandboxError
+from agents.sandbox.registry import RESTRICTED, choose_sandbox
+from agents.turns import SandboxBroken, Turns
+from store.errors import WorkbenchError
+from store.queries.runs import run_counts
+
+if TYPE_CHECKING:
+    from agents.kinds import AgentsPart, Annotation, Annotator, WorkItem
+    from agents.llm.protocol import LanguageModel
+    from agents.sandbox.protocol import Sandbox
+    from agents.settings import AnnotationSettings
+    from store.workspace import Workspace
+
+# A request that the service rejects can be the item's fault (too long); three at the start are the settings'.
+_REJECTED_AT_ONCE = 3
+
+
+class AnnotationWork:
+    """Works through items in one asyncio loop; all its methods belong to that loop.
+
+    Args:
+        number: The job's number, for its events.
+        settings: What it is told.
+        workspace: The open workspace.
+        emit: Told of every event.
+        when_failing: What comes after many failures in a row: a pause for somebody to look, or the end.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        settings: AnnotationSettings,
+        workspace: Workspace,
+        emit: Callable[[JobEvent], None],
+        *,
+        when_failing: Literal["pause", "end"] = "pause",
+    ) -> None:
+        self.state: JobState = "starting"
+        self.error: WorkbenchError | None = None
+        self.record: RunRecord | None = None
+        self.report: AnnotationReport | None = None
+        self._number = number
+        self._settings = settings
+        self._workspace = workspace
+        self._emit = emit
+        self._when_failing = when_failing
+        self._gate = Gate()
+        self._progress: Progress | None = None
+        self._workers: list[asyncio.Task[None]] = []
+        self._notes: set[asyncio.Task[None]] = set()
+        self._failed_in_a_row = 0
+        self._rejected = 0
+        self._answered = False
+
+    async def run(self) -> Literal["done", "stopped", "failed"]:
+        """Do the work.
+
+        Returns:
+            How it ended; the run's row says the same.
+
+        Raises:
+            WorkbenchError: The job could not begin: no such model or sandbox, no key, a name that is taken.
+        """
+        settings = self._settings
+        part = agents_part(settings.kind)
+        model = open_model(settings.model, settings.models)
+        try:
+            sandbox = await choose_sandbox(settings.sandboxes, settings.sandbox, settings.allowed)
+            self._warn_of(sandbox)
+            record = self.record = await self._open_run(part, model)
+            feed = Feed(self._workspace, record, part, settings)
+            total, ruled = await feed.count()
+            await record.set_state("running", total=total + ruled)
+            progress = self._progress = Progress(self._number, record.id, total, self._emit)
+            self._emit(
+                JobStarted(self._number, record.id, record.run.name, model.name, sandbox.name, total, ruled)
+            )
+            self._began()
+            annotator = part.make_annotator(sandbox, settings.sandboxes.limits)
+            await self._work(feed, annotator, record, model, progress)
+        finally:
+            await model.close()
+        state = self._outcome(progress)
+        await asyncio.gather(*self._notes)
+        await record.set_state(state)
+        progress.tell()
+        self.report = AnnotationReport(
+            run_id=record.id,
+            run_name=record.run.name,
+            model=model.name,
+            sandbox=sandbox.name,
+            state=state,
+            done=progress.done,
+            failed=progress.failed,
+            counts=await asyncio.to_thread(self._counts, record),
+            seconds=progress.seconds,
+            error=self.error,
+        )
+        return state
+
+    def pause(self, reason: WorkbenchError | None = None) -> None:
+        """Take up no further turn; turns under way end, and are recorded."""
+        if self.state not in ("starting", "running"):
+            return
+        self._gate.close()
+        if self.state == "starting":
+            return  # it pauses as soon as it has begun
+        self.state = "paused"
+        if self._progress is not None:
+            self._progress.pause()
+        self._note("paused")
+        self._emit(JobPaused(self._number, reason))
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        if self.state == "starting":
+            self._gate.open()
+        if self.state != "paused":
+            return
+        self.state = "running"
+        self._failed_in_a_row = 0
+        if self._progress is not None:
+            self._progress.resume()
+        self._note("running")
+        self._emit(JobResumed(self._number))
+        self._gate.open()
+
+    def stop(self, seconds: float) -> None:
+        """Begin no further turn, and cut off those that are still under way after so many seconds."""
+        if self.state in ("done", "stopped", "failed"):
+            return
+        self.state = "stopping"
+        self._gate.stop()
+        asyncio.get_running_loop().call_later(seconds, self._cut)
+
+    def _began(self) -> None:
+        if self.state != "starting":
+            return
+        self.state = "running"
+        if self._gate.paused:
+            self.pause()
+
+    def _cut(self) -> None:
+        for worker in self._workers:
+            worker.cancel()
+
+    async def _open_run(self, part: AgentsPart, model: LanguageModel) -> RunRecord:
+        models = self._settings.models
+        configuration: dict[str, Any] = {
+            "kind": part.kind,
+            "pipeline": part.pipeline,
+            **part.configuration(),
+            "model": model.name,
+            "temperature": models.temperature,
+            "max_output_tokens": models.max_output_tokens,
+            "seed": models.seed,
+            "limits": asdict(self._settings.sandboxes.limits),
+        }
+        return await RunRecord.open(
+            self._workspace,
+            kind=part.kind,
+            pipeline=part.pipeline,
+            model=model.name,
+            configuration=configuration,
+        )
+
+    async def _work(
+        self, feed: Feed, annotator: Annotator, record: RunRecord, model: LanguageModel, progress: Progress
+    ) -> None:
+        """Run the workers to their end; the first bug in one of them ends all and is raised."""
+
+        async def one_after_another() -> None:
+            while (work := await feed.next()) is not None:
+                turns = Turns(
+                    record,
+                    work.item,
+                    work.earlier,
+                    model=model,
+                    settings=self._settings.models,
+                    passing=self._gate.passing,
+                    on_step=self._count_step,
+                )
+                try:
+                    await self._gate.passing()
+                    annotation = await annotator.annotate(work.item, turns)
+                except Halted:
+                    return
+                self._item_ended(work.item, annotation, record, progress)
+
+        count = min(self._settings.concurrency, max(progress.total, 1))
+        self._workers = [asyncio.create_task(one_after_another()) for _ in range(count)]
+        done, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
+        if any(not worker.cancelled() and worker.exception() for worker in done):
+            self._cut()
+        await asyncio.wait(self._workers)
+        bugs = [worker.exception() for worker in self._workers if not worker.cancelled()]
+        for bug in bugs:
+            if bug is not None:
+                raise bug
+
+    def _count_step(self, step: Any) -> None:
+        if step.outcome == "ok":
+            self._answered = True
+        if self._progress is not None:
+            self._progress.step(step)
+
+    def _item_ended(
+        self, item: WorkItem, annotation: Annotation, record: RunRecord, progress: Progress
+    ) -> None:
+        verdict, failure = annotation.verdict, annotation.failure
+        progress.ended(item.external_id, annotation)
+        self._emit(
+            ItemAnnotated(
+                self._number,
+                record.id,
+                item.item_id,
+                item.external_id,
+                None if verdict is None else verdict.value,
+                "" if verdict is None else verdict.path,
+                failure,
+            )
+        )
+        if failure is None:
+            self._failed_in_a_row = 0
+            return
+        self._emit(JobLog(self._number, "warning", f"{item.external_id}: {failure}"))
+        if self._concerns_all(failure, progress.total):
+            self._give_up(failure)
+        elif isinstance(failure, SandboxError) and not isinstance(failure, SandboxBroken):
+            return  # the item waits for a sandbox; screening goes on without one
+        else:
+            self._failed_in_a_row += 1
+            if self._failed_in_a_row >= self._settings.failures_in_a_row and self.state == "running":
+                self._too_many(failure)
+
+    def _concerns_all(self, failure: WorkbenchError, total: int) -> bool:
+        """Tell whether every other item would fail in the same way."""
+        if not isinstance(failure, ModelError):
+            return False
+        if failure.kind == "bad_request" and not self._answered:
+            self._rejected += 1
+            return self._rejected >= min(_REJECTED_AT_ONCE, total)
+        return failure.kind == "unauthorised"
+
+    def _too_many(self, failure: WorkbenchError) -> None:
+        reason = WorkbenchError(
+            "Agents keep failing",
+            f"{self._failed_in_a_row} items in a row failed, at last: {failure.title}: {failure.message}",
+            failure.hint or "Mend the cause, then go on: items that failed are tried again by the next job.",
+        )
+        if self._when_failing == "pause":
+            self.pause(reason)
+        else:
+            self._give_up(reason)
+
+    def _give_up(self, error: WorkbenchError) -> None:
+        if self.error is None:
+            self.error = error
+            self.stop(self._settings.stop_seconds)
+
+    def _warn_of(self, sandbox: Sandbox) -> None:
+        if self._settings.sandbox is not None or sandbox.name != RESTRICTED:
+            return
+        self._emit(
+            JobLog(
+                self._number,
+                "warning",
+                "No isolating sandbox works here: only the shipped sample programs are run, and other "
+                "unclear items wait. See: workbench doctor",
+            )
+        )
+
+    def _outcome(self, progress: Progress) -> Literal["done", "stopped", "failed"]:
+        if self.error is not None:
+            return "failed"
+        cut_short = self._gate.stopping and progress.done + progress.failed < progress.total
+        return "stopped" if cut_short else "done"
+
+    def _note(self, state: str) -> None:
+        """Write the run's state without waiting for it; such writes keep their order."""
+        if self.record is not None:
+            self._soon(self.record.set_state(state))
+
+    def _soon(self, writing: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(writing)
+        self._notes.add(task)
+        task.add_done_callback(self._notes.discard)
+
+    def _counts(self, record: RunRecord) -> Any:
+        with self._workspace.reading() as connection:
+            return run_counts(connection, record.id)

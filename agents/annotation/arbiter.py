@@ -1,0 +1,82 @@
+"""The final arbiter of Algorithm 1: one question to the model, the execution told as a structured report."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from agents.annotation.replies import ArbiterReply
+from agents.prompts import load_prompt
+
+if TYPE_CHECKING:
+    from agents.annotation.replies import TestWriterReply
+    from agents.sandbox.protocol import ExecutionReport
+    from agents.turns import Turns
+    from store.queries.runs import PairTexts
+
+ROLE = "arbiter"
+_END_CHARACTERS = 1500
+_MESSAGE_CHARACTERS = 600
+_TESTS_TOLD = 40
+
+
+class ModelArbiter:
+    """Asks for the label, with the test program and what its execution showed."""
+
+    async def rule(
+        self, pair: PairTexts, test: TestWriterReply, report: ExecutionReport, turns: Turns
+    ) -> ArbiterReply:
+        """Give the final label; see `protocols.Arbiter`."""
+        messages = load_prompt(ROLE).messages(
+            query=pair.query,
+            code=pair.code,
+            interpretation=test.interpretation,
+            test_program=test.test_program,
+            report=structured_report(report),
+        )
+        return await turns.ask(ROLE, messages, ArbiterReply)
+
+
+def structured_report(report: ExecutionReport) -> str:
+    """Tell an execution to the arbiter.
+
+    Durations are left out: the same outcome gives the same text, whenever it came about.
+
+    Args:
+        report: The execution.
+
+    Returns:
+        JSON with the exit reason, each test's outcome and message, what stood in the program's way, and
+        head and tail of what it wrote. Long texts are cut, and say how much is left out.
+    """
+    told = report.outcomes[:_TESTS_TOLD]
+    summary: dict[str, Any] = {
+        "executable": report.executable,
+        "exit_reason": report.exit_reason,
+        "environment_error": _head(report.error),
+        "exit_code": report.exit_code,
+        "passed": report.passed,
+        "failed": report.failed,
+        "errors": report.errors,
+        "tests": [
+            {"name": test.name, "outcome": test.outcome, "message": _head(test.message)} for test in told
+        ],
+        "tests_left_out": len(report.outcomes) - len(told),
+        "stdout": _ends(report.stdout),
+        "stderr": _ends(report.stderr),
+        "output_bytes_dropped": report.output_dropped,
+    }
+    return json.dumps(summary, ensure_ascii=False, indent=1)
+
+
+def _head(text: str) -> str:
+    if len(text) <= _MESSAGE_CHARACTERS:
+        return text
+    return f"{text[:_MESSAGE_CHARACTERS]} … ({len(text) - _MESSAGE_CHARACTERS} more characters)"
+
+
+def _ends(text: str) -> dict[str, Any] | str:
+    left_out = len(text) - 2 * _END_CHARACTERS
+    if left_out <= 0:
+        return text
+    return {"head": text[:_END_CHARACTERS], "left_out": left_out, "tail": text[-_END_CHARACTERS:]}

@@ -1,0 +1,75 @@
+"""The agents of Algorithm 1 as the pipeline sees them, so that each can be replaced by a deeper one.
+
+Each takes its turns through `Turns`, which records them; an agent may take several.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from agents.annotation.replies import ArbiterReply, ScreenerReply, TestWriterReply
+    from agents.sandbox.protocol import ExecutionReport
+    from agents.turns import Executed, Turns
+    from store.queries.runs import PairTexts
+
+
+class Screener(Protocol):
+    """Says whether a pair's match is clear by reading alone (CoSQA+, section IV.C.a)."""
+
+    async def screen(self, pair: PairTexts, turns: Turns) -> ScreenerReply:
+        """Assess a pair.
+
+        Raises:
+            ModelError: There was no usable reply.
+        """
+        ...
+
+
+class TestWriter(Protocol):
+    """Writes a test program under one plausible interpretation of the query (section IV.C.b)."""
+
+    async def write(self, pair: PairTexts, doubt: str, turns: Turns) -> TestWriterReply:
+        """Write a test program.
+
+        Args:
+            pair: The pair.
+            doubt: Why the screener could not decide.
+            turns: Where turns are taken.
+
+        Raises:
+            ModelError: There was no usable reply.
+        """
+        ...
+
+
+class Executor(Protocol):
+    """Runs a test program against the code in isolation (section IV.C.c)."""
+
+    async def execute(self, pair: PairTexts, test_program: str, turns: Turns) -> Executed:
+        """Run a test program.
+
+        Raises:
+            SandboxError: The sandbox refused it or broke.
+        """
+        ...
+
+
+class Arbiter(Protocol):
+    """Rules on a pair by its test program and what came of it (section IV.C.d)."""
+
+    async def rule(
+        self, pair: PairTexts, test: TestWriterReply, report: ExecutionReport, turns: Turns
+    ) -> ArbiterReply:
+        """Give the final label.
+
+        Args:
+            pair: The pair.
+            test: The test program and its interpretation of the query.
+            report: What its last execution showed.
+            turns: Where turns are taken.
+
+        Raises:
+            ModelError: There was no usable reply.
+        """
+        ...

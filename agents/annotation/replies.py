@@ -1,0 +1,35 @@
+"""What the three agents of Algorithm 1 answer, as the forms that a model's reply must fit."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ScreenerReply(BaseModel):
+    """Whether a pair's match is clear by reading alone (CoSQA+, section IV.C.a)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    assessment: Literal["clear_match", "clear_non_match", "unclear"]
+    justification: str = Field(min_length=1)
+
+
+class TestWriterReply(BaseModel):
+    """A test program under one plausible interpretation of the query (section IV.C.b)."""
+
+    __test__ = False
+    model_config = ConfigDict(frozen=True)
+
+    interpretation: str = Field(min_length=1)
+    test_program: str = Field(min_length=1)
+
+
+class ArbiterReply(BaseModel):
+    """The final word on a tested pair: 1 match, 0 no match (section IV.C.d)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    label: Literal[0, 1]
+    reason: str = Field(min_length=1)

@@ -1,0 +1,153 @@
+"""What a running job tells: frozen values, given to the job's `emit` from the jobs' own thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from store.errors import WorkbenchError
+
+JobState = Literal["starting", "running", "paused", "stopping", "done", "stopped", "failed"]
+ENDED: tuple[JobState, ...] = ("done", "stopped", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class PathCounts:
+    """How many items took which path of Algorithm 1 in one job."""
+
+    clear_match: int = 0
+    clear_non_match: int = 0
+    unclear: int = 0
+    executed: int = 0
+    executable: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobStarted:
+    """A job knows its run and begins its first item.
+
+    Attributes:
+        job: The job's number.
+        run_id: The run that it works on.
+        run_name: The run's name, which is also its rater's.
+        model: The model's name.
+        sandbox: The sandbox's name.
+        total: Items that this job will work on.
+        done_before: Items of the run that had a verdict already.
+    """
+
+    job: int
+    run_id: UUID
+    run_name: str
+    model: str
+    sandbox: str
+    total: int
+    done_before: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgressed:
+    """How far a job is. Sent at most about ten times a second; the last state always comes.
+
+    Attributes:
+        job: The job's number.
+        run_id: The run that it works on.
+        done: Items of this job that ended with a verdict.
+        failed: Items of this job that ended without one.
+        total: Items that this job works on.
+        counts: Items by path.
+        labels: Verdicts by value.
+        seconds: Seconds at work, pauses not counted.
+        per_minute: Items ended per minute at work; 0 while none has ended.
+        latest: The external id of the item that ended last; empty before.
+        tokens: Input and output tokens of this job, those of unfinished items included.
+        requests: Requests sent to the model, likewise.
+    """
+
+    job: int
+    run_id: UUID
+    done: int
+    failed: int
+    total: int
+    counts: PathCounts
+    labels: tuple[tuple[float, int], ...]
+    seconds: float
+    per_minute: float
+    latest: str
+    tokens: int
+    requests: int
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate of the seconds to the end; None while there is nothing to go by."""
+        if not self.per_minute:
+            return None
+        return max(self.total - self.done - self.failed, 0) * 60 / self.per_minute
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAnnotated:
+    """An item has ended, on disk: with a value, or with a failure.
+
+    Attributes:
+        job: The job's number.
+        run_id: The run.
+        item_id: The item's key.
+        external_id: The item's name in the imported file.
+        value: The verdict's value; None without a verdict.
+        path: The verdict's path (screened, tested); empty without a verdict.
+        failure: Why there is no verdict.
+    """
+
+    job: int
+    run_id: UUID
+    item_id: int
+    external_id: str
+    value: float | None
+    path: str
+    failure: WorkbenchError | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobLog:
+    """A line for the job's log; text of models and programs may be in it and is data."""
+
+    job: int
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobPaused:
+    """A job takes up no further turn; `reason` says why, where it was not the user who paused it."""
+
+    job: int
+    reason: WorkbenchError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobResumed:
+    """A paused job goes on."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnded:
+    """A job is over, and what it recorded is on disk.
+
+    Attributes:
+        job: The job's number.
+        state: Whether it did all it was asked, was stopped (it can be started again), or failed.
+        run_id: The run; None when it failed before there was one.
+        error: Why it failed.
+    """
+
+    job: int
+    state: Literal["done", "stopped", "failed"]
+    run_id: UUID | None = None
+    error: WorkbenchError | None = None
+
+
+JobEvent = JobStarted | JobProgressed | ItemAnnotated | JobLog | JobPaused | JobResumed | JobEnded

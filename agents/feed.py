@@ -1,0 +1,100 @@
+"""Hands a job its items one by one, read in pages, so that no job holds a whole workspace in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agents.records import Earlier
+from store.queries.runs import (
+    count_verdicts,
+    count_without_verdict,
+    items_without_verdict,
+    those_without_verdict,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agents.kinds import AgentsPart, WorkItem
+    from agents.records import RunRecord
+    from agents.settings import AnnotationSettings
+    from store.workspace import Workspace
+
+PAGE = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An item, and what the run did with it before."""
+
+    item: WorkItem
+    earlier: Earlier
+
+
+class Feed:
+    """The items that a run has no verdict on: all of a kind by key, or some in the order given."""
+
+    def __init__(
+        self, workspace: Workspace, record: RunRecord, part: AgentsPart, settings: AnnotationSettings
+    ) -> None:
+        self._workspace = workspace
+        self._record = record
+        self._part = part
+        self._chosen: Sequence[int] | None = settings.item_ids
+        self._left = settings.limit
+        self._position = -1 if settings.item_ids is None else 0
+        self._ready: deque[Work] = deque()
+        self._ended = False
+        self._loading = asyncio.Lock()
+
+    async def count(self) -> tuple[int, int]:
+        """Count what there is to do, and hold the feed to it: items imported later wait for the next job.
+
+        Returns:
+            How many items the job will get, and how many of the run have a verdict already.
+        """
+        total, ruled = await asyncio.to_thread(self._count)
+        self._left = total if self._left is None else min(total, self._left)
+        return self._left, ruled
+
+    async def next(self) -> Work | None:
+        """Return the next item; None when there is none left."""
+        async with self._loading:
+            while not self._ready and not self._ended:
+                self._ready.extend(await asyncio.to_thread(self._load))
+        return self._ready.popleft() if self._ready else None
+
+    def _count(self) -> tuple[int, int]:
+        with self._workspace.reading() as connection:
+            ruled = count_verdicts(connection, self._record.id)
+            if self._chosen is None:
+                return count_without_verdict(connection, self._record.id, self._part.kind), ruled
+            total = 0
+            for start in range(0, len(self._chosen), PAGE):
+                page = self._chosen[start : start + PAGE]
+                total += len(those_without_verdict(connection, self._record.id, self._part.kind, page))
+            return total, ruled
+
+    def _load(self) -> list[Work]:
+        """Read one page; an empty one can be followed by others when items were chosen."""
+        with self._workspace.reading() as connection:
+            run_id, kind = self._record.id, self._part.kind
+            if self._chosen is None:
+                ids = items_without_verdict(connection, run_id, kind, after=self._position, count=PAGE)
+                self._ended = len(ids) < PAGE
+                self._position = ids[-1] if ids else self._position
+            else:
+                page = self._chosen[self._position : self._position + PAGE]
+                self._position += len(page)
+                self._ended = self._position >= len(self._chosen)
+                ids = those_without_verdict(connection, run_id, kind, page)
+            if self._left is not None:
+                ids = ids[: self._left]
+                self._left -= len(ids)
+                self._ended = self._ended or self._left == 0
+            earlier = self._record.earlier(connection, ids) if ids else {}
+            items = self._part.load(connection, ids) if ids else []
+            return [Work(item, earlier.get(item.item_id, Earlier())) for item in items]

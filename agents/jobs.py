@@ -1,0 +1,275 @@
+"""Runs agents' jobs behind the screens, or for a command that waits: one thread with its own asyncio loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from agents.annotating import AnnotationWork
+from agents.events import ENDED, JobEnded, JobEvent, JobLog, JobProgressed, JobState
+from agents.records import settle_interrupted
+from agents.report import AnnotationReport
+from agents.settings import AnnotationSettings
+from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from store.workspace import Workspace
+
+Emit = Callable[[JobEvent], None]
+CLOSE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationJob:
+    """An annotation to be done.
+
+    Attributes:
+        settings: What is annotated, by which model, where test programs run.
+        when_failing: After many failures in a row: pause, for somebody to look, or end.
+    """
+
+    settings: AnnotationSettings
+    when_failing: Literal["pause", "end"] = "pause"
+
+
+class Job:
+    """A job that was started; its methods can be called from any thread.
+
+    Attributes:
+        number: Tells jobs of one runner apart; events carry it.
+        job: What was asked for.
+        progress: How far it is, as told last; None before its first item.
+        bug: What broke it, when that was a mistake of the program.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        job: AnnotationJob,
+        workspace: Workspace,
+        emit: Emit,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.number = number
+        self.job = job
+        self.progress: JobProgressed | None = None
+        self.bug: Exception | None = None
+        self._emit = emit
+        self._loop = loop
+        self._ended = threading.Event()
+        self._work = AnnotationWork(
+            number, job.settings, workspace, self._tell, when_failing=job.when_failing
+        )
+
+    @property
+    def state(self) -> JobState:
+        """How it stands."""
+        return self._work.state
+
+    @property
+    def error(self) -> WorkbenchError | None:
+        """Why it failed."""
+        return self._work.error
+
+    @property
+    def run_id(self) -> UUID | None:
+        """The run it works on; None until that is known."""
+        return None if self._work.record is None else self._work.record.id
+
+    def pause(self) -> None:
+        """Take up no further turn until it is resumed."""
+        self._call(self._work.pause)
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self._call(self._work.resume)
+
+    def stop(self, seconds: float | None = None) -> None:
+        """Begin no further turn; the job can be started again and goes on where it stopped.
+
+        Args:
+            seconds: How long turns under way may take to end before they are cut off; None for what the
+                settings say. A second call can shorten it.
+        """
+        wait = self.job.settings.stop_seconds if seconds is None else seconds
+        self._call(lambda: self._work.stop(wait))
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for its end, outside the jobs' thread; return whether it came in `timeout` seconds."""
+        return self._ended.wait(timeout)
+
+    def result(self) -> AnnotationReport:
+        """Return what an ended job came to.
+
+        Raises:
+            WorkbenchError: It could not begin.
+        """
+        if not self._ended.is_set():
+            raise RuntimeError("the job has not ended")
+        if self.bug is not None:
+            raise self.bug
+        if self._work.report is None:
+            raise self._work.error or RuntimeError("the job ended without a report")
+        return self._work.report
+
+    async def drive(self) -> None:
+        """Do the work, in the jobs' loop, and tell its end whatever happens."""
+        state: Literal["done", "stopped", "failed"] = "failed"
+        try:
+            state = await self._work.run()
+        except WorkbenchError as error:
+            self._work.error = error
+        except Exception as bug:  # noqa: BLE001 - it must reach the one who waits, not die in a thread
+            self.bug = bug
+            self._work.error = WorkbenchError(
+                "The job broke",
+                f"A mistake in the program ended it: {type(bug).__name__}: {bug}",
+                "What it recorded is kept. Please report this with the job's log.",
+            )
+            self._tell(JobLog(self.number, "error", traceback.format_exc()))
+        finally:
+            self._work.state = state
+            try:
+                self._tell(JobEnded(self.number, state, self.run_id, self._work.error))
+            finally:
+                self._ended.set()
+
+    def _tell(self, event: JobEvent) -> None:
+        if isinstance(event, JobProgressed):
+            self.progress = event
+        self._emit(event)
+
+    def _call(self, action: Callable[[], None]) -> None:
+        # The loop is closed when the runner is; then there is nothing left to steer.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(action)
+
+
+class JobRunner:
+    """Starts jobs and ends them; made by whoever opened the workspace, and closed before it.
+
+    Runs that an earlier process left at work are marked as stopped.
+
+    Args:
+        workspace: The open workspace.
+        emit: Told of every event, from the jobs' thread; it must not block.
+    """
+
+    def __init__(self, workspace: Workspace, emit: Emit) -> None:
+        self.jobs: list[Job] = []
+        self._workspace = workspace
+        self._emit = emit
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._closing: asyncio.Event | None = None
+        self._closed = False
+        settle_interrupted(workspace)
+
+    @property
+    def running(self) -> Job | None:
+        """The job that has not ended; None when all have."""
+        return next((job for job in self.jobs if job.state not in ENDED), None)
+
+    def start(self, job: AnnotationJob) -> Job:
+        """Start a job; one at a time.
+
+        Args:
+            job: What is to be done.
+
+        Returns:
+            The job at work. That its model is unknown, or another error of this kind, is told by its end.
+
+        Raises:
+            WorkbenchError: Another job is at work.
+        """
+        if self._closed:
+            raise RuntimeError("the job runner is closed")
+        if (busy := self.running) is not None:
+            raise WorkbenchError(
+                "A job is at work",
+                f"Job {busy.number} is {busy.state}; one job works at a time.",
+                "Stop it, or wait for its end.",
+            )
+        loop = self._ready_loop()
+        started = Job(len(self.jobs) + 1, job, self._workspace, self._emit, loop)
+        self.jobs.append(started)
+        asyncio.run_coroutine_threadsafe(started.drive(), loop)
+        return started
+
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Stop every job and end the thread; closing twice is harmless.
+
+        Args:
+            seconds: How long turns under way may take to end before they are cut off.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        if self._thread is None or self._loop is None or self._closing is None:
+            return
+        for job in self.jobs:
+            job.stop(seconds)
+        for job in self.jobs:
+            job.wait()
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join()
+
+    def __enter__(self) -> JobRunner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ready_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            ready = threading.Event()
+
+            async def serve() -> None:
+                self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
+                ready.set()
+                await self._closing.wait()
+
+            self._thread = threading.Thread(
+                target=lambda: asyncio.run(serve()), name="agents-jobs", daemon=True
+            )
+            self._thread.start()
+            ready.wait()
+        assert self._loop is not None
+        return self._loop
+
+
+def run_annotation(workspace: Workspace, settings: AnnotationSettings, emit: Emit) -> AnnotationReport:
+    """Annotate and wait for the end, for a command.
+
+    Ctrl-C stops the job and lets turns under way end; a second one cuts them off. Either way the report
+    comes, with the state "stopped", and the same call goes on where this one stopped.
+
+    Args:
+        workspace: The open workspace.
+        settings: What is annotated.
+        emit: Told of every event, from another thread.
+
+    Returns:
+        What the job came to; a job that gave up says why in `error`.
+
+    Raises:
+        WorkbenchError: The job could not begin: no such model or sandbox, no key.
+    """
+    with JobRunner(workspace, emit) as runner:
+        job = runner.start(AnnotationJob(settings, when_failing="end"))
+        patience: float | None = None
+        while True:
+            try:
+                job.wait()
+            except KeyboardInterrupt:
+                job.stop(patience)
+                patience = 0.0
+            else:
+                return job.result()

@@ -1,0 +1,112 @@
+"""Counts what a job does, and tells it often enough for a bar and seldom enough for a screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from agents.events import JobEvent, JobProgressed, PathCounts
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from agents.kinds import Annotation
+    from store.tables.runs import Step
+
+INTERVAL_SECONDS = 0.1
+
+
+class Progress:
+    """One job's counts, in the job's own loop."""
+
+    def __init__(self, job: int, run_id: UUID, total: int, emit: Callable[[JobEvent], None]) -> None:
+        self.total = total
+        self.done = 0
+        self.failed = 0
+        self._job = job
+        self._run_id = run_id
+        self._emit = emit
+        self._loop = asyncio.get_running_loop()
+        self._paths: Counter[str] = Counter()
+        self._labels: Counter[float] = Counter()
+        self._latest = ""
+        self._tokens = 0
+        self._requests = 0
+        self._worked = 0.0
+        self._since: float | None = self._loop.time()
+        self._told_at = float("-inf")
+        self._timer: asyncio.TimerHandle | None = None
+
+    def step(self, step: Step) -> None:
+        """Count what a recorded step cost."""
+        self._tokens += step.tokens_in + step.tokens_out
+        self._requests += step.requests
+        self._changed()
+
+    def ended(self, external_id: str, annotation: Annotation) -> None:
+        """Count an item that ended."""
+        if annotation.assessment:
+            self._paths[annotation.assessment] += 1
+        if annotation.executable is not None:
+            self._paths["executed"] += 1
+            self._paths["executable"] += annotation.executable
+        if annotation.verdict is None:
+            self.failed += 1
+        else:
+            self.done += 1
+            self._labels[annotation.verdict.value] += 1
+        self._latest = external_id
+        self._changed()
+
+    def pause(self) -> None:
+        """Stop the clock, and tell how things stand."""
+        self._worked = self.seconds
+        self._since = None
+        self.tell()
+
+    def resume(self) -> None:
+        """Let the clock go on."""
+        self._since = self._loop.time()
+        self._changed()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds at work, pauses not counted."""
+        return self._worked + (0.0 if self._since is None else self._loop.time() - self._since)
+
+    def tell(self) -> None:
+        """Tell how things stand, now."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._told_at = self._loop.time()
+        seconds = self.seconds
+        ended = self.done + self.failed
+        self._emit(
+            JobProgressed(
+                job=self._job,
+                run_id=self._run_id,
+                done=self.done,
+                failed=self.failed,
+                total=self.total,
+                counts=PathCounts(**{name: self._paths[name] for name in PathCounts.__dataclass_fields__}),
+                labels=tuple(sorted(self._labels.items())),
+                seconds=seconds,
+                per_minute=ended * 60 / seconds if seconds > 0 else 0.0,
+                latest=self._latest,
+                tokens=self._tokens,
+                requests=self._requests,
+            )
+        )
+
+    def _changed(self) -> None:
+        """Tell soon: at once when the last telling is long enough ago, else when it will be."""
+        if self._timer is not None:
+            return
+        wait = self._told_at + INTERVAL_SECONDS - self._loop.time()
+        if wait <= 0:
+            self.tell()
+        else:
+            self._timer = self._loop.call_later(wait, self.tell)

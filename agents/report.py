@@ -1,0 +1,77 @@
+"""What an annotation job came to, in numbers that the records give again at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+from store.errors import WorkbenchError
+from store.queries.runs import RunCounts
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationReport:
+    """How a job ended, and what the whole run's records add up to (`store.queries.runs.run_counts`).
+
+    Attributes:
+        run_id: The run.
+        run_name: The run's name, which is also its rater's.
+        model: The model's name.
+        sandbox: The name of the sandbox of this job.
+        state: Whether the job did all it was asked, was stopped, or failed.
+        done: Items that got a verdict in this job.
+        failed: Items that ended in this job without one.
+        counts: Of the whole run, also of earlier jobs.
+        seconds: Seconds that this job was at work.
+        error: Why it failed.
+    """
+
+    run_id: UUID
+    run_name: str
+    model: str
+    sandbox: str
+    state: Literal["done", "stopped", "failed"]
+    done: int
+    failed: int
+    counts: RunCounts
+    seconds: float
+    error: WorkbenchError | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as values that JSON knows."""
+        error = self.error
+        return {
+            "run": str(self.run_id),
+            "name": self.run_name,
+            "model": self.model,
+            "sandbox": self.sandbox,
+            "state": self.state,
+            "job": {"done": self.done, "failed": self.failed, "seconds": round(self.seconds, 3)},
+            **counts_as_json(self.counts),
+            "error": error and {"title": error.title, "message": error.message, "hint": error.hint},
+        }
+
+
+def counts_as_json(counts: RunCounts) -> dict[str, Any]:
+    """Return a run's counts as values that JSON knows."""
+    return {
+        "items": counts.items,
+        "clear_match": counts.clear_match,
+        "clear_non_match": counts.clear_non_match,
+        "unclear": counts.unclear,
+        "executed": counts.executed,
+        "executable": counts.executable,
+        "executable_share": counts.executable_share,
+        "labelled": counts.labelled,
+        "labels": {f"{value:g}": count for value, count in counts.labels.items()},
+        "failed": counts.failed,
+        "reasons": dict(counts.reasons),
+        "steps": counts.steps,
+        "requests": counts.requests,
+        "tokens_in": counts.tokens_in,
+        "tokens_out": counts.tokens_out,
+        "tokens_cached": counts.tokens_cached,
+        "money": counts.money,
+        "agent_seconds": round(counts.agent_seconds, 3),
+    }

@@ -1,0 +1,64 @@
+"""The settings of the agents' jobs: the section `agents` of the configuration, and what one job is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.llm.settings import ModelSettings
+from agents.sandbox.settings import SandboxSettings
+
+
+class AgentSettings(BaseModel):
+    """How the agents work through items."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    model: str | None = None
+    """The model that agents ask when a command names none: "openai:NAME", "anthropic:NAME" or
+    "scripted:FILE"."""
+
+    concurrency: int = Field(default=8, ge=1, le=256)
+    """How many items are worked on at the same time."""
+
+    sandbox: str | None = None
+    """Where test programs run: "bubblewrap" or "process". Unset: bubblewrap where it works, and otherwise a
+    plain process that runs nothing but the shipped sample programs."""
+
+    failures_in_a_row: int = Field(default=20, ge=1)
+    """After so many items in a row that failed, a job pauses (or ends, without a screen) and says why."""
+
+    stop_seconds: float = Field(default=5.0, ge=0)
+    """How long a stopped job waits for turns under way; what they cost is lost when they are cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationSettings:
+    """What one annotation job is told.
+
+    Attributes:
+        model: The model, as "provider:name".
+        kind: The task kind of the items.
+        concurrency: How many items are worked on at the same time.
+        limit: At most so many items; None for no limit.
+        item_ids: Only these items, in this order; None for all that the run has no verdict on.
+        sandbox: The sandbox that the user asked for by name; None for the best that works.
+        allowed: Digests of the programs that may run without isolation, from the sample's manifest.
+        models: How services are reached.
+        sandboxes: What test programs may use.
+        failures_in_a_row: See `AgentSettings`.
+        stop_seconds: See `AgentSettings`.
+    """
+
+    model: str
+    kind: str = "pair"
+    concurrency: int = 8
+    limit: int | None = None
+    item_ids: tuple[int, ...] | None = None
+    sandbox: str | None = None
+    allowed: frozenset[str] = frozenset()
+    models: ModelSettings = field(default_factory=ModelSettings)
+    sandboxes: SandboxSettings = field(default_factory=SandboxSettings)
+    failures_in_a_row: int = 20
+    stop_seconds: float = 5.0

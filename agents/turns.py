@@ -1,0 +1,304 @@
+"""One item's turns in a run: asks the model and the sandbox, once each, and records what came of it.
+
+A turn is on disk before the next one begins. A turn that this run took before, with the same request, is
+not taken again: its recorded reply stands. A turn that failed before is taken again as a further attempt.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, TypeVar
+from uuid import UUID
+
+from pydantic import BaseModel, ValidationError
+
+from agents.llm.errors import ModelError
+from agents.llm.protocol import LanguageModel, Message, ModelRequest
+from agents.records import Earlier, RunRecord
+from agents.sandbox.errors import SandboxError
+from agents.sandbox.protocol import ExecutionReport, TestOutcome
+from store.ids import now
+from store.tables.runs import Execution, Step, TestOutcomeRow, Verdict
+
+if TYPE_CHECKING:
+    from agents.kinds import WorkItem
+    from agents.llm.settings import ModelSettings
+    from agents.sandbox.protocol import Limits, Sandbox, TestProgram
+    from store.queries.runs import StoredExecution
+
+ReplyT = TypeVar("ReplyT", bound=BaseModel)
+
+
+class SandboxBroken(SandboxError):
+    """The sandbox failed, which says nothing about the program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """One execution: its key in the record, and its report."""
+
+    id: UUID
+    report: ExecutionReport
+
+
+class Turns:
+    """Takes the turns of a pipeline's agents on one item, and records them.
+
+    Args:
+        record: The run.
+        item: The item.
+        earlier: What the run did with it before.
+        model: Who is asked.
+        settings: How it is asked.
+        passing: Awaited before anything is paid for; waits while the job is paused, raises when it stops.
+        on_step: Told of every step that was recorded.
+    """
+
+    def __init__(
+        self,
+        record: RunRecord,
+        item: WorkItem,
+        earlier: Earlier,
+        *,
+        model: LanguageModel,
+        settings: ModelSettings,
+        passing: Callable[[], Awaitable[None]],
+        on_step: Callable[[Step], None],
+    ) -> None:
+        self._record = record
+        self._item = item
+        self._earlier = earlier
+        self._model = model
+        self._settings = settings
+        self._passing = passing
+        self._on_step = on_step
+        self._attempts: dict[str, int] = {}
+        for step in earlier.steps:
+            self._attempts[step.role] = max(self._attempts.get(step.role, 0), step.attempt + 1)
+
+    async def ask(self, role: str, messages: tuple[Message, ...], reply_type: type[ReplyT]) -> ReplyT:
+        """Ask the model in a role.
+
+        Args:
+            role: Whose turn it is.
+            messages: What is asked.
+            reply_type: What the reply must be.
+
+        Returns:
+            The reply, from the record where the same was asked before.
+
+        Raises:
+            ModelError: No usable reply came; the failed step is recorded.
+        """
+        request = ModelRequest(
+            role=role,
+            subject=self._item.external_id,
+            messages=messages,
+            reply_type=reply_type,
+            temperature=self._settings.temperature,
+            max_output_tokens=self._settings.max_output_tokens,
+            seed=self._settings.seed,
+        )
+        digest = request.digest(self._model.name)
+        known = self._recorded(role, digest)
+        if known is not None:
+            try:
+                return reply_type.model_validate_json(known.reply)
+            except ValidationError:
+                pass  # the form of replies has changed since: it is asked anew
+        await self._passing()
+        started = perf_counter()
+        step = self._step(role, digest, model=self._model.name)
+        try:
+            reply = await self._model.reply(request)
+        except ModelError as error:
+            spent = {
+                "tokens_in": error.usage.tokens_in,
+                "tokens_out": error.usage.tokens_out,
+                "tokens_cached": error.usage.tokens_cached,
+                "requests": error.requests,
+                "seconds": perf_counter() - started,
+            }
+            await self._add(step, outcome="failed", error=str(error), reply=error.text, **spent)
+            raise
+        if not isinstance(reply.value, reply_type):
+            raise TypeError(
+                f"{self._model.name} returned {type(reply.value).__name__} for {reply_type.__name__}"
+            )
+        await self._add(
+            step,
+            outcome="ok",
+            reply=reply.value.model_dump_json(),
+            model=reply.model,
+            tokens_in=reply.usage.tokens_in,
+            tokens_out=reply.usage.tokens_out,
+            tokens_cached=reply.usage.tokens_cached,
+            requests=reply.requests,
+            seconds=reply.seconds,
+        )
+        return reply.value
+
+    async def execute(self, role: str, program: TestProgram, sandbox: Sandbox, limits: Limits) -> Executed:
+        """Run a test program in a sandbox.
+
+        Args:
+            role: Whose turn it is.
+            program: Candidate and test.
+            sandbox: Where it runs.
+            limits: What it may use.
+
+        Returns:
+            What happened, from the record where the same program was run before.
+
+        Raises:
+            SandboxError: The program was refused, or the sandbox broke; the failed step is recorded.
+        """
+        known = self._recorded(role, program.digest)
+        stored = None if known is None else self._earlier.execution_of(known)
+        if stored is not None:
+            return Executed(stored.execution.id, report_of(stored))
+        await self._passing()
+        step = self._step(role, program.digest, model=sandbox.name)
+        try:
+            report = await sandbox.run(program, limits)
+        except SandboxError as error:
+            await self._add(step, outcome="failed", error=str(error))
+            raise
+        execution, outcomes = self._rows(step, program, report)
+        broken = None
+        if report.exit_reason == "infrastructure":
+            broken = SandboxBroken(
+                "The sandbox broke",
+                f"{sandbox.name} did not run the program: {report.error or 'it does not say why'}.",
+                "See: workbench doctor. The item is tried again when the job is started again.",
+            )
+        summary = {
+            "execution": str(execution.id),
+            "exit_reason": report.exit_reason,
+            "executable": report.executable,
+            "passed": report.passed,
+            "failed": report.failed,
+            "errors": report.errors,
+        }
+        step = step.model_copy(
+            update={
+                "outcome": "failed" if broken else "ok",
+                "error": str(broken) if broken else "",
+                "reply": json.dumps(summary),
+                "seconds": report.seconds,
+                "created_at": now(),
+            }
+        )
+        await self._record.add_step(step, execution, outcomes)
+        self._on_step(step)
+        if broken is not None:
+            raise broken
+        return Executed(execution.id, report)
+
+    async def conclude(self, value: float, path: str, reason: str, execution: UUID | None = None) -> Verdict:
+        """Record the final word on the item.
+
+        Args:
+            value: The label, on the scale of the kind's first question.
+            path: How it came about, one of `store.tables.runs.VERDICT_PATHS`.
+            reason: Why, in the words of the agent that decided.
+            execution: The execution that it rests on.
+
+        Returns:
+            The verdict, as it is on disk.
+        """
+        verdict = Verdict(
+            id=self._record.next_id(),
+            run_id=self._record.id,
+            item_id=self._item.item_id,
+            value=value,
+            path=path,
+            reason=reason,
+            execution_id=execution,
+            created_at=now(),
+        )
+        await self._record.add_verdict(verdict)
+        return verdict
+
+    def _recorded(self, role: str, digest: str) -> Step | None:
+        for step in reversed(self._earlier.steps):
+            if step.role == role and step.outcome == "ok" and step.request_hash == digest:
+                return step
+        return None
+
+    def _step(self, role: str, digest: str, *, model: str) -> Step:
+        attempt = self._attempts.get(role, 0)
+        self._attempts[role] = attempt + 1
+        return Step(
+            id=self._record.next_id(),
+            run_id=self._record.id,
+            item_id=self._item.item_id,
+            role=role,
+            attempt=attempt,
+            outcome="failed",
+            request_hash=digest,
+            model=model,
+            created_at=now(),
+        )
+
+    async def _add(self, step: Step, **fields: object) -> None:
+        step = step.model_copy(update={**fields, "created_at": now()})
+        await self._record.add_step(step)
+        self._on_step(step)
+
+    def _rows(
+        self, step: Step, program: TestProgram, report: ExecutionReport
+    ) -> tuple[Execution, list[TestOutcomeRow]]:
+        execution = Execution(
+            id=self._record.next_id(),
+            item_id=self._item.item_id,
+            step_id=step.id,
+            program=program.test,
+            program_digest=program.digest,
+            sandbox=report.sandbox,
+            environment=report.environment,
+            exit_reason=report.exit_reason,
+            exit_code=report.exit_code,
+            executable=report.executable,
+            error=report.error,
+            stdout=report.stdout,
+            stderr=report.stderr,
+            output_dropped=report.output_dropped,
+            seconds=report.seconds,
+            created_at=report.started_at,
+        )
+        return execution, [
+            TestOutcomeRow(
+                execution_id=execution.id,
+                position=position,
+                name=test.name,
+                outcome=test.outcome,
+                message=test.message,
+                seconds=test.seconds,
+            )
+            for position, test in enumerate(report.outcomes)
+        ]
+
+
+def report_of(stored: StoredExecution) -> ExecutionReport:
+    """Return an execution of the record as the report that it was recorded from."""
+    execution = stored.execution
+    return ExecutionReport(
+        exit_reason=execution.exit_reason,  # type: ignore[arg-type]  # the table holds it to the same values
+        exit_code=execution.exit_code,
+        stdout=execution.stdout,
+        stderr=execution.stderr,
+        outcomes=tuple(
+            TestOutcome(test.name, test.outcome, test.message, test.seconds)  # type: ignore[arg-type]
+            for test in stored.outcomes
+        ),
+        error=execution.error,
+        seconds=execution.seconds,
+        sandbox=execution.sandbox,
+        environment=execution.environment,
+        output_dropped=execution.output_dropped,
+        started_at=execution.created_at,
+    )

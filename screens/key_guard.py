@@ -1,0 +1,65 @@
+"""Keeps what is no key press of a person from judging: torn escape sequences and pasted text."""
+
+from __future__ import annotations
+
+from collections import deque
+
+TORN_SECONDS = 1.0
+"""How long after a lone Escape, or after a part of a sequence, the rest of a torn sequence may come."""
+
+BURST_SECONDS = 0.001
+"""Keys closer together than this came in one read of the terminal, which no hand can do."""
+
+
+class TornSequences:
+    """Tells the rest of an escape sequence that the network tore off its ESC from keys a person typed.
+
+    Over a slow line `ESC [ 1 ; 5 A` can arrive as a lone Escape and, much later, as the letters that follow;
+    one of them may well be the key of a label.
+    """
+
+    def __init__(self) -> None:
+        self._expects: str = ""
+        self._since = 0.0
+
+    def swallows(self, key: str, character: str | None, time: float) -> bool:
+        """Take in one key; return whether it belongs to a torn sequence.
+
+        Args:
+            key: Textual's name of the key.
+            character: The character that it types, if any.
+            time: When it came, in seconds of a monotonic clock.
+        """
+        late = time - self._since > TORN_SECONDS
+        expects, self._expects = ("" if late else self._expects), ""
+        self._since = time
+        if key == "escape":
+            self._expects = "introducer"
+            return False
+        if character is None or len(character) != 1:
+            return False
+        if expects == "introducer" and character in "[O":
+            self._expects = "control" if character == "[" else "final"
+            return True
+        if expects == "control":
+            # Parameters and intermediates (0x20-0x3F) go on, a final byte (0x40-0x7E) ends the sequence.
+            if " " <= character <= "?":
+                self._expects = "control"
+            return True
+        return expects == "final"
+
+
+class Bursts:
+    """Tells keys that arrived in one read, as pasted text does where a terminal does not mark it."""
+
+    def __init__(self) -> None:
+        self._times: deque[float] = deque(maxlen=64)
+
+    def arrived(self, time: float) -> None:
+        """Take note of a key when it arrives, before it is handled; called in the terminal's thread."""
+        self._times.append(time)
+
+    def is_burst(self, time: float) -> bool:
+        """Return whether another key arrived together with the one of that time."""
+        near = [other for other in list(self._times) if abs(other - time) < BURST_SECONDS]
+        return len(near) > 1

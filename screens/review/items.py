@@ -1,0 +1,109 @@
+"""The items of a review in their frozen order: loaded ahead, so that the next one is there when it is wanted."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from sqlalchemy import select
+
+from screens.review.part import ItemView, review_parts
+from store.errors import UnknownName
+from store.tables.columns import table_of
+from store.tables.imported import Item
+from store.workspace import Workspace
+
+KEPT = 24
+"""How many laid-out items are kept; the neighbours of the one shown are always among them."""
+
+
+class ReviewOrder:
+    """Which items are reviewed, in which order, and which one is shown.
+
+    The order is that of the queue at the moment it was opened; an item that is skipped comes again last.
+    """
+
+    def __init__(self, ids: Sequence[int], index: int = 0) -> None:
+        self.ids = list(ids)
+        self.index = min(max(0, index), max(0, len(self.ids) - 1))
+
+    @property
+    def item_id(self) -> int | None:
+        """The item shown, None when there are no items."""
+        return self.ids[self.index] if self.ids else None
+
+    def at(self, offset: int) -> int | None:
+        """Return the item `offset` places further on, None beyond an end."""
+        place = self.index + offset
+        return self.ids[place] if 0 <= place < len(self.ids) else None
+
+    def move(self, offset: int) -> bool:
+        """Move on; return whether there was an item."""
+        if self.at(offset) is None:
+            return False
+        self.index += offset
+        return True
+
+    def put_last(self, item_id: int) -> None:
+        """Let an item come again at the end."""
+        if self.ids and self.ids[-1] != item_id:
+            self.ids.append(item_id)
+
+    def take_last_away(self, item_id: int) -> None:
+        """Undo `put_last`, unless the item is the one shown there."""
+        if len(self.ids) > 1 and self.ids[-1] == item_id and self.index != len(self.ids) - 1:
+            self.ids.pop()
+
+    def go_to(self, item_id: int) -> None:
+        """Show an item; one that the queue does not list is put before the one shown."""
+        if self.item_id == item_id:
+            return
+        if item_id in self.ids:
+            self.index = self.ids.index(item_id)
+        else:
+            self.ids.insert(self.index, item_id)
+
+
+class ItemReader:
+    """Reads and lays out items, and keeps the latest; safe to call from thread workers."""
+
+    def __init__(self, workspace: Workspace, rater_id: int, *, blind: bool) -> None:
+        self._workspace = workspace
+        self._rater_id = rater_id
+        self._blind = blind
+        self._kept: OrderedDict[int, ItemView] = OrderedDict()
+
+    def kept(self, item_id: int) -> ItemView | None:
+        """Return an item that is kept, without reading."""
+        return self._kept.get(item_id)
+
+    def read(self, item_id: int) -> ItemView:
+        """Read an item from the workspace and keep it.
+
+        Raises:
+            UnknownName: There is no such item, or nothing that shows its kind is installed.
+        """
+        item = table_of(Item)
+        with self._workspace.reading() as connection:
+            kind = connection.execute(select(item.c.kind).where(item.c.id == item_id)).scalar()
+            part = review_parts().get(kind or "")
+            if part is None:
+                raise UnknownName(
+                    "Cannot show item",
+                    f"Nothing installed shows items of kind {kind!r}.",
+                    "See `workbench doctor`.",
+                )
+            view = part.load(connection, item_id, self._rater_id, self._blind)
+        return self.keep(view)
+
+    def keep(self, view: ItemView) -> ItemView:
+        """Keep an item as it is laid out now, and return it."""
+        self._kept[view.item_id] = view
+        self._kept.move_to_end(view.item_id)
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return view
+
+    def forget(self, item_id: int) -> None:
+        """Drop an item of which something was recorded."""
+        self._kept.pop(item_id, None)

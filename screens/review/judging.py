@@ -1,0 +1,160 @@
+"""What a session of judging has at hand: stopwatch, counts, and the actions that a rater's keys stand for."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from screens.review.part import ItemView
+from store.ids import IdClock, now
+from store.queries.current import REVIEW
+from store.queries.progress import pace, progress
+from store.recording import Action
+from store.tables.columns import table_of
+from store.tables.people import Guideline, Question, Rater
+from store.tables.record import Judgment, Mark
+from store.workspace import Workspace
+
+IDLE_SECONDS = 30.0
+"""A pause between two keys that is longer than this counts as time away."""
+
+
+class Stopwatch:
+    """Measures how long an item is on the screen, and how much of that the rater was active."""
+
+    def __init__(self) -> None:
+        self._began = self._last = time.monotonic()
+        self._away = 0.0
+
+    def touch(self) -> None:
+        """Take note that the rater did something."""
+        moment = time.monotonic()
+        pause = moment - self._last
+        self._away += pause if pause > IDLE_SECONDS else 0.0
+        self._last = moment
+
+    def read(self) -> tuple[int, int]:
+        """Return milliseconds since the item was painted, and those of them in which the rater was active."""
+        self.touch()
+        elapsed = self._last - self._began
+        return round(elapsed * 1000), round((elapsed - self._away) * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Who judges under which circumstances: what every record of a session has in common."""
+
+    ids: IdClock
+    rater_id: int
+    question_ids: dict[str, int]
+    guideline_ids: dict[str, int]
+    blind: bool
+
+    def label(self, item: ItemView, value: float, watch: Stopwatch, reason: str = "") -> Action:
+        """Return the action of giving an item a label.
+
+        A label that equals the claim on the screen accepts it, another one overrides it; without a claim on
+        the screen the label is independent.
+        """
+        claim = item.claim
+        origin = "independent" if claim is None else "accept" if value == claim.value else "override"
+        elapsed, active = watch.read()
+        action = self.ids.next()
+        record = Judgment(
+            id=self.ids.next(),
+            action=action,
+            item_id=item.item_id,
+            question_id=self.question_ids[item.question.name],
+            rater_id=self.rater_id,
+            phase=REVIEW,
+            value=value,
+            origin=origin,
+            shown_verdict=claim.verdict_id if claim else None,
+            shown_execution=claim.execution_id if claim else None,
+            guideline_id=self.guideline_ids.get(item.kind),
+            blind=self.blind,
+            reason=reason,
+            elapsed_ms=elapsed,
+            active_ms=active,
+            created_at=now(),
+        )
+        return Action(action, (record,))
+
+    def with_reason(self, action: Action, reason: str) -> Action:
+        """Return the addition to a label's action that gives it a reason; undone together with it."""
+        label = next(record for record in action.records if isinstance(record, Judgment))
+        fresh = {"id": self.ids.next(), "reason": reason, "created_at": now()}
+        return Action(action.id, (label.model_copy(update=fresh),))
+
+    def mark(self, item_id: int, kind: str, *, active: bool = True, text: str = "") -> Action:
+        """Return the action of marking an item, or of taking the mark away."""
+        action = self.ids.next()
+        record = Mark(
+            id=self.ids.next(),
+            action=action,
+            item_id=item_id,
+            rater_id=self.rater_id,
+            phase=REVIEW,
+            kind=kind,
+            active=active,
+            text=text,
+            created_at=now(),
+        )
+        return Action(action, (record,))
+
+
+def desk_of(workspace: Workspace, rater_id: int, *, blind: bool) -> Desk:
+    """Read what every record of a rater's session has in common."""
+    question, guideline = table_of(Question), table_of(Guideline)
+    with workspace.reading() as connection:
+        questions = connection.execute(select(question.c.name, question.c.id)).tuples().all()
+        guidelines = connection.execute(
+            select(guideline.c.task_kind, guideline.c.id).order_by(guideline.c.id)
+        ).tuples()
+        return Desk(workspace.ids, rater_id, dict(questions), dict(guidelines.all()), blind)
+
+
+class SessionCount:
+    """How far the rater is: judged today, pace, what is left; counted on from what was read at the start."""
+
+    def __init__(self, today: int, left: int, rate: float | None) -> None:
+        self.today = today
+        self.left = left
+        self._rate = rate
+        self._times: list[float] = []
+
+    @classmethod
+    def read(cls, workspace: Workspace, rater: Rater, *, blind: bool) -> SessionCount:
+        """Count a rater's work so far; slow in a large workspace, so for a thread worker."""
+        with workspace.reading() as connection:
+            state = progress(connection, rater, blind=blind)
+            return cls(state.today, state.left, pace(connection, rater.id))
+
+    def follow(self, action: Action) -> None:
+        """Count an action that was stored."""
+        for record in action.records:
+            if not isinstance(record, Judgment):
+                continue
+            fresh = record.value is not None and record.supersedes is None
+            if fresh or (record.value is not None and record.origin == "redo"):
+                self.today, self.left = self.today + 1, self.left - 1
+            elif record.value is None and record.origin in ("undo", "withdraw"):
+                self.today, self.left = max(0, self.today - 1), self.left + 1
+            if record.origin in ("independent", "accept", "override"):
+                self._times.append(time.monotonic())
+
+    @property
+    def pace(self) -> float | None:
+        """Judgments an hour, of this session once it has some, otherwise of the last hour."""
+        if len(self._times) < 3:
+            return self._rate
+        seconds = self._times[-1] - self._times[0]
+        return (len(self._times) - 1) / seconds * 3600 if seconds else None
+
+    def sentence(self) -> str:
+        """Return the session line: `◷ 21 today · 48/h · 188 left`."""
+        rate = self.pace
+        parts = [f"◷ {self.today:,} today", f"{rate:,.0f}/h" if rate else "", f"{self.left:,} left"]
+        return " · ".join(part for part in parts if part) + " "

@@ -1,0 +1,213 @@
+"""The screen part of the task kind `pair`: query, code, and the agents' case as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from screens.review.part import Claim, ItemView, PaneText, ReviewPart
+from store.kinds.pair import GUIDELINE, MATCH
+from store.queries.item import AgentCase, ExecutionSeen, PairSeen, RecordSeen, StepSeen, load_pair
+
+OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
+
+_ROLES = {"screener": "Screener", "test_writer": "Test writer", "executor": "Execution", "arbiter": "Arbiter"}
+
+_NO_TEST = "No test program: the screener found the pair clear."
+_NO_RUN = "Nothing was executed."
+_NOT_YET = (
+    "The agents have not looked at this pair. `J` shows them at work; `g` on the first screen starts them."
+)
+
+
+def load(connection: Connection, item_id: int, rater_id: int, blind: bool) -> ItemView:
+    """Read a pair for review (see ReviewPart)."""
+    return view(load_pair(connection, item_id, rater_id, blind=blind))
+
+
+def view(pair: PairSeen) -> ItemView:
+    """Lay out a pair in panes."""
+    case = pair.case
+    panes: tuple[PaneText, ...]
+    if case is None:
+        panes = (
+            PaneText("guideline", "Guideline", GUIDELINE),
+            PaneText(
+                "history", "History", _history(pair.history), empty="You have recorded nothing here yet."
+            ),
+        )
+    else:
+        panes = (
+            PaneText("verdict", "Verdict", _verdict(case), empty=_NOT_YET),
+            _test(case),
+            _run(case.execution, tested=bool(case.reply_of("test_writer"))),
+            PaneText("steps", "Steps", _steps(case.steps), empty=_NOT_YET),
+            PaneText(
+                "history", "History", _history(pair.history), empty="Nobody has recorded anything here yet."
+            ),
+            PaneText("guideline", "Guide", GUIDELINE),
+        )
+    return ItemView(
+        item_id=pair.item_id,
+        external_id=pair.external_id,
+        kind=pair.kind,
+        prompt=pair.query,
+        subject=PaneText("code", _heading(pair), pair.code, language=pair.language or None, kind="code"),
+        case=panes,
+        claim=_claim(case),
+        question=MATCH,
+        own=pair.own,
+    )
+
+
+def _heading(pair: PairSeen) -> str:
+    similarity = sum(pair.similarities.values()) / len(pair.similarities) if pair.similarities else None
+    parts = [
+        pair.name or "code",
+        f"candidate {pair.rank} of {pair.candidates}" if pair.rank is not None else "",
+        f"sim {similarity:.2f}" if similarity is not None else "",
+        "/".join(part for part in (pair.repository, pair.path) if part),
+        pair.licence,
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _claim(case: AgentCase | None) -> Claim | None:
+    if case is None or case.verdict is None:
+        return None
+    verdict = case.verdict
+    parts = [f"◆ {MATCH.scale.word(verdict.value)}", verdict.path]
+    if case.execution is not None and verdict.execution_id is not None:
+        outcomes = case.execution.outcomes
+        passed = sum(outcome.outcome == "passed" for outcome in outcomes)
+        parts.append(
+            f"{passed} of {len(outcomes)} passed" if outcomes else f"ended: {case.execution.exit_reason}"
+        )
+        if not case.execution.executable:
+            parts.append("not executable")
+    return Claim(verdict.id, verdict.execution_id, verdict.value, " · ".join(parts))
+
+
+def _verdict(case: AgentCase) -> str:
+    """Return the agents' case in the order in which they came to it."""
+    if case.verdict is None and not case.steps:
+        return ""
+    lines: list[str] = []
+    if case.verdict is None:
+        failed = [step for step in case.steps if step.outcome == "failed"]
+        lines += ["No verdict yet." if not failed else f"No verdict: {_role(failed[-1].role)} failed."]
+        lines += [f"  {failed[-1].error}"] if failed else []
+    else:
+        claim = _claim(case)
+        lines += [claim.summary if claim else "", f"  {case.verdict.reason}"]
+    screener, writer = case.reply_of("screener"), case.reply_of("test_writer")
+    if screener:
+        assessment = str(screener.get("assessment", "")).replace("_", " ")
+        lines += ["", f"Screener: {assessment}", f"  {screener.get('justification', '')}"]
+    if writer:
+        lines += ["", "The test reads the query as", f"  {writer.get('interpretation', '')}"]
+    if case.execution is not None:
+        lines += ["", f"Execution: {_ending(case.execution)}", *_outcomes(case.execution)]
+    arbiter = case.reply_of("arbiter")
+    if arbiter and case.verdict is None:
+        lines += ["", "Arbiter", f"  {arbiter.get('reason', '')}"]
+    tokens = sum(step.tokens_in + step.tokens_out for step in case.steps)
+    seconds = sum(step.seconds for step in case.steps)
+    if case.verdict is not None:
+        lines += ["", f"{case.verdict.model} · {len(case.steps)} steps · {tokens:,} tokens · {seconds:.1f} s"]
+    return "\n".join(lines)
+
+
+def _test(case: AgentCase) -> PaneText:
+    reply = case.reply_of("test_writer")
+    program = case.execution.program if case.execution is not None else str(reply.get("test_program", ""))
+    return PaneText(
+        "test", "Test", program, language="python", kind="code", empty=_NO_TEST if case.steps else _NOT_YET
+    )
+
+
+def _ending(execution: ExecutionSeen) -> str:
+    code = "" if execution.exit_code is None else f" · exit code {execution.exit_code}"
+    return f"{execution.exit_reason}{code} · {execution.seconds:.2f} s · {execution.sandbox}"
+
+
+def _outcomes(execution: ExecutionSeen) -> Iterator[str]:
+    for outcome in execution.outcomes:
+        message = f"  {outcome.message}" if outcome.message and outcome.outcome != "passed" else ""
+        yield f"  {OUTCOME_GLYPHS[outcome.outcome]} {outcome.name}{message}"
+
+
+def _run(execution: ExecutionSeen | None, *, tested: bool) -> PaneText:
+    """Return the log; landmarks stand on what failed, in the outcomes and at the traceback."""
+    if execution is None:
+        return PaneText("run", "Run", "", kind="log", empty=_NO_RUN if tested else _NO_TEST)
+    head = [f"Ended: {_ending(execution)}", f"Environment: {execution.environment}"]
+    if execution.error:
+        head.append(
+            f"Not executable: {execution.error}" if not execution.executable else f"Error: {execution.error}"
+        )
+    if execution.output_dropped:
+        head.append(f"{execution.output_dropped:,} bytes of output beyond the limit were thrown away.")
+    lines = [*head, "", *_outcomes(execution)]
+    for title, text in (("stdout", execution.stdout), ("stderr", execution.stderr)):
+        lines += ["", f"── {title} " + "─" * 30, *(text.split("\n") if text else ["(nothing)"])]
+    marks = [
+        number
+        for number, line in enumerate(lines, start=1)
+        if line.startswith(("  ✗", "  !", "Not executable", "Traceback (most recent call last)"))
+    ]
+    return PaneText("run", "Run", "\n".join(lines), kind="log", landmarks=tuple(marks))
+
+
+def _role(role: str) -> str:
+    return _ROLES.get(role, role)
+
+
+def _steps(steps: tuple[StepSeen, ...]) -> str:
+    """Return every turn of the agents with what it cost."""
+    lines: list[str] = []
+    for number, step in enumerate(steps, start=1):
+        again = f" (try {step.attempt + 1})" if step.attempt else ""
+        cost = f" · ${step.money:.5f}" if step.money is not None else ""
+        spent = (
+            f"{step.tokens_in:,} + {step.tokens_out:,} tokens · " if step.tokens_in or step.tokens_out else ""
+        )
+        lines.append(f"{number}. {_role(step.role)}{again} · {spent}{step.seconds:.2f} s{cost}")
+        if step.model:
+            lines.append(f"   {step.model}")
+        if step.outcome == "failed":
+            lines.append(f"   failed: {step.error}")
+        lines += list(_reply_lines(step.reply))
+        lines.append("")
+    return "\n".join(lines).rstrip("\n")
+
+
+def _reply_lines(reply: Mapping[str, object]) -> Iterator[str]:
+    for name, value in reply.items():
+        if name == "test_program":
+            yield f"   test program: {str(value).count(chr(10)) + 1} lines, in the Test pane"
+        else:
+            yield f"   {name.replace('_', ' ')}: {value}"
+
+
+def _history(records: tuple[RecordSeen, ...]) -> str:
+    """Return who recorded what, oldest first, undone things included."""
+    lines = []
+    for record in records:
+        value = f" {MATCH.scale.word(record.value)}" if record.what == MATCH.name else ""
+        what = "label" if record.what == MATCH.name else record.what.replace("_", " ")
+        seconds = f" · {record.elapsed_ms / 1000:.1f} s" if record.elapsed_ms is not None else ""
+        parts = [f"{_local(record.created_at)}  {record.rater}  {what}{value} · {record.origin}{seconds}"]
+        parts += [f"    reason: {record.reason}"] if record.reason else []
+        parts += [f"    {record.text}"] if record.text else []
+        lines += parts
+    return "\n".join(lines)
+
+
+def _local(moment: datetime) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+PAIR = ReviewPart(kind="pair", load=load)

@@ -1,0 +1,92 @@
+"""The screen part of a task kind: how an item of that kind is read for review, as texts in panes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from screens.widgets.text_view import TextKind
+from store.kinds.protocol import GROUP, QuestionSpec
+from store.queries.item import OwnState
+
+
+@dataclass(frozen=True, slots=True)
+class PaneText:
+    """A text with how it is shown.
+
+    Attributes:
+        id: The pane that shows it.
+        title: The word on its tab or border.
+        text: The text, exactly.
+        language: What Pygments calls its language; none is guessed.
+        kind: What it is: code, a test, a log, or words.
+        empty: What is said when there is no text.
+        landmarks: Lines worth jumping to, from 1.
+    """
+
+    id: str
+    title: str
+    text: str
+    language: str | None = None
+    kind: TextKind = "reply"
+    empty: str = ""
+    landmarks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The agents' label as it stands on the screen; what an acceptance binds to."""
+
+    verdict_id: UUID
+    execution_id: UUID | None
+    value: float
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemView:
+    """An item as the review shows it.
+
+    Attributes:
+        prompt: What is asked for: a query, a question.
+        subject: What is judged.
+        case: What speaks for a label: verdict, test, log, steps, history; or the guideline in a blind review.
+        claim: The agents' label; None when there is none, or when the review is blind.
+        question: What the label keys answer.
+        own: What stands of the rater's own.
+    """
+
+    item_id: int
+    external_id: str
+    kind: str
+    prompt: str
+    subject: PaneText
+    case: tuple[PaneText, ...]
+    claim: Claim | None
+    question: QuestionSpec
+    own: OwnState
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewPart:
+    """The screen part of a task kind.
+
+    Attributes:
+        kind: The kind's name.
+        load: Reads an item for a rater (connection, item id, rater id, blind).
+    """
+
+    kind: str
+    load: Callable[[Connection, int, int, bool], ItemView]
+
+
+@cache
+def review_parts() -> Mapping[str, ReviewPart]:
+    """Return the screen parts of every registered task kind, by the kind's name."""
+    found = (entry.load() for entry in entry_points(group=GROUP) if entry.name.endswith(".screen"))
+    return {part.kind: part for part in found}

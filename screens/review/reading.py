@@ -1,0 +1,266 @@
+"""What a reader does with the panes of a review: move, search, zoom, wrap, jump, copy. Nothing here records."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual import events, on
+from textual.screen import Screen
+from textual.widgets import ContentSwitcher, Input
+
+from screens.review.bars import CaseTabs
+from screens.widgets.text_pane import SearchMoved, TextPane
+
+if TYPE_CHECKING:
+    from screens.review.part import ItemView
+
+OSC52_LIMIT = 74_994
+"""Bytes that terminals are known to take in one OSC 52 sequence; longer texts go to a file."""
+
+SUBJECT = "subject"
+
+
+class ReadingActions(Screen[None]):
+    """The reading half of a review screen."""
+
+    item: ItemView | None
+    active: str
+    _panes: dict[str, TextPane]
+
+    searching: bool = False
+
+    def _say(self, text: str, *, alarm: bool = False) -> None:
+        raise NotImplementedError
+
+    def keep_draft(self) -> bool:
+        """Close the comment line, keeping what is in it."""
+        raise NotImplementedError
+
+    # -- panes ----------------------------------------------------------------------------------------
+
+    @property
+    def narrow(self) -> bool:
+        """Whether one pane is shown at a time."""
+        return self.app.size.width < 120
+
+    @property
+    def pane(self) -> TextPane:
+        """The pane that is read: the one with the focus, otherwise the active one."""
+        focused = self.focused
+        return focused if isinstance(focused, TextPane) else self._panes[self.active]
+
+    def _tabs(self) -> list[tuple[str, str]]:
+        if self.item is None:
+            return []
+        case = [(part.id, part.title) for part in self.item.case]
+        return [(SUBJECT, "Code"), *case] if self.narrow else case
+
+    def _show_active(self) -> None:
+        """Show the active pane, and mark its tab; in a narrow terminal it is the only one."""
+        self.set_class(self.active == SUBJECT, "-subject")
+        switcher = self.query_one("#switcher", ContentSwitcher)
+        if self.active != SUBJECT:
+            switcher.current = self.active
+        shown = self.active if self.narrow or self.active != SUBJECT else switcher.current or ""
+        self.query_one(CaseTabs).show(self._tabs(), shown)
+
+    def focus_active(self) -> None:
+        """Give the focus to the active pane."""
+        if self.active in self._panes:
+            self._panes[self.active].focus()
+
+    def show_pane(self, pane_id: str) -> None:
+        """Bring a pane into view and give it the focus."""
+        if pane_id in self._panes:
+            self.active = pane_id
+            self._show_active()
+            self.focus_active()
+
+    @on(CaseTabs.Chosen)
+    def _tab_chosen(self, message: CaseTabs.Chosen) -> None:
+        self.show_pane(message.pane_id)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay the tabs out anew; panes keep their places themselves."""
+        if self.is_mounted and self.item is not None:
+            self._show_active()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Take a pane that was clicked for the active one."""
+        widget = event.widget
+        if isinstance(widget, TextPane) and widget.id in self._panes and widget.id != self.active:
+            self.active = widget.id
+            self._show_active()
+
+    def action_next_pane(self) -> None:
+        """Go to the other pane; in a narrow terminal to the next tab."""
+        self._step_pane(1)
+
+    def action_previous_pane(self) -> None:
+        """Go to the other pane; in a narrow terminal to the tab before."""
+        self._step_pane(-1)
+
+    def _step_pane(self, step: int) -> None:
+        if self.narrow:
+            self._step_tab(step)
+        elif self.active == SUBJECT:
+            self.show_pane(self.query_one("#switcher", ContentSwitcher).current or SUBJECT)
+        else:
+            self.show_pane(SUBJECT)
+
+    def action_next_tab(self) -> None:
+        """Show the next part of the case."""
+        self._step_tab(1)
+
+    def action_previous_tab(self) -> None:
+        """Show the part of the case before."""
+        self._step_tab(-1)
+
+    def _step_tab(self, step: int) -> None:
+        names = [pane_id for pane_id, _ in self._tabs()]
+        if not names:
+            return
+        current = self.active
+        if current not in names:
+            current = self.query_one("#switcher", ContentSwitcher).current or names[0]
+        self.show_pane(names[(names.index(current) + step) % len(names)])
+
+    def action_zoom(self) -> None:
+        """Give the focused pane the whole screen, or take it back."""
+        zoomed = not self.has_class("-zoom")
+        self.set_class(zoomed, "-zoom")
+        if zoomed:
+            self._say("Zoomed; z gives the room back.")
+
+    def action_wrap(self) -> None:
+        """Wrap long lines of the focused pane, or let them run on."""
+        self._say("Long lines are wrapped." if self.pane.toggle_wrap() else "Long lines run on; ← → scroll.")
+
+    def action_numbers(self) -> None:
+        """Show or hide the line numbers of the focused pane."""
+        self._say("Line numbers shown." if self.pane.toggle_numbers() else "Line numbers hidden.")
+
+    def action_failure(self) -> None:
+        """Go to the next failure in the log; without a log, say so."""
+        if "run" not in self._panes or self.item is None or all(part.id != "run" for part in self.item.case):
+            self._say("There is no log here.")
+            return
+        self.show_pane("run")
+        line = self._panes["run"].jump_to_landmark()
+        self._say(f"Failure at line {line}; g goes to the next one." if line else "The log shows no failure.")
+
+    # -- search ---------------------------------------------------------------------------------------
+
+    def action_find(self) -> None:
+        """Open the search line for the focused pane."""
+        self._searched = self.pane
+        box = self.query_one("#find", Input)
+        box.display = True
+        box.focus()
+
+    _searched: TextPane | None = None
+
+    @on(Input.Changed, "#find")
+    def _find_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._searched is not None and self.query_one("#find", Input).display:
+            self._searched.search(event.value)
+
+    @on(Input.Submitted, "#find")
+    def _find_given(self, event: Input.Submitted) -> None:
+        event.stop()
+        box = self.query_one("#find", Input)
+        box.display = False
+        self.searching = bool(event.value) and self._searched is not None
+        if self._searched is not None:
+            self._searched.focus()
+        if self.searching:
+            self._say_search()
+
+    @on(SearchMoved)
+    def _search_moved(self, message: SearchMoved) -> None:
+        message.stop()
+        if self.searching:
+            self._say_search()
+
+    def _say_search(self) -> None:
+        if self._searched is not None:
+            self._say(f"find: {self._searched.search_status} · n next match · N match before · Esc ends")
+
+    def next_match(self) -> None:
+        """Go to the next match of the search."""
+        if self._searched is not None:
+            self._searched.next_match()
+            self._say_search()
+
+    def action_previous_match(self) -> None:
+        """Go to the match before."""
+        if self.searching and self._searched is not None:
+            self._searched.previous_match()
+            self._say_search()
+        else:
+            self._say("No search is open; / begins one.")
+
+    def end_search(self) -> bool:
+        """End a search or close a text line; return whether there was one."""
+        box = self.query_one("#find", Input)
+        if self.keep_draft():
+            return True
+        if not self.searching and not box.display:
+            return False
+        self.searching = False
+        box.display = False
+        if self._searched is not None:
+            self._searched.search("")
+            self._searched.focus()
+        box.value = ""
+        self._say("")
+        return True
+
+    # -- copy -----------------------------------------------------------------------------------------
+
+    def action_copy(self) -> None:
+        """Copy the selection or the whole pane, exactly: to the terminal's clipboard, or to a file when long."""
+        text = self.pane.copy_text()
+        if not text:
+            self._say("There is nothing to copy in this pane.")
+            return
+        if len(text.encode("utf-8", "surrogatepass")) <= OSC52_LIMIT:
+            self.app.copy_to_clipboard(text)
+            self._say(f"{len(text):,} characters sent to the terminal's clipboard (OSC 52) · Y writes a file")
+        else:
+            self.action_copy_file()
+
+    def action_copy_file(self) -> None:
+        """Write the selection or the pane to a file, and say where."""
+        text = self.pane.copy_text()
+        with tempfile.NamedTemporaryFile(
+            "w",
+            encoding="utf-8",
+            errors="surrogatepass",
+            newline="",
+            prefix="workbench-",
+            suffix=".txt",
+            delete=False,
+        ) as file:
+            file.write(text)
+        self._say(f"{len(text):,} characters written to {file.name}")
+
+    def action_pager(self) -> None:
+        """Open the pane's text in the pager of the environment."""
+        pager = os.environ.get("PAGER") or shutil.which("less") or shutil.which("more")
+        if not pager:
+            self._say("No pager: set PAGER, or press Y to write a file.", alarm=True)
+            return
+        text = self.pane.copy_text()
+        with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
+            file = Path(folder) / "pane.txt"
+            file.write_bytes(text.encode("utf-8", "surrogatepass"))
+            with self.app.suspend():
+                subprocess.run([*pager.split(), str(file)], check=False)
+        self.refresh()

@@ -1,0 +1,297 @@
+"""The surface a text is painted on: which rows are seen, in which colours, with which gutter."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import ClassVar, Literal
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.cache import LRUCache
+from textual.geometry import Region
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.style import Style as VisualStyle
+
+from screens.widgets import highlight
+from screens.widgets.flow import Flow
+from screens.widgets.source_text import ShownLine, SourceText
+from screens.widgets.text_paint import Layer, Palette, Row, layered, with_offsets
+
+TextKind = Literal["code", "test", "log", "reply"]
+"""What a text is: it sets whether lines wrap and are numbered until the reader says otherwise."""
+
+_WRAPPED: dict[TextKind, bool] = {"code": False, "test": False, "log": True, "reply": True}
+_NUMBERED: dict[TextKind, bool] = {"code": True, "test": True, "log": True, "reply": False}
+
+TURN = 0.005
+"""Seconds that work on a large text may hold up a key."""
+
+PAUSE = 0.002
+"""Seconds between two turns, in which keys are answered and the screen is painted."""
+
+_STRIPS_KEPT = 1024
+
+
+class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
+    """Paints rows of a text: only what is on the screen is made visible and coloured."""
+
+    DEFAULT_CSS = files(__package__ or "").joinpath("text_surface.tcss").read_text(encoding="utf-8")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "text--gutter",
+        "text--pointed",
+        "text--cited",
+        "text--replaced",
+        "text--match",
+        "text--current-match",
+        "text--empty",
+    }
+
+    def __init__(
+        self,
+        *,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+        disabled: bool = False,
+    ) -> None:
+        super().__init__(name=name, id=id, classes=classes, disabled=disabled)
+        self._source = SourceText("")
+        self._flow: Flow | None = None
+        self._language: str | None = None
+        self._plain_reason = ""
+        self._highlighting: highlight.Highlighting | None = None
+        self._kind: TextKind = "code"
+        # What the reader chose; None follows the kind of text.
+        self._wrap: bool | None = None
+        self._numbers: bool | None = None
+        # The sentence shown when there is no text, in rows.
+        self._empty_rows: list[str] = []
+        self._painting = False
+        self._strips: LRUCache[int, Strip] = LRUCache(_STRIPS_KEPT)
+        self._palette: Palette | None = None
+        self._token_styles: dict[object, Style] = {}
+
+    @property
+    def line_count(self) -> int:
+        """Source lines of the text."""
+        return len(self._source.lines)
+
+    @property
+    def wrap(self) -> bool:
+        """Whether long lines go on in the next row."""
+        return _WRAPPED[self._kind] if self._wrap is None else self._wrap
+
+    @property
+    def numbers(self) -> bool:
+        """Whether lines are numbered."""
+        return _NUMBERED[self._kind] if self._numbers is None else self._numbers
+
+    def _has_glyphs(self) -> bool:
+        return False
+
+    @property
+    def _gutter_width(self) -> int:
+        if not self._source.text:
+            return 0
+        if self.numbers:
+            return max(2, len(str(self.line_count))) + 2
+        return 2 if self._has_glyphs() else 0
+
+    @property
+    def _text_width(self) -> int:
+        return max(1, self.scrollable_content_region.width - self._gutter_width)
+
+    # -- colours --------------------------------------------------------------------------------------
+
+    def _start_highlighting(self) -> None:
+        if self._language is None or self._plain_reason:
+            return
+        if highlight.is_ready(self._language):
+            # Most snippets are coloured before they are painted for the first time.
+            self._highlighting = self._lexed(self._source, highlight.lexer_for(self._language))
+            if self._highlighting is None or self._highlighting.advance(TURN):
+                return
+        self.run_worker(self._highlight(self._source, self._language), group="highlight", exclusive=True)
+
+    @staticmethod
+    def _lexed(source: SourceText, lexer: highlight.Lexer | None) -> highlight.Highlighting | None:
+        return None if lexer is None else highlight.Highlighting(source.lines, lexer)
+
+    async def _highlight(self, source: SourceText, language: str) -> None:
+        lexer = await asyncio.to_thread(highlight.lexer_for, language)
+        if source is not self._source:
+            return
+        if self._highlighting is None:
+            self._highlighting = self._lexed(source, lexer)
+        done = self._highlighting is None
+        while not done and source is self._source and self._highlighting is not None:
+            before = self._highlighting.covered
+            done = self._highlighting.advance(TURN)
+            # Colours that arrive below what is in sight are no reason to paint again.
+            if self._flow is None or before <= self._flow.locate(round(self.scroll_y) + self.size.height)[0]:
+                self._repaint()
+            await asyncio.sleep(PAUSE)
+
+    def notify_style_update(self) -> None:
+        """Take up the new theme."""
+        super().notify_style_update()
+        self._palette = None
+        self._token_styles.clear()
+        self._strips.clear()
+
+    @property
+    def palette(self) -> Palette:
+        """The styles of this pane in the current theme."""
+        if self._palette is None:
+
+            def partial(name: str) -> Style:
+                return self.get_component_rich_style(f"text--{name}", partial=True)
+
+            def whole(name: str) -> Style:
+                # Colours with transparency exist only against a background.
+                return self.get_component_rich_style(f"text--{name}")
+
+            self._palette = Palette(
+                base=self.rich_style,
+                gutter=whole("gutter"),
+                pointed=partial("pointed"),
+                cited=partial("cited"),
+                replaced=partial("replaced"),
+                match=partial("match"),
+                current_match=partial("current-match"),
+                selection=self.screen.get_component_rich_style("screen--selection"),
+                empty=whole("empty"),
+            )
+        return self._palette
+
+    def _token_style(self, key: object) -> Style:
+        style = self._token_styles.get(key)
+        if style is None:
+            theme = highlight.ANSI_THEME if self.app.native_ansi_color else highlight.THEME
+            style = (self.visual_style + VisualStyle.parse(theme[key])).rich_style
+            self._token_styles[key] = style
+        return style
+
+    # -- painting -------------------------------------------------------------------------------------
+
+    def _repaint(self) -> None:
+        self._strips.clear()
+        self.refresh()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Paint rows of the screen.
+
+        Args:
+            crop: The region to paint.
+
+        Returns:
+            A strip a row.
+        """
+        self._painting = True
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._painting = False
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one row.
+
+        Args:
+            y: The row of the screen, from 0.
+
+        Returns:
+            A strip as wide as the pane. Asked outside of painting, as Textual does to find the text under the
+            mouse, its segments carry their places.
+        """
+        number = round(self.scroll_y) + y
+        if not self._painting:
+            return self._placed(number)
+        strip = self._strips.get(number)
+        if strip is None:
+            _, gutter, text, rest = self._segments(number)
+            strip = self._strips[number] = Strip([*gutter, *text, *rest], self.size.width)
+        return strip
+
+    def _placed(self, number: int) -> Strip:
+        row, gutter, text, rest = self._segments(number)
+        return with_offsets(row, gutter, text, rest)
+
+    def _row(self, flow: Flow, number: int) -> tuple[Row, ShownLine]:
+        line, part = flow.locate(number)
+        shown = self._source.shown(line)
+        if flow.width is not None:
+            breaks = shown.breaks(flow.width)
+            end = breaks[part + 1] if part + 1 < len(breaks) else shown.length
+            return Row(line, breaks[part], end, first=part == 0), shown
+        left = round(self.scroll_x)
+        start, end = shown.index_at(left), shown.index_at(left + self._text_width)
+        lead = 0
+        if not shown.narrow and start < shown.length:
+            cell = shown.cell_at(start)
+            if cell < left:
+                start += 1
+                lead = shown.cell_at(start) - left
+        return Row(line, start, max(start, end), lead), shown
+
+    def _segments(self, number: int) -> tuple[Row, list[Segment], list[Segment], list[Segment]]:
+        """Return what a row shows, and its segments: gutter, text, and what fills the rest of the row."""
+        width, palette, flow = self.size.width, self.palette, self._flow
+        if not self._source.text:
+            sentence = self._empty_rows[number] if number < len(self._empty_rows) else ""
+            blank = " " * max(0, width - Segment(sentence).cell_length)
+            return (
+                Row(0, 0, 0),
+                [Segment(sentence, palette.base + palette.empty), Segment(blank, palette.base)],
+                [],
+                [],
+            )
+        if flow is None or number >= flow.rows:
+            last = self.line_count - 1
+            end = self._source.shown(last).length
+            return Row(last, end, end), [], [], [Segment(" " * width, palette.base)]
+        row, shown = self._row(flow, number)
+        gutter = self._gutter(row)
+        content = shown.text(row.start, row.end)
+        layers = [
+            (start - row.start, end - row.start, style) for start, end, style in self._layers(row, shown)
+        ]
+        text = layered(content, palette.base, layers)
+        filled = self._gutter_width + row.lead
+        filled += len(content) if shown.narrow else cell_len(content)
+        if row.lead:
+            gutter.append(Segment(" " * row.lead, palette.base))
+        rest = [Segment(" " * (width - filled), palette.base)] if filled < width else []
+        return row, gutter, text, rest
+
+    def _gutter(self, row: Row) -> list[Segment]:
+        width = self._gutter_width
+        if not width:
+            return []
+        palette = self.palette
+        glyph, glyph_style, number_style = self._glyph(row)
+        number = f"{row.line + 1}" if row.first and self.numbers else ""
+        segments = [Segment(glyph, palette.base + glyph_style)]
+        if blank := width - 2 - len(number):
+            segments.append(Segment(" " * blank, palette.base))
+        if number:
+            segments.append(Segment(number, palette.base + palette.gutter + number_style))
+        return [*segments, Segment(" ", palette.base)]
+
+    def _glyph(self, row: Row) -> tuple[str, Style, Style]:
+        """Return the glyph before a row, its style, and what the line's number is styled with besides."""
+        return " ", Style.null(), Style.null()
+
+    def _layers(self, row: Row, shown: ShownLine) -> Iterator[Layer]:
+        """Yield the styles over a row, as indices into the shown line; later ones lie on top."""
+        if self._highlighting is not None:
+            for start, end, key in self._highlighting.spans(row.line):
+                yield shown.index_of(start), shown.index_of(end), self._token_style(key)
+        for start, end in shown.marks(row.start, row.end):
+            yield start, end, self.palette.replaced
+        selection = self.text_selection
+        if selection is not None and (span := selection.get_span(row.line)) is not None:
+            yield span[0], row.end if span[1] == -1 else span[1], self.palette.selection

@@ -1,0 +1,314 @@
+"""What agents' runs have done and what is left for them, read from the records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import JSON, ColumnElement, Connection, Select, Table, cast, exists, func, select
+
+from store.tables.columns import table_of
+from store.tables.imported import Code, Item, Pair, Query
+from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, VerdictRow
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """What a run's records add up to, over every job that worked on it.
+
+    Attributes:
+        items: Items that an agent of the run has worked on.
+        clear_match: Items that the screener found a clear match; likewise the next two.
+        clear_non_match: See `clear_match`.
+        unclear: See `clear_match`; these go on to be tested.
+        executed: Items whose test program was run, a sandbox that broke not counted.
+        executable: Items whose last execution did its work ("Exec. rate" of CoSQA+, Table II).
+        labelled: Items with a verdict.
+        labels: Verdicts by value, such as {0.0: 51, 1.0: 34}.
+        failed: Items without a verdict whose last step failed.
+        reasons: Failed items by the title of what went wrong.
+        steps: Steps recorded, failed ones included.
+        requests: Requests sent to models; as the next three, over all steps.
+        tokens_in: Input tokens.
+        tokens_out: Output tokens.
+        tokens_cached: Input tokens that the service had in its cache.
+        money: What the steps cost, None where no step knows.
+        agent_seconds: Seconds that agents' turns took, added up.
+    """
+
+    items: int = 0
+    clear_match: int = 0
+    clear_non_match: int = 0
+    unclear: int = 0
+    executed: int = 0
+    executable: int = 0
+    labelled: int = 0
+    labels: dict[float, int] = field(default_factory=dict)
+    failed: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+    steps: int = 0
+    requests: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+    money: float | None = None
+    agent_seconds: float = 0.0
+
+    @property
+    def executable_share(self) -> float | None:
+        """The share of executed programs that did their work; None when none was run."""
+        return self.executable / self.executed if self.executed else None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredExecution:
+    """An execution with the outcomes of its tests, in the order they ran."""
+
+    execution: Execution
+    outcomes: tuple[TestOutcomeRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairTexts:
+    """What agents see of a pair."""
+
+    item_id: int
+    external_id: str
+    query: str
+    code: str
+    language: str
+
+
+def find_run(connection: Connection, configuration: str) -> Run | None:
+    """Return the run of a configuration, given as the canonical JSON that the run keeps."""
+    table = table_of(Run)
+    row = connection.execute(select(table).where(table.c.configuration == configuration)).mappings().first()
+    return None if row is None else Run(**row)
+
+
+def all_runs(connection: Connection) -> list[Run]:
+    """Return every run, the one begun last first."""
+    table = table_of(Run)
+    rows = connection.execute(select(table).order_by(table.c.started_at.desc(), table.c.id.desc()))
+    return [Run(**row) for row in rows.mappings()]
+
+
+def items_without_verdict(
+    connection: Connection, run_id: UUID, kind: str, *, after: int, count: int
+) -> list[int]:
+    """Return the next items that a run has no verdict on.
+
+    Args:
+        connection: An open connection.
+        run_id: The run.
+        kind: The task kind of the items.
+        after: Only items with a higher id; pages are walked by the last id of the one before.
+        count: At most so many.
+
+    Returns:
+        Item ids, rising.
+    """
+    item = table_of(Item)
+    page = select(item.c.id).where(item.c.id > after, *_open(item, run_id, kind))
+    return list(connection.execute(page.order_by(item.c.id).limit(count)).scalars())
+
+
+def those_without_verdict(
+    connection: Connection, run_id: UUID, kind: str, item_ids: Sequence[int]
+) -> list[int]:
+    """Return, in the order given, those of some items that exist and that a run has no verdict on."""
+    item = table_of(Item)
+    found = select(item.c.id).where(item.c.id.in_(item_ids), *_open(item, run_id, kind))
+    open_items = set(connection.execute(found).scalars())
+    return [number for number in item_ids if number in open_items]
+
+
+def count_without_verdict(connection: Connection, run_id: UUID, kind: str) -> int:
+    """Return how many items of a kind a run has no verdict on."""
+    item = table_of(Item)
+    return int(
+        connection.execute(
+            select(func.count()).select_from(item).where(*_open(item, run_id, kind))
+        ).scalar_one()
+    )
+
+
+def count_verdicts(connection: Connection, run_id: UUID) -> int:
+    """Return how many items a run has a verdict on."""
+    verdict = table_of(VerdictRow)
+    return int(
+        connection.execute(
+            select(func.count()).select_from(verdict).where(verdict.c.run_id == run_id)
+        ).scalar_one()
+    )
+
+
+def _open(item: Table, run_id: UUID, kind: str) -> list[ColumnElement[bool]]:
+    verdict = table_of(VerdictRow)
+    ruled = exists().where(verdict.c.run_id == run_id, verdict.c.item_id == item.c.id)
+    return [item.c.kind == kind, ~ruled]
+
+
+def pair_texts(connection: Connection, item_ids: Sequence[int]) -> list[PairTexts]:
+    """Return what agents see of some pairs, in the order given."""
+    item, pair, query, code = (table_of(model) for model in (Item, Pair, Query, Code))
+    rows = connection.execute(
+        select(
+            item.c.id.label("item_id"),
+            item.c.external_id,
+            query.c.text.label("query"),
+            code.c.text.label("code"),
+            code.c.language,
+        )
+        .select_from(item)
+        .join(pair, pair.c.item_id == item.c.id)
+        .join(query, query.c.id == pair.c.query_id)
+        .join(code, code.c.id == pair.c.code_id)
+        .where(item.c.id.in_(item_ids))
+    ).mappings()
+    found = {row["item_id"]: PairTexts(**row) for row in rows}
+    return [found[number] for number in item_ids if number in found]
+
+
+def steps_of(connection: Connection, run_id: UUID, item_ids: Sequence[int]) -> dict[int, list[Step]]:
+    """Return the steps of a run on some items, by item, in the order they were taken."""
+    table = table_of(StepRow)
+    found = select(table).where(table.c.run_id == run_id, table.c.item_id.in_(item_ids)).order_by(table.c.id)
+    steps: dict[int, list[Step]] = {}
+    for row in connection.execute(found).mappings():
+        steps.setdefault(row["item_id"], []).append(Step(**row))
+    return steps
+
+
+def executions_of(connection: Connection, step_ids: Sequence[UUID]) -> dict[UUID, StoredExecution]:
+    """Return the executions that some steps made, by step."""
+    if not step_ids:
+        return {}
+    execution, outcome = table_of(ExecutionRow), table_of(TestOutcomeRow)
+    made = [
+        Execution(**row)
+        for row in connection.execute(
+            select(execution).where(execution.c.step_id.in_(step_ids)).order_by(execution.c.id)
+        ).mappings()
+    ]
+    tests: dict[UUID, list[TestOutcomeRow]] = {one.id: [] for one in made}
+    found = select(outcome).where(outcome.c.execution_id.in_(list(tests))).order_by(outcome.c.position)
+    for row in connection.execute(found).mappings():
+        tests[row["execution_id"]].append(TestOutcomeRow(**row))
+    return {one.step_id: StoredExecution(one, tuple(tests[one.id])) for one in made if one.step_id}
+
+
+def run_counts(connection: Connection, run_id: UUID) -> RunCounts:
+    """Add up what a run has done.
+
+    Args:
+        connection: An open connection.
+        run_id: The run.
+
+    Returns:
+        The counts; all zero for a run that has done nothing.
+    """
+    step, verdict = table_of(StepRow), table_of(VerdictRow)
+    items = func.count(step.c.item_id.distinct())
+    sums = connection.execute(
+        select(
+            items.label("items"),
+            func.count().label("steps"),
+            *(func.coalesce(func.sum(step.c[name]), 0).label(name) for name in _SUMMED),
+            func.sum(step.c.money).label("money"),
+        ).where(step.c.run_id == run_id)
+    ).one()
+    assessments = _pairs(connection, _assessments(step, run_id))
+    labels = _pairs(
+        connection,
+        select(verdict.c.value, func.count()).where(verdict.c.run_id == run_id).group_by(verdict.c.value),
+    )
+    executed, executable = _executions(connection, run_id)
+    reasons = _pairs(connection, _failures(step, run_id))
+    return RunCounts(
+        items=int(sums.items),
+        clear_match=assessments.get("clear_match", 0),
+        clear_non_match=assessments.get("clear_non_match", 0),
+        unclear=assessments.get("unclear", 0),
+        executed=executed,
+        executable=executable,
+        labelled=sum(labels.values()),
+        labels=dict(sorted(labels.items())),
+        failed=sum(reasons.values()),
+        reasons=dict(sorted(reasons.items(), key=lambda reason: (-reason[1], reason[0]))),
+        steps=int(sums.steps),
+        requests=int(sums.requests),
+        tokens_in=int(sums.tokens_in),
+        tokens_out=int(sums.tokens_out),
+        tokens_cached=int(sums.tokens_cached),
+        money=sums.money,
+        agent_seconds=float(sums.seconds),
+    )
+
+
+_SUMMED = ("requests", "tokens_in", "tokens_out", "tokens_cached", "seconds")
+
+
+def _pairs(connection: Connection, statement: Select[Any]) -> dict[Any, int]:
+    return {key: int(count) for key, count in connection.execute(statement)}
+
+
+def _assessments(step: Table, run_id: UUID) -> Select[Any]:
+    """Count items by the screener's last assessment; replies of failed steps need not be JSON."""
+    screened = (
+        select(step.c.item_id, func.max(step.c.id).label("id"))
+        .where(step.c.run_id == run_id, step.c.role == "screener", step.c.outcome == "ok")
+        .group_by(step.c.item_id)
+        .subquery()
+    )
+    assessment = cast(step.c.reply, JSON)["assessment"].as_string()
+    return (
+        select(assessment, func.count())
+        .select_from(step)
+        .join(screened, screened.c.id == step.c.id)
+        .group_by(assessment)
+    )
+
+
+def _executions(connection: Connection, run_id: UUID) -> tuple[int, int]:
+    """Count items whose program was run, and those whose last run did its work."""
+    step, execution = table_of(StepRow), table_of(ExecutionRow)
+    latest = (
+        select(
+            execution.c.executable,
+            func.row_number()
+            .over(partition_by=execution.c.item_id, order_by=execution.c.id.desc())
+            .label("place"),
+        )
+        .select_from(execution)
+        .join(step, step.c.id == execution.c.step_id)
+        .where(step.c.run_id == run_id, execution.c.exit_reason != "infrastructure")
+        .subquery()
+    )
+    by_executable = select(latest.c.executable, func.count()).where(latest.c.place == 1)
+    counts = _pairs(connection, by_executable.group_by(latest.c.executable))
+    return sum(counts.values()), counts.get(True, 0)
+
+
+def _failures(step: Table, run_id: UUID) -> Select[Any]:
+    """Count items without a verdict by the title of the error of their last step, where that failed."""
+    verdict = table_of(VerdictRow)
+    last = (
+        select(
+            step.c.item_id,
+            step.c.outcome,
+            step.c.error,
+            func.row_number().over(partition_by=step.c.item_id, order_by=step.c.id.desc()).label("place"),
+        )
+        .where(step.c.run_id == run_id)
+        .subquery()
+    )
+    title = func.split_part(last.c.error, ": ", 1)
+    ruled = exists().where(verdict.c.run_id == run_id, verdict.c.item_id == last.c.item_id)
+    return (
+        select(title, func.count())
+        .where(last.c.place == 1, last.c.outcome == "failed", ~ruled)
+        .group_by(title)
+    )

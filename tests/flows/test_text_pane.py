@@ -1,0 +1,484 @@
+"""The text pane on a screen: what is shown, found, kept and copied."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+
+import pytest
+from rich.cells import cell_len
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.geometry import Region
+from textual.pilot import Pilot
+
+from screens.widgets.text_pane import Place, SearchMoved, TextPane
+
+HOSTILE = """x: list[int] = [1]  # [red]not red[/red] a[/]b
+print("\x1b[31mred\x1b[0m", "\u241b")
+osc = "\x1b]52;c;aGVsbG8=\x07\x1b\\\\"
+if level != "user\u202e \u2066// admin\u2069 \u2066":
+\tpass\u00a0# \u200b\u200d\ufeff\u061c\u200e
+\t\tname = "漢字かな\t" # \x00\x7f\x85\x9b
+s = "\ud800\udfff e\u0301 👍 ⚠\ufe0f \u2028\u2029"
+lone\rcarriage
+"""
+
+
+class Reading(App[None]):
+    """One pane, and what it says."""
+
+    BINDINGS = [Binding("a", "judge", "accept")]
+
+    def __init__(self, load: Callable[[TextPane], None] | None = None) -> None:
+        super().__init__()
+        self.load = load
+        self.moves: list[tuple[int, int, bool]] = []
+        self.judged = 0
+
+    def compose(self) -> ComposeResult:
+        pane = TextPane()
+        if self.load is not None:
+            self.load(pane)
+        yield pane
+
+    def on_search_moved(self, event: SearchMoved) -> None:
+        self.moves.append((event.current, event.total, event.wrapped))
+
+    def action_judge(self) -> None:
+        self.judged += 1
+
+    @property
+    def pane(self) -> TextPane:
+        return self.query_one(TextPane)
+
+
+async def quiet(pilot: Pilot[None]) -> None:
+    """Wait until colours, layout and searches are done and painted."""
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+def rows(pane: TextPane) -> list[str]:
+    """Return the rows inside the border, as painted."""
+    width, height = pane.outer_size
+    strips = pane.render_lines(Region(0, 0, width, height))
+    assert all(cell_len(strip.text) == width for strip in strips)
+    left, right = pane.styles.gutter.left, pane.styles.gutter.right
+    return [strip.crop(left, width - right).text for strip in strips[1:-1]]
+
+
+def texts(pane: TextPane) -> list[str]:
+    """Return what the rows show of the text, without gutter and blanks at the end."""
+    number = max(2, len(str(pane.line_count))) + 2 if pane.numbers and pane.text else 0
+    return [row[number:].rstrip(" ") for row in rows(pane)]
+
+
+def expected(line: str) -> str:
+    """Show a line by the rules as they are told to users, one character at a time."""
+    shown = ""
+    for character in line:
+        code, category = ord(character), unicodedata.category(character)
+        if character == "\t":
+            shown += " " * (4 - cell_len(shown) % 4)
+        elif code < 0x20:
+            shown += chr(0x2400 + code)
+        elif code == 0x7F:
+            shown += "\u2421"
+        elif (category[0] in "CZ" and character != " ") or character == "\ufe0f":
+            shown += f"<U+{code:04X}>"
+        else:
+            shown += character
+    return shown
+
+
+def styles_of(pane: TextPane, row: int, text: str) -> list[object]:
+    """Return the styles of a stretch of a row that is painted as one."""
+    strip = pane.render_lines(Region(0, row + 1, pane.outer_size.width, 1))[0]
+    return [segment.style for segment in strip if segment.text == text]
+
+
+@pytest.mark.parametrize("language", [None, "python"])
+async def test_hostile_text_is_shown_exactly_and_harmlessly(language: str | None) -> None:
+    app = Reading()
+    async with app.run_test(size=(120, 20)) as pilot:
+        app.pane.load(HOSTILE, language=language, title="[b]\x1b[31mtitle[/b]")
+        await quiet(pilot)
+        lines = HOSTILE.rstrip("\n").split("\n")
+        assert texts(app.pane)[: len(lines)] == [expected(line).rstrip(" ") for line in lines]
+        assert texts(app.pane)[len(lines) :] == [""] * (18 - len(lines))
+        whole = pilot.app.screen.query_one(TextPane).render_lines(Region(0, 0, 120, 20))
+        assert all(character.isprintable() for strip in whole for character in strip.text)
+        assert "[b]\u241b[31mtitle[/b]" in whole[0].text
+        assert app.pane.copy_text() == HOSTILE
+
+
+async def test_a_real_escape_is_styled_and_its_picture_is_not() -> None:
+    app = Reading(lambda pane: pane.load("\x1b|\u241b"))
+    async with app.run_test() as pilot:
+        await quiet(pilot)
+        (real,) = styles_of(app.pane, 0, "\u241b")
+        assert real.reverse  # type: ignore[attr-defined]
+        assert styles_of(app.pane, 0, "|\u241b")
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+async def test_a_line_of_200000_characters(wrap: bool) -> None:
+    line = "".join(chr(97 + at % 26) for at in range(200_000))
+    app = Reading(lambda pane: pane.load(line, language="python"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        pane = app.pane
+        if wrap:
+            pane.toggle_wrap()
+        await quiet(pilot)
+        assert "plain: a line of 200,000 characters" in pane.note or "200 kB" in pane.note
+        width = 80 - 2 - 1 - 4
+        assert texts(pane)[0] == line[:width]
+        if wrap:
+            assert "".join(texts(pane)[:22]) == line[: 22 * width]
+            await pilot.press("end")
+            await quiet(pilot)
+            assert texts(pane)[-1] == line[-(200_000 % width) :]
+        else:
+            pane.scroll_to(100_000, animate=False, force=True)
+            await quiet(pilot)
+            assert texts(pane)[0] == line[100_000 : 100_000 + width]
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+async def test_a_snippet_of_5_mb(wrap: bool) -> None:
+    lines = [f"line {number} of [x] {'y' * (number % 90)}" for number in range(80_000)]
+    text = "\n".join(lines)
+    assert len(text) > 5_000_000
+    app = Reading(lambda pane: pane.load(text, language="python"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        pane = app.pane
+        if wrap:
+            pane.toggle_wrap()
+        await quiet(pilot)
+        assert pane.note == f"plain: {len(text) / 1e6:.1f} MB"
+        assert pane.jump_to_line(70_001) == 70_001
+        await quiet(pilot)
+        assert any(row.startswith(lines[70_000][:60]) for row in texts(pane))
+        await pilot.press("end")
+        await quiet(pilot)
+        shown = [row for row in texts(pane) if row]
+        assert lines[-1].endswith(shown[-1])
+        pane.search("line 79999 ")
+        await quiet(pilot)
+        assert app.moves == [(1, 1, False)]
+        assert pane.copy_text() == text
+
+
+async def test_wide_characters_stay_in_line() -> None:
+    line = "漢字" * 60 + "|"
+    app = Reading(lambda pane: pane.load(line))
+    async with app.run_test(size=(40, 10)) as pilot:
+        pane = app.pane
+        await quiet(pilot)
+        # 33 cells: a wide character that would be cut in two is left out, at either end.
+        assert texts(pane)[0] == ("漢字" * 60)[:16]
+        pane.scroll_to(1, animate=False, force=True)
+        await quiet(pilot)
+        assert texts(pane)[0] == " " + ("漢字" * 60)[1:17]
+        pane.toggle_wrap()
+        await quiet(pilot)
+        assert "".join(texts(pane)) == line
+        assert all(cell_len(row) <= 32 for row in texts(pane))
+
+
+async def test_carriage_returns_are_shown_unless_they_end_every_line() -> None:
+    app = Reading()
+    async with app.run_test(size=(40, 10)) as pilot:
+        app.pane.load("a\r\nb\r\n")
+        await quiet(pilot)
+        assert texts(app.pane)[:3] == ["a", "b", ""]
+        assert app.pane.note == "CRLF"
+        app.pane.load("a\r\nb\n10%\r20%\n")
+        await quiet(pilot)
+        assert texts(app.pane)[:4] == ["a\u240d", "b", "10%\u240d20%", ""]
+        assert app.pane.note == ""
+
+
+async def test_an_empty_text_says_why() -> None:
+    app = Reading(lambda pane: pane.load("", empty="No test: screened as a clear [match]"))
+    async with app.run_test(size=(30, 10)) as pilot:
+        await quiet(pilot)
+        assert texts(app.pane)[:3] == ["No test: screened as a", "clear [match]", ""]
+        assert app.pane.has_class("-empty")
+        app.pane.load("x")
+        await quiet(pilot)
+        assert not app.pane.has_class("-empty")
+
+
+async def test_colours_come_with_the_language_only() -> None:
+    app = Reading()
+    async with app.run_test() as pilot:
+        app.pane.load("def f(): pass", language="python")
+        await quiet(pilot)
+        (style,) = styles_of(app.pane, 0, "def")
+        assert style.bold  # type: ignore[attr-defined]
+        app.pane.load("def f(): pass")
+        await quiet(pilot)
+        assert styles_of(app.pane, 0, "def") == []
+
+
+async def test_a_long_text_gets_its_colours_after_it_is_shown() -> None:
+    text = "def f(): pass\n" * 10_000
+    app = Reading()
+    async with app.run_test() as pilot:
+        app.pane.load(text, language="python")
+        assert texts(app.pane)[0] == "def f(): pass"
+        await pilot.press("end")
+        await quiet(pilot)
+        assert styles_of(app.pane, 5, "def")
+
+
+async def test_scrolling_keys_scroll_and_letters_go_on_to_the_screen() -> None:
+    app = Reading(lambda pane: pane.load("\n".join(f"line {at} {'-' * 100}" for at in range(1, 101))))
+    async with app.run_test(size=(60, 13)) as pilot:
+        pane = app.pane
+        pane.focus()
+        await quiet(pilot)
+        await pilot.press("down", "down", "a")
+        assert (pane.first_line, app.judged) == (3, 1)
+        await pilot.press("pagedown")
+        assert pane.first_line == 12
+        await pilot.press("pageup", "up", "right")
+        assert (pane.first_line, pane.place.x) == (2, 8)
+        await pilot.press("left", "end")
+        assert (pane.first_line, pane.place.x) == (91, 0)
+        await pilot.press("home", "a")
+        assert (pane.first_line, app.judged) == (1, 2)
+
+
+async def test_wrapping_and_resizing_keep_the_top_line() -> None:
+    text = "\n".join(f"{at}: " + "word " * (at % 60) for at in range(300))
+    app = Reading(lambda pane: pane.load(text))
+    async with app.run_test(size=(100, 20)) as pilot:
+        pane = app.pane
+        await quiet(pilot)
+        pane.scroll_to(y=150, animate=False, force=True)
+        await quiet(pilot)
+        for step in ("wrap", (40, 20), (120, 30), (60, 8), "numbers", "wrap", (100, 20), "numbers"):
+            if step == "wrap":
+                pane.toggle_wrap()
+            elif step == "numbers":
+                pane.toggle_numbers()
+            else:
+                assert isinstance(step, tuple)
+                await pilot.resize_terminal(*step)
+            await quiet(pilot)
+            assert pane.place == Place(150)
+            assert texts(pane)[0].startswith("150: word")
+        assert pane.scroll_y == 150
+
+
+async def test_a_place_inside_a_wrapped_line_is_kept() -> None:
+    line = "".join(f"{at:06d}" for at in range(5_000))
+    app = Reading(lambda pane: pane.load(line, kind="log"))
+    async with app.run_test(size=(87, 12)) as pilot:
+        pane = app.pane
+        await quiet(pilot)
+        pane.scroll_to(y=100, animate=False, force=True)
+        await quiet(pilot)
+        assert pane.place == Place(0, 100 * 80)
+        await pilot.resize_terminal(50, 12)
+        await quiet(pilot)
+        top = texts(pane)[0]
+        assert line.index(top) <= 8_000 < line.index(top) + len(top)
+        await pilot.resize_terminal(87, 12)
+        await quiet(pilot)
+        assert texts(pane)[0] == line[8_000:8_080]
+
+
+async def test_the_place_at_the_end_comes_back_after_a_taller_screen() -> None:
+    app = Reading(lambda pane: pane.load("\n".join(map(str, range(60)))))
+    async with app.run_test(size=(40, 12)) as pilot:
+        pane = app.pane
+        await quiet(pilot)
+        await pilot.press("end")
+        await quiet(pilot)
+        assert pane.first_line == 51
+        await pilot.resize_terminal(40, 42)
+        await quiet(pilot)
+        assert texts(pane)[-1] == "59"
+        await pilot.resize_terminal(40, 12)
+        await quiet(pilot)
+        assert texts(pane)[0] == "50"
+
+
+async def test_a_place_is_restored_before_the_first_layout() -> None:
+    text = "\n".join(f"{at} " + "x" * 200 for at in range(100))
+
+    def load(pane: TextPane) -> None:
+        pane.load(text)
+        pane.restore(Place(40, 0, 16))
+
+    app = Reading(load)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await quiet(pilot)
+        assert app.pane.place == Place(40, 0, 16)
+        assert (app.pane.scroll_x, app.pane.scroll_y) == (16, 40)
+
+
+async def test_the_same_text_again_keeps_the_place_and_another_starts_at_the_top() -> None:
+    text = "\n".join(map(str, range(100)))
+    app = Reading()
+    async with app.run_test(size=(40, 12)) as pilot:
+        pane = app.pane
+        pane.load(text)
+        pane.restore(Place(30))
+        pane.load(text, title="again")
+        await quiet(pilot)
+        assert (pane.first_line, pane.scroll_y) == (31, 30)
+        pane.load(text + "\n")
+        await quiet(pilot)
+        assert (pane.first_line, pane.scroll_y) == (1, 0)
+
+
+async def test_search_goes_round_and_says_so() -> None:
+    text = "\n".join("needle here" if at in (5, 40, 90) else f"line {at}" for at in range(100))
+    app = Reading()
+    async with app.run_test(size=(40, 12)) as pilot:
+        pane = app.pane
+        pane.load(text)
+        pane.restore(Place(20))
+        pane.search("NEEDLE")
+        assert pane.search_status == "no match"
+        pane.search("needle")
+        await quiet(pilot)
+        assert (pane.search_status, pane.note) == ("2 of 3", "/needle: 2 of 3")
+        assert "needle here" in texts(pane)
+        for _ in range(2):
+            pane.next_match()
+        assert pane.search_status == "1 of 3, wrapped"
+        pane.previous_match()
+        await quiet(pilot)
+        assert pane.search_status == "3 of 3, wrapped"
+        assert app.moves == [(0, 0, False), (2, 3, False), (3, 3, False), (1, 3, True), (3, 3, True)]
+        pane.search("")
+        assert (pane.search_status, pane.note) == ("", "")
+
+
+async def test_matches_are_marked_without_colour() -> None:
+    app = Reading(lambda pane: pane.load("one two one two\n\x1bone"))
+    async with app.run_test() as pilot:
+        pane = app.pane
+        pane.search("one")
+        await quiet(pilot)
+        current, other = styles_of(pane, 0, "one")
+        assert current.reverse  # type: ignore[attr-defined]
+        assert other.underline  # type: ignore[attr-defined]
+        assert not other.reverse  # type: ignore[attr-defined]
+        assert len(styles_of(pane, 1, "one")) == 1
+
+
+async def test_a_match_far_to_the_right_is_brought_into_view() -> None:
+    app = Reading(lambda pane: pane.load("x" * 500 + "漢needle" + "x" * 500))
+    async with app.run_test(size=(60, 8)) as pilot:
+        await quiet(pilot)
+        app.pane.search("needle")
+        await quiet(pilot)
+        assert "needle" in texts(app.pane)[0]
+
+
+async def test_landmarks_and_citations() -> None:
+    text = "\n".join(map(str, range(1, 101)))
+    app = Reading()
+    async with app.run_test(size=(40, 12)) as pilot:
+        pane = app.pane
+        pane.load(text, landmarks=[70, 30, 30, 400])
+        assert [pane.jump_to_landmark() for _ in range(3)] == [30, 70, 30]
+        assert pane.jump_to_landmark(-1) == 70
+        pane.highlight_lines({69, 70})
+        await quiet(pilot)
+        shown = rows(pane)
+        assert [row[:6] for row in shown if row[0] != " "] == ["▌ 69 6", "▌ 70 7"]
+        assert pane.cited_lines == {69, 70}
+        pane.highlight_lines(())
+        await quiet(pilot)
+        assert [row[:4] for row in rows(pane) if row[0] != " "] == ["▸ 70"]
+        assert pane.jump_to_line(1_000) == 100
+        pane.load("no landmarks")
+        assert pane.jump_to_landmark() is None
+
+
+async def drag(pilot: Pilot[None], start: tuple[int, int], end: tuple[int, int]) -> None:
+    """Select with the mouse from one cell of the screen to another, both included."""
+    await pilot.mouse_down(offset=start)
+    await pilot.hover(offset=end)
+    await pilot.mouse_up(offset=end)
+    await pilot.pause()
+
+
+# The text begins at (1 + 4, 1): the border, and a gutter for two digits.
+@pytest.mark.parametrize(
+    ("start", "end", "selected"),
+    [
+        ((5, 1), (7, 1), "abc"),
+        ((7, 1), (5, 1), "abc"),
+        ((6, 2), (6, 2 + 1), "\x1b[31m\n漢"),
+        ((8, 4), (10, 4), "a\u202eb"[1:2]),
+        ((5, 4), (30, 4), "a\u202eb"),
+        ((2, 1), (2, 2), "abc\n\t"),
+        ((7, 3), (20, 5), "字\na\u202eb"),
+    ],
+)
+async def test_the_mouse_selects_original_characters(
+    start: tuple[int, int], end: tuple[int, int], selected: str
+) -> None:
+    text = "abc\n\t\x1b[31m\n漢字\na\u202eb\n"
+    if start == (6, 2):
+        text = "abc\nx\x1b[31m\n漢字\na\u202eb\n"
+    app = Reading(lambda pane: pane.load(text))
+    async with app.run_test(size=(60, 12)) as pilot:
+        await quiet(pilot)
+        await drag(pilot, start, end)
+        assert app.pane.copy_text() == selected
+        assert app.screen.get_selected_text() == selected
+        assert app.pane.selected_lines == range(
+            start[1] if start[1] <= end[1] else end[1], min(max(start[1], end[1]), 4) + 1
+        )
+
+
+async def test_a_selection_outlives_wrapping_and_is_dropped_with_its_text() -> None:
+    line = "".join(f"{at:04d}" for at in range(100))
+    app = Reading(lambda pane: pane.load(line, kind="log"))
+    async with app.run_test(size=(47, 20)) as pilot:
+        pane = app.pane
+        await quiet(pilot)
+        await drag(pilot, (5, 2), (8, 3))
+        assert pane.copy_text() == line[40:84]
+        pane.toggle_wrap()
+        await quiet(pilot)
+        assert pane.copy_text() == line[40:84]
+        pane.load("another")
+        await quiet(pilot)
+        assert pane.copy_text() == "another"
+        assert pane.selected_lines is None
+
+
+async def test_what_no_clipboard_takes_does_not_stop_a_copy() -> None:
+    app = Reading(lambda pane: pane.load("a\ud800b"))
+    async with app.run_test() as pilot:
+        await quiet(pilot)
+        app.pane.text_select_all()
+        await pilot.pause()
+        assert app.screen.get_selected_text() == "a\ufffdb"
+        assert app.pane.copy_text() == "a\ud800b"
+
+
+@pytest.mark.parametrize("theme", ["textual-light", "ansi-dark", "ansi-light", "nord"])
+async def test_every_theme_can_paint_it(theme: str) -> None:
+    app = Reading(lambda pane: pane.load(HOSTILE, language="python"))
+    async with app.run_test() as pilot:
+        app.theme = theme
+        app.pane.search("a")
+        await quiet(pilot)
+        before = texts(app.pane)
+        (current,) = [style for style in styles_of(app.pane, 0, "a") if style.reverse]  # type: ignore[attr-defined]
+        assert current.bold
+        app.theme = "textual-dark"
+        await quiet(pilot)
+        assert texts(app.pane) == before

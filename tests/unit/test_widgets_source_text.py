@@ -1,0 +1,131 @@
+"""Lines, rows and places of a text agree with each other, in any width."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from screens.widgets import source_text
+from screens.widgets.flow import Flow
+from screens.widgets.source_text import ShownLine, SourceText
+from screens.widgets.visible import visible
+
+CHARACTERS = "ab \t漢字\x1b\x00\u202e\ud800é"
+LINES = st.text(CHARACTERS + "e\u0301", max_size=80)
+TEXTS = st.text(CHARACTERS + "\n\n\r", max_size=200)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_pieces() -> object:
+    """Cut lines into pieces early, so that short examples have several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source_text, "PIECE", 7)
+        yield
+
+
+@given(st.text(CHARACTERS, max_size=80))
+def test_a_line_in_pieces_is_shown_as_a_whole_one(line: str) -> None:
+    shown, whole = ShownLine(line), visible(line)
+    assert shown.text(0, shown.length) == whole.text
+    assert (shown.length, shown.cells, shown.narrow) == (len(whole.text), cell_len(whole.text), whole.narrow)
+    for index in range(shown.length + 1):
+        assert shown.source_offset(index) == whole.source_offset(index)
+        assert shown.cell_at(index) == whole.cell_at(index)
+        assert shown.text(index // 2, index) == whole.text[index // 2 : index]
+    for offset in range(len(line) + 1):
+        assert shown.index_of(offset) == whole.index_of(offset)
+    for cell in range(shown.cells + 2):
+        assert shown.index_at(cell) == whole.index_at(cell)
+
+
+@given(LINES, st.integers(0, 100), st.integers(0, 100))
+def test_marks_of_a_stretch_are_those_that_touch_it(line: str, start: int, size: int) -> None:
+    shown = ShownLine(line)
+    start, end = min(start, shown.length), min(start + size, shown.length)
+    every = {at for mark in shown.marks(0, shown.length) for at in range(*mark)}
+    some = {at for mark in shown.marks(start, end) for at in range(*mark)}
+    assert {at for at in every if start <= at < end} == {at for at in some if start <= at < end}
+    assert some <= every
+
+
+@given(LINES, st.integers(1, 20))
+def test_rows_hold_the_whole_line_and_fit(line: str, width: int) -> None:
+    shown = ShownLine(line)
+    breaks = [*shown.breaks(width), shown.length]
+    rows = [shown.text(start, end) for start, end in zip(breaks, breaks[1:], strict=False)]
+    assert "".join(rows) == shown.text(0, shown.length)
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
+        assert cell_len(row) <= width or len(row) == 1
+        if after:
+            # Nothing that would still have fitted was put off to the next row.
+            assert cell_len(row) + cell_len(after[0]) > width
+
+
+@given(TEXTS)
+def test_places_and_offsets_agree(text: str) -> None:
+    source = SourceText(text)
+    for offset, character in enumerate(text):
+        line, column = source.locate(offset)
+        if character in "\r\n" and column == len(source.lines[line]):
+            assert source.newline.find(character) >= 0
+        else:
+            assert source.lines[line][column] == character
+            assert source.offset_of(line, column) == offset
+
+
+@pytest.mark.parametrize(
+    ("text", "newline", "lines"),
+    [
+        ("", "\n", [""]),
+        ("a", "\n", ["a"]),
+        ("a\n", "\n", ["a"]),
+        ("a\n\n", "\n", ["a", ""]),
+        ("a\r\nb\r\n", "\r\n", ["a", "b"]),
+        ("a\r\nb\n", "\n", ["a\r", "b"]),
+        ("10%\r20%\n", "\n", ["10%\r20%"]),
+        ("a\u2028b\x0bc\x85d", "\n", ["a\u2028b\x0bc\x85d"]),
+    ],
+)
+def test_lines_end_where_an_editor_ends_them(text: str, newline: str, lines: list[str]) -> None:
+    source = SourceText(text)
+    assert (source.newline, source.lines) == (newline, lines)
+
+
+@given(TEXTS, st.none() | st.integers(1, 20))
+def test_rows_and_lines_agree(text: str, width: int | None) -> None:
+    source = SourceText(text)
+    flow = Flow(source, width)
+    while not flow.advance(0):
+        pass
+    counts = [1 if width is None else len(source.shown(at).breaks(width)) for at in range(len(source.lines))]
+    assert flow.rows == sum(counts)
+    assert flow.cells == max(source.shown(at).cells for at in range(len(source.lines)))
+    row = 0
+    for line, count in enumerate(counts):
+        assert flow.row_of(line) == row
+        for part in range(count):
+            assert flow.locate(row) == (line, part)
+            if width is not None:
+                shown = source.shown(line)
+                column = shown.source_offset(shown.breaks(width)[part])
+                # A glyph of several cells may begin on an earlier row than the one its rest is on.
+                assert flow.row_of(line, column) <= row
+            row += 1
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2_999), st.integers(1, 12))
+def test_what_was_not_measured_yet_is_measured_when_asked_for(line: int, width: int) -> None:
+    source = SourceText("\n".join("x" * (at % 40) for at in range(3_000)))
+    asked, ready = Flow(source, width), Flow(source, width)
+    assert ready.advance(60)
+    assert asked.row_of(line) == ready.row_of(line)
+    assert asked.locate(asked.row_of(line)) == (line, 0)
+    assert asked.rows >= 3_000 - line
+
+
+def test_the_end_of_a_glyph_takes_its_character_in() -> None:
+    shown = ShownLine("a\u202eb")
+    assert [shown.source_end(index) for index in (0, 1, 2, 9, 10)] == [0, 1, 2, 2, 3]
