@@ -19,7 +19,7 @@ from textual.signal import Signal
 from textual.timer import Timer
 
 from agents.events import JobEnded, JobEvent, JobProgressed
-from screens.commands import bindings
+from screens.commands import Scope, bindings
 from screens.context import AppContext
 from screens.help import KeysScreen
 from screens.key_guard import Bursts, TornSequences
@@ -56,9 +56,9 @@ class WorkbenchApp(App[None]):
     """
 
     TITLE = "workbench"
-    CSS_PATH: ClassVar[list[str]] = ["app.tcss"]
+    CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("app"))
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
+    HORIZONTAL_BREAKPOINTS = [
         (0, "-narrow"),
         (100, "-medium"),
         (120, "-wide"),
@@ -195,7 +195,7 @@ class WorkbenchApp(App[None]):
             self.say_no_rater()
             return
         future = self.recorder.redo() if redo else self.recorder.undo()
-        self._follow(future, lambda action: UndoDone(action, redo), lambda error: UndoFailed(error))
+        self._follow(future, lambda action: UndoDone(action, redo), UndoFailed)
 
     def _follow(
         self,
@@ -329,7 +329,7 @@ class WorkbenchApp(App[None]):
     def action_show_keys(self) -> None:
         """List the keys of the screen that is shown."""
         if not isinstance(self.screen, KeysScreen):
-            scope = getattr(self.screen, "SCOPE", "app")
+            scope: Scope = getattr(self.screen, "SCOPE", "app")
             self.push_screen(KeysScreen(scope, self.context.settings))
 
     def action_show_jobs(self) -> None:

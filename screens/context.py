@@ -9,7 +9,8 @@ from pathlib import Path
 from store.importing import ImportReport
 
 from agents.events import JobEvent
-from agents.jobs import AnnotationSettings, JobRunner
+from agents.jobs import JobRunner
+from agents.settings import AnnotationSettings
 from screens.settings import ScreenSettings
 from store.tables.people import Rater
 from store.workspace import Workspace

@@ -56,10 +56,13 @@ class Bursts:
         self._times: deque[float] = deque(maxlen=64)
 
     def arrived(self, time: float) -> None:
-        """Take note of a key when it arrives, before it is handled; called in the terminal's thread."""
-        self._times.append(time)
+        """Take note of a key when it arrives, before it is handled; called in the terminal's thread.
+
+        A key that bubbles up from a widget comes by again, with the time that it had.
+        """
+        if time not in self._times:
+            self._times.append(time)
 
     def is_burst(self, time: float) -> bool:
         """Return whether another key arrived together with the one of that time."""
-        near = [other for other in list(self._times) if abs(other - time) < BURST_SECONDS]
-        return len(near) > 1
+        return any(0 < abs(other - time) < BURST_SECONDS for other in list(self._times))

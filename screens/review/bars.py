@@ -1,4 +1,4 @@
-"""The lines around the panes of a review: where one is, what is claimed, what happened, which part is shown."""
+"""The lines around the panes of a review: the place, the claim, the parts of the case, what happened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The items of a review in their frozen order: loaded ahead, so that the next one is there when it is wanted."""
+"""The items of a review in their frozen order, read ahead so that the next one is there at once."""
 
 from __future__ import annotations
 

@@ -17,9 +17,7 @@ _ROLES = {"screener": "Screener", "test_writer": "Test writer", "executor": "Exe
 
 _NO_TEST = "No test program: the screener found the pair clear."
 _NO_RUN = "Nothing was executed."
-_NOT_YET = (
-    "The agents have not looked at this pair. `J` shows them at work; `g` on the first screen starts them."
-)
+_NOT_YET = "The agents have not looked at this pair yet. J shows them at work."
 
 
 def load(connection: Connection, item_id: int, rater_id: int, blind: bool) -> ItemView:
@@ -124,7 +122,7 @@ def _test(case: AgentCase) -> PaneText:
     reply = case.reply_of("test_writer")
     program = case.execution.program if case.execution is not None else str(reply.get("test_program", ""))
     return PaneText(
-        "test", "Test", program, language="python", kind="code", empty=_NO_TEST if case.steps else _NOT_YET
+        "test", "Test", program, language="python", kind="test", empty=_NO_TEST if case.steps else _NOT_YET
     )
 
 

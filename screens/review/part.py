@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from screens.widgets.text_view import TextKind
+from screens.widgets.text_pane import TextKind
 from store.kinds.protocol import GROUP, QuestionSpec
 from store.queries.item import OwnState
 

@@ -1,4 +1,4 @@
-"""What a reader does with the panes of a review: move, search, zoom, wrap, jump, copy. Nothing here records."""
+"""What a reader does with the panes of a review: move, search, zoom, wrap, jump, copy."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class ReadingActions(Screen[None]):
 
     item: ItemView | None
     active: str
+    preferred: str
     _panes: dict[str, TextPane]
 
     searching: bool = False
@@ -62,12 +63,20 @@ class ReadingActions(Screen[None]):
 
     def _show_active(self) -> None:
         """Show the active pane, and mark its tab; in a narrow terminal it is the only one."""
+        self.set_class(self.narrow, "-single")
         self.set_class(self.active == SUBJECT, "-subject")
+        self.set_class(self.active != SUBJECT, "-in-case")
         switcher = self.query_one("#switcher", ContentSwitcher)
         if self.active != SUBJECT:
             switcher.current = self.active
         shown = self.active if self.narrow or self.active != SUBJECT else switcher.current or ""
         self.query_one(CaseTabs).show(self._tabs(), shown)
+
+    def _choose(self, pane_id: str) -> None:
+        self.active = pane_id
+        if pane_id != SUBJECT:
+            self.preferred = pane_id
+        self._show_active()
 
     def focus_active(self) -> None:
         """Give the focus to the active pane."""
@@ -77,8 +86,7 @@ class ReadingActions(Screen[None]):
     def show_pane(self, pane_id: str) -> None:
         """Bring a pane into view and give it the focus."""
         if pane_id in self._panes:
-            self.active = pane_id
-            self._show_active()
+            self._choose(pane_id)
             self.focus_active()
 
     @on(CaseTabs.Chosen)
@@ -94,8 +102,7 @@ class ReadingActions(Screen[None]):
         """Take a pane that was clicked for the active one."""
         widget = event.widget
         if isinstance(widget, TextPane) and widget.id in self._panes and widget.id != self.active:
-            self.active = widget.id
-            self._show_active()
+            self._choose(widget.id)
 
     def action_next_pane(self) -> None:
         """Go to the other pane; in a narrow terminal to the next tab."""
@@ -225,7 +232,7 @@ class ReadingActions(Screen[None]):
     # -- copy -----------------------------------------------------------------------------------------
 
     def action_copy(self) -> None:
-        """Copy the selection or the whole pane, exactly: to the terminal's clipboard, or to a file when long."""
+        """Copy the selection or the whole pane, exactly; a long text goes to a file."""
         text = self.pane.copy_text()
         if not text:
             self._say("There is nothing to copy in this pane.")

@@ -161,21 +161,29 @@ class ShownLine:
         breaks = array("L", [0])
         index = filled = 0
         for at in range(len(self._sources)):
-            piece = self._piece(at)
-            if piece.narrow:
-                end = index + len(piece.text)
-                breaks.extend(range(index + width - filled, end, width))
-                filled = end - breaks[-1] if breaks[-1] >= index else filled + len(piece.text)
-                index = end
-                continue
-            for character in piece.text:
-                cells = get_character_cell_size(character)
-                if cells and filled and filled + cells > width:
-                    breaks.append(index)
-                    filled = 0
-                filled += cells
-                index += 1
+            text = self._piece(at).text
+            # Cells after each character: where a row is full is looked up, not walked to.
+            after = list(accumulate(map(get_character_cell_size, text)))
+            here = bisect_right(after, max(0, width - filled))
+            if not here and not filled:
+                here = _over_wide(after, 0)
+            begun = 0
+            while here < len(text):
+                breaks.append(index + here)
+                begun = after[here - 1] if here else 0
+                filled = 0
+                start, here = here, bisect_right(after, begun + width)
+                if here == start:
+                    here = _over_wide(after, start)
+            if text:
+                filled += after[-1] - begun
+            index += len(text)
         return breaks
+
+
+def _over_wide(after: list[int], start: int) -> int:
+    """Return where a character ends that is wider than a row, with the marks on it."""
+    return bisect_right(after, after[start])
 
 
 class SourceText:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from rich.cells import get_character_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
@@ -76,9 +77,9 @@ def layered(text: str, base: Style, layers: Iterable[Layer]) -> list[Segment]:
 
 
 def with_offsets(row: Row, gutter: list[Segment], text: list[Segment], rest: list[Segment]) -> Strip:
-    """Return a row as a strip whose segments say which place of the text they show.
+    """Return a strip that says which place of the text is at each of its cells.
 
-    Textual reads the place under the mouse from them; `Selection` counts in shown characters and lines then.
+    Textual reads the place under the mouse from it; `Selection` counts in shown characters and lines then.
 
     Args:
         row: What the row shows.
@@ -87,18 +88,24 @@ def with_offsets(row: Row, gutter: list[Segment], text: list[Segment], rest: lis
         rest: Segments after the text; they stand for the row's end.
 
     Returns:
-        The same segments, with offsets.
+        A strip for looking up places; what it shows is not for painting.
     """
 
     def placed(segment: Segment, index: int) -> Segment:
         offset = Style.from_meta({"offset": (index, row.line)})
         return Segment(segment.text, offset if segment.style is None else segment.style + offset)
 
-    # A segment's offset counts on with its characters, so blank cells go one by one to stay in place.
+    # Textual counts on with the characters of a segment, so that blank cells go one by one to stay in place,
+    # and so do the cells of wide characters, whose right half it takes for the next character.
     segments = [placed(Segment(cell, piece.style), row.start) for piece in gutter for cell in piece.text]
     index = row.start
     for segment in text:
-        segments.append(placed(segment, index))
+        if all(get_character_cell_size(character) == 1 for character in segment.text):
+            segments.append(placed(segment, index))
+        else:
+            for at, character in enumerate(segment.text, index):
+                for _ in range(get_character_cell_size(character)):
+                    segments.append(placed(Segment(" ", segment.style), at))
         index += len(segment.text)
     segments += [placed(Segment(cell, piece.style), index) for piece in rest for cell in piece.text]
     return Strip(segments)

@@ -226,7 +226,7 @@ class TextPane(TextView):
             self._found(search)
         else:
             self._say()
-            self.run_worker(self._search_on(search), group="search", exclusive=True)
+            self.run_worker(self._search_on(search), group="search")
 
     def next_match(self) -> None:
         """Go to the next match; after the last comes the first, which is said."""

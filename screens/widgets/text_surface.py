@@ -115,7 +115,7 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
             self._highlighting = self._lexed(self._source, highlight.lexer_for(self._language))
             if self._highlighting is None or self._highlighting.advance(TURN):
                 return
-        self.run_worker(self._highlight(self._source, self._language), group="highlight", exclusive=True)
+        self.run_worker(self._highlight(self._source, self._language), group="highlight")
 
     @staticmethod
     def _lexed(source: SourceText, lexer: highlight.Lexer | None) -> highlight.Highlighting | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar
 
+from rich.cells import get_character_cell_size
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
@@ -167,6 +168,10 @@ class TextView(TextSurface):
         """Lay the text out in the new width, at the same place."""
         self._reflow()
 
+    def on_show(self) -> None:
+        """Lay out what was loaded while the pane was hidden."""
+        self._reflow()
+
     def _reflow(self) -> None:
         self._strips.clear()
         self.refresh()
@@ -183,7 +188,7 @@ class TextView(TextSurface):
         if flow is None or flow.width != width:
             flow = self._flow = Flow(self._source, width)
             if not flow.advance(TURN):
-                self.run_worker(self._measure(flow), group="measure", exclusive=True)
+                self.run_worker(self._measure(flow), group="measure")
         row = flow.row_of(self._place.line, self._place.column)
         with self._settled():
             self._fit(flow)
@@ -313,7 +318,11 @@ class TextView(TextSurface):
         if selection.end is not None:
             line = min(selection.end.y, self.line_count - 1)
             shown = source.shown(line)
-            end = source.offset_of(line, shown.source_end(min(selection.end.x, shown.length)))
+            index = min(selection.end.x, shown.length)
+            # Marks go with the character that they sit on.
+            while index < shown.length and not get_character_cell_size(shown.text(index, index + 1)):
+                index += 1
+            end = source.offset_of(line, shown.source_end(index))
         return start, max(start, end)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:

@@ -1,1 +1,1 @@
-"""File formats: one file each, a reader, a writer or both, found through one registry."""
+"""File formats: what their records hold, how they are told apart, how they are written. One file a format."""

@@ -12,7 +12,10 @@ from rich.cells import cell_len
 from screens.widgets.visible import HIDDEN, Visible, extent, one_line, pieces, visible
 
 # Characters that have gone wrong in some viewer or other, often enough to meet.
-NASTY = "\x00\x07\x08\x0b\x0c\r\x1b\x7f\x85\x9b\xa0\xad\u061c\u200b\u200d\u200e\u202e\u2028\u2066\ufeff\ufe0f\ud800\udfff"
+NASTY = (
+    "\x00\x07\x08\x0b\x0c\r\x1b\x7f\x85\x9b\xa0\xad\u061c\u200b\u200d\u200e"
+    "\u202e\u2028\u2066\ufeff\ufe0f\ud800\udfff"
+)
 ORDINARY = "ab [x] 漢字e\u0301\u0302é␛👍\t"
 HOSTILE = st.text(st.one_of(st.sampled_from(NASTY + ORDINARY), st.characters(codec=None)), max_size=60)
 
@@ -75,7 +78,8 @@ def test_columns_count_cells(line: str) -> None:
     for index, character in enumerate(shown.text):
         if cell_len(character):
             assert shown.index_at(shown.cell_at(index)) == index
-    assert shown.narrow == all(cell_len(character) == 1 for character in shown.text)
+    if shown.narrow:
+        assert all(cell_len(character) == 1 for character in shown.text)
 
 
 @given(HOSTILE, st.integers(0, 9))

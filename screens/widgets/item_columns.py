@@ -1,0 +1,132 @@
+"""What a line of the item list shows, and how much of it fits into a width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from rich.cells import cell_len
+
+from screens.widgets.visible import one_line
+from store.kinds.protocol import task_kinds
+from store.queries.queue import QueueRow
+
+Part = Literal["mark", "yours", "agents", "text", "muted"]
+"""Whose a cell is; the list has a style for each."""
+
+Write = Literal["none", "saving", "failed"]
+"""Whether something of the item is still on its way to the disk."""
+
+MEDIUM, WIDE = 90, 118
+"""Cells from which a list has room for the agents' path and the similarity, and for longer names."""
+
+NOT_READ = "┄"
+"""Stands in a line whose item is not read yet."""
+
+_STATUS = {"judged": "●", "open": "○", "skipped": "»", "cannot_decide": "?"}
+
+
+@cache
+def value_word(kind: str, value: float | None) -> str:
+    """Return a label of a kind's first question as "1 match", empty where there is none."""
+    if value is None:
+        return ""
+    known = task_kinds().get(kind)
+    return known.questions[0].scale.word(value) if known else f"{value:g}"
+
+
+def _mark(row: QueueRow) -> str:
+    return ("▲" if row.disagrees else " ") + ("⚑" if row.flagged else " ")
+
+
+def _yours(row: QueueRow) -> str:
+    if row.status == "cannot_decide":
+        return "undecided"
+    return "skipped" if row.status == "skipped" else value_word(row.kind, row.label)
+
+
+def _agents(row: QueueRow) -> str:
+    return f"◆ {value_word(row.kind, row.agent_label)}" if row.agent_label is not None else ""
+
+
+def _similarity(row: QueueRow) -> str:
+    return "" if row.similarity is None else f"{row.similarity:.2f}".replace("0.", ".", 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its heading, its width in cells, whose it is, and what it shows of an item."""
+
+    title: str
+    width: int
+    part: Part
+    text: Callable[[QueueRow], str]
+
+
+Cell = tuple[str, Part]
+
+
+class Columns:
+    """The columns of a list, fitted to a width.
+
+    Args:
+        width: Cells of a line.
+        blind: Leave out what is the agents'.
+    """
+
+    def __init__(self, width: int, *, blind: bool) -> None:
+        self.width = width
+        yours = Column("you", 10, "yours", _yours)
+        agents = [] if blind else [Column("◆ agents", 12, "agents", _agents)]
+        after: list[Column] = []
+        if width >= MEDIUM:
+            if not blind:
+                agents.append(Column("path", 8, "agents", lambda row: row.agent_path or ""))
+            after = [Column("sim", 4, "muted", _similarity)]
+        # A line begins with cursor, status, disagreement and flag; a gap stands before every column.
+        taken = 4 + sum(column.width + 1 for column in (yours, *agents, *after))
+        free = max(0, width - taken - 2)
+        name = min(18 if width < MEDIUM else 26 if width < WIDE else 34, free * 2 // 5)
+        self.columns = (
+            yours,
+            *agents,
+            Column("item", free - name, "text", lambda row: row.title or row.external_id),
+            Column("code", name, "muted", lambda row: row.detail),
+            *after,
+        )
+
+    def heading(self) -> str:
+        """Return the line above the items."""
+        return self._filled("    " + "".join(f" {_fit(one.title, one.width)}" for one in self.columns))
+
+    def cells(self, row: QueueRow, *, cursor: bool, write: Write = "none") -> list[Cell]:
+        """Return the cells of an item's line, together as wide as the list.
+
+        Args:
+            row: The item.
+            cursor: Whether it is the one under the cursor.
+            write: Whether something of it is not on disk yet.
+        """
+        status = {"saving": "…", "failed": "!"}.get(write, _STATUS[row.status])
+        cells: list[Cell] = [("▸" if cursor else " ", "mark"), (status, "yours"), (_mark(row), "mark")]
+        for column in self.columns:
+            cells.append((f" {_fit(column.text(row), column.width)}", column.part))
+        missing = self.width - sum(cell_len(text) for text, _ in cells)
+        if missing > 0:
+            cells.append((" " * missing, "text"))
+        return cells
+
+    def blank(self, *, cursor: bool) -> list[Cell]:
+        """Return the cells of a line whose item is not read yet."""
+        return [("▸" if cursor else " ", "mark"), (self._filled(f"{NOT_READ}    {NOT_READ * 8}")[:-1], "muted")]
+
+    def _filled(self, text: str) -> str:
+        return _fit(text, self.width)
+
+
+def _fit(text: str, width: int) -> str:
+    """Return a text in exactly so many cells, made harmless."""
+    shown = one_line(text, width)
+    return shown + " " * (width - cell_len(shown))

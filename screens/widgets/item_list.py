@@ -1,0 +1,422 @@
+"""The list of items: any number of them, of which only those in sight are ever read and painted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.resources import files
+from typing import Any, ClassVar
+
+import numpy
+from rich.segment import Segment
+from rich.style import Style
+from sqlalchemy.exc import SQLAlchemyError
+from textual import events, on
+from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from screens.widgets.item_columns import Cell, Columns, Part, Write
+from store.errors import WorkbenchError
+from store.queries.queue import QueueRow
+
+Ids = numpy.ndarray[Any, Any]
+
+KEPT = 8_192
+"""Lines whose items are kept once they were read."""
+
+AT_ONCE = 96
+"""How many items one read asks for; a read of more would hold up the lines in sight."""
+
+READERS = 2
+"""How many reads may be under way: one for what is in sight, one that was begun before it came into sight."""
+
+CHANGES_SECONDS = 0.2
+"""How long changed items are gathered before they are read anew."""
+
+PARTS: tuple[Part, ...] = ("mark", "yours", "agents", "text", "muted")
+
+
+@dataclass
+class ItemChosen(Message):
+    """An item was chosen to be opened.
+
+    Attributes:
+        index: Its place in the list.
+        item_id: Its key.
+    """
+
+    index: int
+    item_id: int
+
+
+@dataclass
+class CursorMoved(Message):
+    """The cursor came to an item.
+
+    Attributes:
+        index: Its place in the list.
+        item_id: Its key.
+    """
+
+    index: int
+    item_id: int
+
+
+@dataclass
+class ReadFailed(Message):
+    """Items could not be read; `ItemList.read_again` tries once more.
+
+    Attributes:
+        error: What went wrong.
+    """
+
+    error: Exception
+
+
+@dataclass
+class _RowsRead(Message):
+    generation: int
+    item_ids: tuple[int, ...]
+    rows: list[QueueRow]
+    error: Exception | None
+
+
+class ItemList(ScrollView, can_focus=True):
+    """One line an item, under a heading. The order is given; items are read as they come into sight.
+
+    Args:
+        read: Reads the rows of some items; called in threads.
+        blind: Leave out the columns of what is the agents'.
+    """
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = files(__package__ or "").joinpath("item_list.tcss").read_text(encoding="utf-8")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "item-list--heading",
+        "item-list--cursor",
+        *(f"item-list--{name}" for name in PARTS),
+    }
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "up", show=False, tooltip="Go to the item above."),
+        Binding("down,j", "move(1)", "down", show=False, tooltip="Go to the item below."),
+        Binding("pageup", "page(-1)", "page up", show=False, tooltip="Go up by a screen."),
+        Binding("pagedown", "page(1)", "page down", show=False, tooltip="Go down by a screen."),
+        Binding("home", "jump(0)", "first", show=False, tooltip="Go to the first item."),
+        Binding("end", "jump(-1)", "last", show=False, tooltip="Go to the last item."),
+    ]
+
+    def __init__(
+        self,
+        read: Callable[[Sequence[int]], list[QueueRow]],
+        *,
+        blind: bool = False,
+        id: str | None = None,
+    ) -> None:
+        super().__init__(id=id)
+        self._read = read
+        self._blind = blind
+        self._ids: Ids = numpy.empty(0, dtype=numpy.int64)
+        self._cursor = 0
+        # None: the item was looked for and is not there.
+        self._rows: LRUCache[int, QueueRow | None] = LRUCache(KEPT)
+        self._generation = 0
+        self._reading: set[int] = set()
+        self._readers = 0
+        self._failed = False
+        self._wanting = False
+        self._changed: set[int] = set()
+        self._changes_due = False
+        self._unsaved: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+        self._columns = Columns(0, blind=blind)
+        self._styles: dict[tuple[Part, bool], Style] = {}
+
+    # -- what is listed -------------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """How many items are listed."""
+        return len(self._ids)
+
+    @property
+    def ids(self) -> Ids:
+        """The items in their order, an array of shape (n,)."""
+        return self._ids
+
+    @property
+    def cursor(self) -> int:
+        """The place of the item under the cursor, from 0."""
+        return self._cursor
+
+    @property
+    def item_id(self) -> int | None:
+        """The item under the cursor, None in an empty list."""
+        return int(self._ids[self._cursor]) if self.count else None
+
+    def row_of(self, item_id: int) -> QueueRow | None:
+        """Return what was read of an item, None before it was."""
+        return self._rows.get(item_id)
+
+    def show(self, ids: Ids, *, rows: Sequence[QueueRow] = (), afresh: bool = False, at: int | None = None) -> None:
+        """List items. The cursor stays with its item, at the same height of the screen.
+
+        Args:
+            ids: The items in their order, of shape (n,).
+            rows: Items that were read already.
+            afresh: Forget what was read of items before.
+            at: The item that the cursor goes to; one that is not listed changes nothing.
+        """
+        at = self.item_id if at is None else at
+        height = self._cursor - self.first
+        self._generation += 1
+        self._reading.clear()
+        self._readers = 0
+        self._failed = False
+        if afresh:
+            self._rows.clear()
+        for row in rows:
+            self._rows[row.item_id] = row
+        self._ids = ids
+        self._cursor = min(self._cursor, max(0, self.count - 1))
+        self._set_extent()
+        place = self._place_of(at)
+        if place is not None:
+            self._cursor = place
+            self.scroll_to(y=max(0, place - height), animate=False, force=True)
+        self._bring_into_view()
+        self.refresh()
+        self._say_moved()
+
+    def go_to(self, item_id: int) -> bool:
+        """Put the cursor on an item; return whether it is listed."""
+        place = self._place_of(item_id)
+        if place is not None:
+            self.action_jump(place)
+        return place is not None
+
+    def choose(self) -> None:
+        """Choose the item under the cursor, as Enter and a double click do."""
+        item_id = self.item_id
+        if item_id is not None:
+            self.post_message(ItemChosen(self._cursor, item_id))
+
+    def _place_of(self, item_id: int | None) -> int | None:
+        if item_id is None:
+            return None
+        places = numpy.flatnonzero(self._ids == item_id)
+        return int(places[0]) if len(places) else None
+
+    # -- what changes ---------------------------------------------------------------------------------
+
+    def items_changed(self, item_ids: Collection[int]) -> None:
+        """Read items anew, soon and together, where they were read before."""
+        self._changed.update(number for number in item_ids if number in self._rows)
+        if self._changed and not self._changes_due:
+            self._changes_due = True
+            self.set_timer(CHANGES_SECONDS, self._read_changes)
+
+    def show_unsaved(self, saving: Collection[int], failed: Collection[int]) -> None:
+        """Mark the items of which something is on its way to the disk, or could not be written."""
+        unsaved = frozenset(saving), frozenset(failed)
+        if unsaved != self._unsaved:
+            self._unsaved = unsaved
+            self.refresh()
+
+    def read_again(self) -> None:
+        """Try once more to read what could not be read."""
+        self._failed = False
+        self.refresh()
+
+    def _read_changes(self) -> None:
+        self._changes_due = False
+        in_sight = {int(number) for number in self._in_sight()}
+        for number in self._changed - in_sight:
+            self._rows.discard(number)
+        wanted = tuple(self._changed & in_sight)
+        self._changed.clear()
+        if wanted:
+            self._begin_read(wanted)
+
+    # -- reading --------------------------------------------------------------------------------------
+
+    @property
+    def first(self) -> int:
+        """The place of the item on the first line."""
+        return round(self.scroll_y)
+
+    @property
+    def lines(self) -> int:
+        """How many items are in sight at once."""
+        return max(1, self.scrollable_content_region.height - 1)
+
+    def _in_sight(self) -> Ids:
+        return self._ids[self.first : self.first + self.lines]
+
+    def _want(self) -> None:
+        """Have the missing rows read soon; painting an item that was not read asks for this."""
+        if not self._wanting:
+            self._wanting = True
+            self.call_next(self._read_missing)
+
+    def _read_missing(self) -> None:
+        """Begin to read what is in sight and missing, otherwise what is near it."""
+        self._wanting = False
+        if self._failed or self._readers >= READERS:
+            return
+        missing = self._missing(self.first, self.first + self.lines)
+        if not missing and not self._readers:
+            near = 2 * self.lines
+            missing = self._missing(self.first + self.lines, self.first + self.lines + near)
+            missing = missing or self._missing(max(0, self.first - near), self.first)
+        if missing:
+            self._begin_read(tuple(missing[:AT_ONCE]))
+
+    def _missing(self, start: int, end: int) -> list[int]:
+        numbers = (int(number) for number in self._ids[start:end])
+        return [number for number in numbers if number not in self._rows and number not in self._reading]
+
+    def _begin_read(self, item_ids: tuple[int, ...]) -> None:
+        self._readers += 1
+        self._reading.update(item_ids)
+        self.run_worker(partial(self._read_rows, self._generation, item_ids), thread=True, group="rows")
+
+    def _read_rows(self, generation: int, item_ids: tuple[int, ...]) -> None:
+        rows: list[QueueRow] = []
+        error: Exception | None = None
+        try:
+            rows = self._read(item_ids)
+        except (SQLAlchemyError, WorkbenchError) as failure:
+            error = failure
+        self.post_message(_RowsRead(generation, item_ids, rows, error))
+
+    @on(_RowsRead)
+    def _rows_read(self, message: _RowsRead) -> None:
+        message.stop()
+        if message.generation != self._generation:
+            return
+        self._readers -= 1
+        self._reading.difference_update(message.item_ids)
+        if message.error is not None:
+            self._failed = True
+            self.post_message(ReadFailed(message.error))
+            return
+        found = {row.item_id: row for row in message.rows}
+        for number in message.item_ids:
+            self._rows[number] = found.get(number)
+        in_sight = set(self._in_sight().tolist())
+        if in_sight.intersection(message.item_ids):
+            self.refresh()
+        if self.item_id in found:
+            self._say_moved()
+        self._want()
+
+    # -- moving ---------------------------------------------------------------------------------------
+
+    def action_move(self, lines: int) -> None:
+        """Move the cursor by some lines."""
+        self.action_jump(min(max(0, self._cursor + lines), max(0, self.count - 1)))
+
+    def action_page(self, screens: int) -> None:
+        """Move cursor and list by some screens."""
+        if not self.count:
+            return
+        step = screens * max(1, self.lines - 1)
+        self.scroll_to(y=min(max(0, self.first + step), max(0, self.count - self.lines)), animate=False, force=True)
+        self.action_move(step)
+
+    def action_jump(self, index: int) -> None:
+        """Move the cursor to a place; negative ones count from the end."""
+        if not self.count:
+            return
+        before, self._cursor = self._cursor, index % self.count
+        if self._bring_into_view():
+            self.refresh()
+        else:
+            for place in {before, self._cursor}:
+                self.refresh(Region(0, 1 + place - self.first, self.size.width, 1))
+        if before != self._cursor:
+            self._say_moved()
+
+    def _say_moved(self) -> None:
+        item_id = self.item_id
+        if item_id is not None:
+            self.post_message(CursorMoved(self._cursor, item_id))
+
+    def _bring_into_view(self) -> bool:
+        """Scroll as little as shows the cursor; return whether anything was scrolled."""
+        top = min(max(self.first, self._cursor - self.lines + 1), self._cursor)
+        if top == self.first:
+            return False
+        self.scroll_to(y=top, animate=False, force=True)
+        return True
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the item under the pointer; a double click chooses it."""
+        place = self.first + event.y - 1
+        if event.y > 0 and place < self.count:
+            self.action_jump(place)
+            if event.chain == 2:
+                self.choose()
+
+    # -- painting -------------------------------------------------------------------------------------
+
+    def on_resize(self) -> None:
+        """Fit the columns to the width, and keep the cursor in sight."""
+        self._set_extent()
+        self._bring_into_view()
+
+    def notify_style_update(self) -> None:
+        """Take up the new theme."""
+        super().notify_style_update()
+        self._styles.clear()
+
+    def _set_extent(self) -> None:
+        width = self.scrollable_content_region.width
+        if width != self._columns.width:
+            self._columns = Columns(width, blind=self._blind)
+        self.virtual_size = Size(width, self.count + 1)
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one line.
+
+        Args:
+            y: The line of the screen, from 0: the heading, then items.
+
+        Returns:
+            A strip as wide as the list.
+        """
+        width = self.size.width
+        if y == 0:
+            style = self.rich_style + self.get_component_rich_style("item-list--heading")
+            return Strip([Segment(self._columns.heading(), style)]).adjust_cell_length(width, self.rich_style)
+        place = self.first + y - 1
+        if place >= self.count:
+            return Strip.blank(width, self.rich_style)
+        cursor = place == self._cursor
+        segments = [Segment(text, self._style(part, cursor)) for text, part in self._cells(place, cursor)]
+        return Strip(segments).adjust_cell_length(width, self._style("text", cursor))
+
+    def _cells(self, place: int, cursor: bool) -> list[Cell]:
+        item_id = int(self._ids[place])
+        row = self._rows.get(item_id)
+        if row is None:
+            if item_id not in self._rows:
+                self._want()
+            return self._columns.blank(cursor=cursor)
+        saving, failed = self._unsaved
+        write: Write = "failed" if item_id in failed else "saving" if item_id in saving else "none"
+        return self._columns.cells(row, cursor=cursor, write=write)
+
+    def _style(self, part: Part, cursor: bool) -> Style:
+        style = self._styles.get((part, cursor))
+        if style is None:
+            style = self.rich_style + self.get_component_rich_style(f"item-list--{part}")
+            if cursor:
+                under = self.get_component_rich_style("item-list--cursor")
+                style += Style(bgcolor=under.bgcolor, bold=under.bold, reverse=under.reverse)
+            self._styles[part, cursor] = style
+        return style

@@ -1,0 +1,150 @@
+"""An input file made ready to be read: hashed, unpacked, its text checked to be UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import hashlib
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from store.errors import ImportFailed
+from store.events import Progress, Report
+
+_BLOCK = 1 << 20
+_BOM = codecs.BOM_UTF8
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file to import.
+
+    Attributes:
+        number: Its place among the files of one import, from 0.
+        path: The file as it was named.
+        plain: The same content without compression and byte order mark.
+        sha256: Hash of the file as it is, hex.
+        size: Bytes of the plain content.
+        broken_line: The first line that is not UTF-8, None when all are or the file is no text.
+    """
+
+    number: int
+    path: Path
+    plain: Path
+    sha256: str
+    size: int
+    broken_line: int | None
+
+    @property
+    def name(self) -> str:
+        """The file's name as messages give it."""
+        return str(self.path)
+
+    @property
+    def stem(self) -> str:
+        """The file's name without folder and endings."""
+        return self.path.name.split(".", 1)[0] or self.path.name
+
+
+def prepare(number: int, path: Path, folder: Path, progress: Report) -> InputFile:
+    """Read a file once: hash it, unpack it if need be, and find out whether it is text.
+
+    Args:
+        number: Its place among the files of the import.
+        path: The file.
+        folder: Where an unpacked copy may be put.
+        progress: Is told the bytes read.
+
+    Raises:
+        ImportFailed: It cannot be read, is empty, or its gzip stream is damaged.
+    """
+    try:
+        size = path.stat().st_size
+        digest = hashlib.sha256()
+        with path.open("rb") as file:
+            head = file.read(4)
+            packed = head[:2] == b"\x1f\x8b"
+            text = head != b"PAR1"
+            utf8 = _Utf8()
+            file.seek(0)
+            while block := file.read(_BLOCK):
+                digest.update(block)
+                if text and not packed:
+                    utf8.feed(block)
+                progress(Progress(f"reading {path.name}", file.tell(), size))
+        plain = path
+        if packed:
+            plain = folder / f"{number}.plain"
+            size = _unpack(path, plain, utf8)
+            with plain.open("rb") as file:
+                head = file.read(4)
+                if head == b"PAR1":
+                    raise ImportFailed(
+                        "Packed Parquet", f"{path} is a gzipped Parquet file.", "Unpack it first: gunzip"
+                    )
+        if text and head.startswith(_BOM):
+            plain = _without_mark(plain, folder / f"{number}.unmarked")
+            size -= len(_BOM)
+    except OSError as error:
+        raise ImportFailed(
+            "Cannot read file", f"{path}: {error.strerror or error}. Nothing was imported.", "Check the path."
+        ) from error
+    if size <= 0:
+        raise ImportFailed("Empty file", f"{path} is empty. Nothing was imported.", "Check where it came from.")
+    return InputFile(number, path, plain, digest.hexdigest(), size, utf8.close() if text else None)
+
+
+class _Utf8:
+    """Finds the first line that is not UTF-8, block by block."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._lines = 1
+        self._broken: int | None = None
+
+    def feed(self, block: bytes, *, final: bool = False) -> None:
+        if self._broken is not None:
+            return
+        try:
+            self._decoder.decode(block, final)
+        except UnicodeDecodeError as error:
+            # error.object also holds what an earlier block left undecoded, which has no line end in it.
+            self._broken = self._lines + error.object[: error.start].count(b"\n")
+        self._lines += block.count(b"\n")
+
+    def close(self) -> int | None:
+        self.feed(b"", final=True)
+        return self._broken
+
+
+def _unpack(path: Path, plain: Path, utf8: _Utf8) -> int:
+    size = lines = 0
+    try:
+        with gzip.open(path) as packed, plain.open("wb") as out:
+            while block := packed.read(_BLOCK):
+                out.write(block)
+                utf8.feed(block)
+                size += len(block)
+                lines += block.count(b"\n")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ImportFailed(
+            "Damaged gzip file",
+            f"{path}: the gzip stream breaks off or is damaged after line {lines + 1} of its content "
+            f"({error}). Nothing was imported.",
+            "Fetch or pack the file again.",
+        ) from error
+    return size
+
+
+def _without_mark(marked: Path, plain: Path) -> Path:
+    with marked.open("rb") as source, plain.open("wb") as target:
+        source.seek(len(_BOM))
+        _copy(source, target)
+    return plain
+
+
+def _copy(source: BinaryIO, target: BinaryIO) -> None:
+    while block := source.read(_BLOCK):
+        target.write(block)

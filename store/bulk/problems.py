@@ -1,0 +1,90 @@
+"""Records that cannot be taken: where they stand, why, and how they are told or written aside."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from store.errors import ImportFailed
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One record that cannot be taken.
+
+    Attributes:
+        file: The file, by its place among those of the import.
+        number: The record, counted from 1; 0 for the file as a whole.
+        line: The line where it begins, from 1; None while it is not known.
+        reason: What is wrong with it.
+        record: The record, or its text where it cannot be read.
+    """
+
+    file: int
+    number: int
+    line: int | None
+    reason: str
+    record: Any = None
+
+
+class RecordsRefused(ImportFailed):
+    """Records of the files could not be taken; nothing was imported.
+
+    Attributes:
+        problems: What is wrong, each as (file name, line, reason), the first ones when there are very many.
+    """
+
+    def __init__(self, problems: Sequence[tuple[str, int | None, str]], count: int) -> None:
+        lines = [f"{place(name, line)}: {reason}" for name, line, reason in problems[:_SHOWN]]
+        more = [f"and {count - _SHOWN:,} more"] if count > _SHOWN else []
+        noun = "record" if count == 1 else "records"
+        super().__init__(
+            "Nothing was imported",
+            "\n".join([f"{count:,} {noun} cannot be taken:", *lines, *more]),
+            "Mend them, or take the good ones and write the bad ones aside: --rejects FILE",
+        )
+        self.problems = tuple(problems)
+
+
+def place(name: str, line: int | None) -> str:
+    """Return "file:line", or the file alone."""
+    return name if line is None else f"{name}:{line}"
+
+
+def write_rejects(path: Path, problems: Iterable[Problem], names: Sequence[str]) -> None:
+    """Write refused records as JSONL: {"file", "line", "reason", "record"}.
+
+    Args:
+        path: Where to; an older file is replaced.
+        problems: The records.
+        names: The files of the import, in order.
+
+    Raises:
+        ImportFailed: The file cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            for problem in problems:
+                line = {
+                    "file": names[problem.file],
+                    "line": problem.line,
+                    "reason": problem.reason,
+                    "record": problem.record,
+                }
+                # ASCII, since a refused record may hold half a surrogate pair.
+                file.write(json.dumps(line, ensure_ascii=True, default=str) + "\n")
+        os.replace(partial, path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise ImportFailed(
+            "Cannot write rejects",
+            f"{path}: {error.strerror or error}. Nothing was imported.",
+            "Choose another place for --rejects.",
+        ) from error

@@ -1,0 +1,96 @@
+"""What a record of a file holds, said once: the fast reader and the exact reader are both made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from store.errors import UnknownName
+
+FieldType = Literal["text", "id", "integer", "number", "scores", "object", "uuid", "boolean", "moment"]
+Makes = Literal["pair", "query", "code", "label", "judgment"]
+
+STAGED: dict[FieldType, str] = {
+    "text": "VARCHAR",
+    "id": "VARCHAR",
+    "integer": "BIGINT",
+    "number": "DOUBLE",
+    "scores": "MAP(VARCHAR, DOUBLE)",
+    "object": "VARCHAR",
+    "uuid": "UUID",
+    "boolean": "BOOLEAN",
+    "moment": "TIMESTAMPTZ",
+}
+"""The column type in which each field type is staged."""
+
+SCORE_PREFIX = "similarity_"
+"""A column similarity_MODEL holds one model's similarity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a record.
+
+    Attributes:
+        name: Our name for it, the column it is staged in.
+        columns: What files call it, the preferred name first.
+        type: `text`; `id` (a text that is not empty, or a whole number); `integer` of 64 bits; `number`
+            (finite); `scores` (an object model -> number, or one number); `object` (a JSON object, in CSV
+            and Parquet as text); `uuid`; `boolean`; `moment` (ISO 8601 with its offset).
+        required: Whether a record without it is refused.
+        filled: Whether an empty text is refused.
+        values: The only values it can take; empty for any.
+        kept: Whether it also stays among the extra fields under its own name.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    type: FieldType = "text"
+    required: bool = False
+    filled: bool = False
+    values: tuple[float | str, ...] = ()
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The fields of one sort of record, and what such records make.
+
+    Attributes:
+        makes: `pair`: items; `query`, `code`: texts that pairs refer to; `label`: labels of items;
+            `judgment`: the full record.
+        fields: What a record holds; every other field is extra.
+        extra: Whether there is a place for extra fields; otherwise they are left out, and said to be.
+    """
+
+    makes: Makes
+    fields: tuple[Field, ...]
+    extra: bool = True
+
+    def mapped(self, mapping: Mapping[str, str]) -> Layout:
+        """Return the layout with other column names.
+
+        Args:
+            mapping: Our field name to the file's column.
+
+        Raises:
+            UnknownName: A name is none of our fields.
+        """
+        known = {field.name for field in self.fields}
+        for name in mapping:
+            if name not in known:
+                raise UnknownName(
+                    "Unknown field", f"There is no field {name!r} to map.", f"Fields: {', '.join(sorted(known))}."
+                )
+        fields = tuple(
+            replace(field, columns=(mapping[field.name],), required=True) if field.name in mapping else field
+            for field in self.fields
+        )
+        return replace(self, fields=fields)
+
+    def missing(self, columns: frozenset[str]) -> tuple[str, ...]:
+        """Return the preferred names of the required fields that a file with these columns lacks."""
+        return tuple(
+            field.columns[0] for field in self.fields if field.required and not columns & set(field.columns)
+        )

@@ -1,0 +1,168 @@
+"""What a file format is, and the registry in which formats are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Literal
+
+import duckdb
+
+from store.errors import ImportFailed, UnknownName
+from store.events import Report
+from store.formats.fields import Layout
+
+GROUP = "workbench.formats"
+
+Container = Literal["json lines", "JSON array", "JSON objects", "CSV", "Parquet"]
+JSON: frozenset[Container] = frozenset({"json lines", "JSON array", "JSON objects"})
+ANY: frozenset[Container] = JSON | {"CSV", "Parquet"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The beginning of a file, from which its format is told.
+
+    Attributes:
+        path: The file.
+        container: How its records are stored.
+        columns: The field names of its first records.
+        delimiter: What separates the fields of a CSV file.
+    """
+
+    path: Path
+    container: Container
+    columns: frozenset[str]
+    delimiter: str = ","
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What a writer is given.
+
+    Attributes:
+        cursor: A native cursor of the workspace, inside a read transaction.
+        target: The file to write, or the folder, made already, when the format is one of several files.
+        rater_id: Whose current labels; None for the full record.
+        progress: Is told how far it is.
+    """
+
+    cursor: duckdb.DuckDBPyConnection
+    target: Path
+    rater_id: int | None
+    progress: Report
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How much a writer wrote: records, and items left out since they have no label."""
+
+    records: int
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format: what its records hold, and how it is written.
+
+    Attributes:
+        name: What it is called on the command line.
+        description: One line for lists of formats.
+        containers: How its records can be stored.
+        layouts: The sorts of records it has; a file holds one of them. None: it cannot be read.
+        unless: Columns whose presence shows another format.
+        write: Writes the workspace's records; None when it cannot be written.
+        needs_rater: Whether only the labels of one rater can be written.
+        folder: Whether it is written as a folder of several files.
+    """
+
+    name: str
+    description: str
+    containers: frozenset[Container]
+    layouts: tuple[Layout, ...]
+    unless: frozenset[str] = frozenset()
+    write: Callable[[Export], Written] | None = None
+    needs_rater: bool = False
+    folder: bool = False
+
+    def detect(self, sample: Sample) -> str | None:
+        """Return why a file is of this format, or None when it is not."""
+        if sample.container not in self.containers or self.unless & sample.columns:
+            return None
+        for layout in self.layouts:
+            if not layout.missing(sample.columns):
+                named = sorted(
+                    column
+                    for field in layout.fields
+                    if field.required
+                    for column in field.columns
+                    if column in sample.columns
+                )
+                return f"{sample.container} with the fields {', '.join(named)}"
+        return None
+
+    def layout(self, sample: Sample) -> Layout:
+        """Return the layout whose required fields a file lacks least."""
+        return min(self.layouts, key=lambda layout: len(layout.missing(sample.columns)))
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """Return every registered format by name, ours and those of other packages."""
+    found = (entry.load() for entry in entry_points(group=GROUP))
+    return {format_.name: format_ for format_ in found}
+
+
+def format_list() -> str:
+    """Return the names and descriptions of the formats, a line each."""
+    return "\n".join(f"  {name:<12} {known.description}" for name, known in sorted(formats().items()))
+
+
+def find_format(name: str) -> Format:
+    """Return the format of that name.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    if name not in formats():
+        raise UnknownName("Unknown format", f"No format is called {name!r}.", f"Formats:\n{format_list()}")
+    return formats()[name]
+
+
+def detect(sample: Sample, candidates: dict[str, Format] | None = None) -> tuple[Format, str]:
+    """Tell the format of a file from its content.
+
+    Args:
+        sample: The beginning of the file.
+        candidates: The formats to choose from, with the user's column names; all by default.
+
+    Returns:
+        The format and why it was chosen.
+
+    Raises:
+        ImportFailed: No format fits, or several do.
+    """
+    fitting = [
+        (known, reason)
+        for known in (candidates or formats()).values()
+        if (reason := known.detect(sample)) is not None
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    columns = ", ".join(sorted(sample.columns)) or "none"
+    if fitting:
+        raise ImportFailed(
+            "Several formats fit",
+            f"{sample.path} ({sample.container}; fields: {columns}) could be "
+            + " or ".join(f"{known.name} ({reason})" for known, reason in fitting)
+            + ". Nothing was imported.",
+            "Name one: --format " + "|".join(known.name for known, _ in fitting),
+        )
+    raise ImportFailed(
+        "Unknown format",
+        f"{sample.path} ({sample.container}; fields: {columns}) is of no known format. Nothing was imported.",
+        f"Name its columns, e.g. --map query=question --map code=snippet, or a format:\n{format_list()}",
+    )

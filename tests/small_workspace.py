@@ -1,0 +1,165 @@
+"""Small workspaces of pairs, scripted replies for them, and what a job told, for tests of the agents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from agents.events import JobEvent
+from store.ids import now
+from store.tables.columns import table_of
+from store.tables.imported import Code, Item, Pair, Query, Source
+from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
+from store.workspace import Workspace
+
+GOOD = "def double(x):\n    return 2 * x\n"
+WRONG = "def double(x):\n    return x + 2\n"
+LACKING = "import no_such_package_anywhere\n\n\ndef double(x):\n    return 2 * x\n"
+TEST = (
+    "from candidate import double\n\n\n"
+    "def test_two():\n    assert double(2) == 4\n\n\n"
+    "def test_five():\n    print('five')\n    assert double(5) == 10, 'not doubled'\n\n\n"
+    "def test_zero():\n    assert double(0) == 0\n"
+)
+
+
+def pairs_workspace(folder: Path, pairs: Iterable[tuple[str, str, str]]) -> Workspace:
+    """A new workspace with pairs, each an external id, a query and a code; item ids count from 1."""
+    workspace = Workspace.create(folder / "pairs.duckdb")
+    queries: dict[str, int] = {}
+    rows: dict[type, list[dict[str, Any]]] = {Query: [], Code: [], Item: [], Pair: []}
+    for number, (external_id, query, code) in enumerate(pairs, start=1):
+        if query not in queries:
+            queries[query] = len(queries) + 1
+            rows[Query].append({"id": queries[query], "text": query, "text_hash": _hash(query)})
+        empty = {"name": "", "repository": "", "path": "", "licence": ""}
+        rows[Code].append(
+            {"id": number, "text": code, "text_hash": _hash(code), "language": "python", **empty}
+        )
+        rows[Item].append(
+            {
+                "id": number,
+                "kind": "pair",
+                "external_id": external_id,
+                "group_id": queries[query],
+                "source_id": 1,
+                "content_hash": _hash(query + code),
+                "extra": "{}",
+            }
+        )
+        rows[Pair].append({"item_id": number, "query_id": queries[query], "code_id": number, "rank": number})
+
+    def write(connection: Connection) -> None:
+        source = {"id": 1, "sha256": "0", "name": "test", "format": "jsonl", "licence": "", "url": ""}
+        connection.execute(
+            insert(table_of(Source)).values(**source, records=len(rows[Item]), imported_at=now())
+        )
+        for model, values in rows.items():
+            connection.execute(insert(table_of(model)), values)
+
+    workspace.lane.submit(write).result()
+    return workspace
+
+
+def script_file(folder: Path, replies: Iterable[tuple[str, str, Any]], name: str = "replies.jsonl") -> str:
+    """A file of scripted replies, as (role, subject, reply); a reply "!kind" is an error of that kind."""
+    path = folder / name
+    with path.open("w", encoding="utf-8") as file:
+        for role, subject, reply in replies:
+            line: dict[str, Any] = {
+                "role": role,
+                "subject": subject,
+                "usage": {"tokens_in": 10, "tokens_out": 2},
+            }
+            if isinstance(reply, str) and reply.startswith("!"):
+                line["error"] = reply[1:]
+            else:
+                line["reply"] = reply
+            file.write(json.dumps(line) + "\n")
+    return f"scripted:{path}"
+
+
+def clear(subject: str, assessment: str = "clear_match") -> tuple[str, str, dict[str, str]]:
+    """A screener that is certain."""
+    return ("screener", subject, {"assessment": assessment, "justification": f"{subject} is plain"})
+
+
+def through_test(subject: str, label: int, test: str = TEST) -> list[tuple[str, str, dict[str, Any]]]:
+    """The three replies for a pair that is tested."""
+    return [
+        clear(subject, "unclear"),
+        ("test_writer", subject, {"interpretation": "twice the number", "test_program": test}),
+        ("arbiter", subject, {"label": label, "reason": f"the tests say {label}"}),
+    ]
+
+
+class Told:
+    """Keeps what a job told; `until` waits for it."""
+
+    def __init__(self, also: Callable[[JobEvent], None] | None = None) -> None:
+        self.events: list[JobEvent] = []
+        self._also = also
+        self._changed = threading.Condition()
+
+    def __call__(self, event: JobEvent) -> None:
+        with self._changed:
+            self.events.append(event)
+            self._changed.notify_all()
+        if self._also is not None:
+            self._also(event)
+
+    def of(self, kind: type) -> list[Any]:
+        """The events of one kind, in order."""
+        with self._changed:
+            return [event for event in self.events if isinstance(event, kind)]
+
+    def until(self, wanted: Callable[[JobEvent], bool], timeout: float = 60.0) -> JobEvent:
+        """Wait for an event and return it."""
+        with self._changed:
+            came = self._changed.wait_for(lambda: any(map(wanted, self.events)), timeout)
+            assert came, f"never told; last: {self.events[-3:]}"
+            return next(filter(wanted, self.events))
+
+
+def rows(workspace: Workspace, model: type, **where: Any) -> list[dict[str, Any]]:
+    """The stored rows of a table, those with an id in the order of their ids."""
+    table = table_of(model)
+    found = select(table).where(*(table.c[name] == value for name, value in where.items()))
+    order = ("execution_id", "position") if model is TestOutcomeRow else ("id",)
+    with workspace.reading() as connection:
+        return [dict(row) for row in connection.execute(found.order_by(*order)).mappings()]
+
+
+def turns_of(workspace: Workspace, item_id: int) -> list[tuple[str, int, str]]:
+    """The steps on an item, as (role, attempt, outcome)."""
+    return [
+        (step["role"], step["attempt"], step["outcome"]) for step in rows(workspace, StepRow, item_id=item_id)
+    ]
+
+
+def the_run(workspace: Workspace) -> dict[str, Any]:
+    """The only run there is."""
+    (run,) = rows(workspace, Run)
+    return run
+
+
+def verdicts(workspace: Workspace) -> dict[int, tuple[float, str]]:
+    """The verdicts by item, as (value, path); fails when an item has two."""
+    found = rows(workspace, VerdictRow)
+    assert len({row["item_id"] for row in found}) == len(found)
+    return {row["item_id"]: (row["value"], row["path"]) for row in found}
+
+
+def executions(workspace: Workspace) -> list[dict[str, Any]]:
+    """The executions, in order."""
+    return rows(workspace, ExecutionRow)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

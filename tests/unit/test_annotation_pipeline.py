@@ -1,0 +1,313 @@
+"""Algorithm 1 over small workspaces: every path, what is recorded, failures, and going on after them."""
+
+import json
+
+import pytest
+from small_workspace import (
+    GOOD,
+    LACKING,
+    TEST,
+    WRONG,
+    Told,
+    clear,
+    executions,
+    pairs_workspace,
+    rows,
+    script_file,
+    the_run,
+    through_test,
+    turns_of,
+    verdicts,
+)
+
+from agents.events import ItemAnnotated, JobEnded, JobLog, JobProgressed, JobStarted
+from agents.jobs import run_annotation
+from agents.llm.settings import ModelSettings
+from agents.report import counts_as_json
+from agents.sandbox.protocol import TestProgram
+from agents.sandbox.settings import SandboxSettings
+from agents.settings import AnnotationSettings
+from store.errors import UnknownName, WorkbenchError
+from store.queries.runs import all_runs, run_counts
+from store.tables.people import Rater
+from store.tables.runs import StepRow, TestOutcomeRow, VerdictRow
+
+SHORT = ModelSettings(max_output_tokens=99)
+QUERY = "python double a number"
+PAIRS = [
+    ("sure", QUERY, GOOD),
+    ("never", QUERY, "def hello():\n    return 'hello'\n"),
+    ("passes", QUERY, GOOD + "\n# one more\n"),
+    ("fails", QUERY, WRONG),
+    ("lacks", QUERY, LACKING),
+    ("declined", "python twice", GOOD),
+]
+REPLIES = [
+    clear("sure"),
+    clear("never", "clear_non_match"),
+    *through_test("passes", 1),
+    *through_test("fails", 0),
+    *through_test("lacks", 1),
+    *through_test("declined", 1)[:2],
+    ("arbiter", "declined", "!refused"),
+]
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with pairs_workspace(tmp_path, PAIRS) as opened:
+        yield opened
+
+
+def annotate(workspace, model, told=None, **settings):
+    settings = {"sandbox": "process", "concurrency": 3, **settings}
+    return run_annotation(workspace, AnnotationSettings(model, **settings), told or Told())
+
+
+def test_every_path_is_taken_and_counted(workspace, tmp_path):
+    told = Told()
+    report = annotate(workspace, script_file(tmp_path, REPLIES), told)
+
+    assert verdicts(workspace) == {
+        1: (1.0, "screened"),
+        2: (0.0, "screened"),
+        3: (1.0, "tested"),
+        4: (0.0, "tested"),
+        5: (1.0, "tested"),
+    }
+    assert (report.state, report.done, report.failed, report.error) == ("done", 5, 1, None)
+    counts = report.as_json()
+    assert {name: counts[name] for name in ("items", "clear_match", "clear_non_match", "unclear")} == {
+        "items": 6,
+        "clear_match": 1,
+        "clear_non_match": 1,
+        "unclear": 4,
+    }
+    assert (counts["executed"], counts["executable"], counts["executable_share"]) == (4, 3, 0.75)
+    assert (counts["labelled"], counts["labels"]) == (5, {"0": 2, "1": 3})
+    assert (counts["failed"], counts["reasons"]) == (1, {"Model declined": 1})
+    assert (counts["requests"], counts["tokens_in"], counts["tokens_out"]) == (14, 140, 28)
+    assert json.loads(json.dumps(counts)) == counts
+
+    with workspace.reading() as connection:
+        assert run_counts(connection, report.run_id) == report.counts
+        (run,) = all_runs(connection)
+    assert (run.state, run.total, run.name) == ("done", 6, report.run_name)
+    assert run.ended_at is not None
+
+
+def test_each_turn_is_recorded_with_its_cost_and_its_reply(workspace, tmp_path):
+    annotate(workspace, script_file(tmp_path, REPLIES))
+    assert turns_of(workspace, 1) == [("screener", 0, "ok")]
+    assert turns_of(workspace, 4) == [
+        ("screener", 0, "ok"),
+        ("test_writer", 0, "ok"),
+        ("executor", 0, "ok"),
+        ("arbiter", 0, "ok"),
+    ]
+    screener, writer, executor, arbiter = rows(workspace, StepRow, item_id=4)
+    assert json.loads(screener["reply"])["assessment"] == "unclear"
+    assert json.loads(writer["reply"]) == {"interpretation": "twice the number", "test_program": TEST}
+    assert json.loads(arbiter["reply"]) == {"label": 0, "reason": "the tests say 0"}
+    for step in (screener, writer, arbiter):
+        assert (step["tokens_in"], step["tokens_out"], step["requests"]) == (10, 2, 1)
+        assert len(step["request_hash"]) == 64
+        assert step["model"].startswith("scripted:replies.jsonl@")
+    assert executor["model"] == "process"
+    assert executor["request_hash"] == TestProgram(WRONG, TEST).digest
+
+    (execution,) = [row for row in executions(workspace) if row["item_id"] == 4]
+    assert execution["step_id"] == executor["id"]
+    assert json.loads(executor["reply"])["execution"] == str(execution["id"])
+    assert (execution["program"], execution["exit_reason"]) == (TEST, "assertion")
+    assert execution["executable"] is True
+    assert "five" in execution["stdout"]
+    tests = rows(workspace, TestOutcomeRow, execution_id=execution["id"])
+    assert [(test["name"], test["outcome"]) for test in tests] == [
+        ("test_two", "passed"),
+        ("test_five", "failed"),
+        ("test_zero", "failed"),
+    ]
+    assert "not doubled" in tests[1]["message"]
+    (verdict,) = rows(workspace, VerdictRow, item_id=4)
+    assert verdict["execution_id"] == execution["id"]
+    assert verdict["reason"] == "the tests say 0"
+    (screened,) = rows(workspace, VerdictRow, item_id=1)
+    assert (screened["reason"], screened["execution_id"]) == ("sure is plain", None)
+
+
+def test_a_program_that_cannot_be_executed_is_ruled_on_all_the_same(workspace, tmp_path):
+    annotate(workspace, script_file(tmp_path, REPLIES))
+    (execution,) = [row for row in executions(workspace) if row["item_id"] == 5]
+    assert (execution["exit_reason"], execution["executable"]) == ("error", False)
+    assert "no_such_package_anywhere" in execution["error"]
+    assert verdicts(workspace)[5] == (1.0, "tested")
+
+
+def test_a_failed_item_has_its_reason_and_is_tried_again_from_where_it_failed(workspace, tmp_path):
+    told = Told()
+    annotate(workspace, script_file(tmp_path, REPLIES), told)
+    failed = [event for event in told.of(ItemAnnotated) if event.failure]
+    assert [(event.external_id, event.value, event.failure.title) for event in failed] == [
+        ("declined", None, "Model declined")
+    ]
+    (step,) = [step for step in rows(workspace, StepRow, item_id=6) if step["outcome"] == "failed"]
+    assert step["role"] == "arbiter"
+    assert step["error"].startswith("Model declined: ")
+    assert (step["requests"], step["tokens_in"]) == (1, 10)
+
+    again = annotate(workspace, f"scripted:{tmp_path / 'replies.jsonl'}")
+    assert (again.done, again.failed) == (0, 1)
+    assert turns_of(workspace, 6) == [
+        ("screener", 0, "ok"),
+        ("test_writer", 0, "ok"),
+        ("executor", 0, "ok"),
+        ("arbiter", 0, "failed"),
+        ("arbiter", 1, "failed"),
+    ]
+    assert len(executions(workspace)) == 4
+    assert the_run(workspace)["state"] == "done"
+
+
+def test_another_configuration_is_another_run_with_another_rater(workspace, tmp_path):
+    first = annotate(workspace, script_file(tmp_path, REPLIES))
+    second = annotate(workspace, script_file(tmp_path, REPLIES[:1], "other.jsonl"))
+    assert first.run_id != second.run_id
+    agents = rows(workspace, Rater, kind="agent")
+    assert [rater["name"] for rater in agents] == [first.run_name, second.run_name]
+    pipeline, model, digest = first.run_name.rsplit("/", 2)
+    assert pipeline == "ps-tpg-te-fa"
+    assert model.startswith("scripted:replies.jsonl@")
+    assert len(digest) == 8
+    limited = annotate(workspace, f"scripted:{tmp_path / 'replies.jsonl'}", models=SHORT)
+    assert limited.run_id not in (first.run_id, second.run_id)
+
+
+def test_data_may_hold_anything(tmp_path):
+    hostile = "x = '[red] a[/]b \x1b[2J \u202e \x00 {query} [[code]]'\n" + GOOD
+    replies = [
+        ("screener", "a/{x}", {"assessment": "unclear", "justification": "\x00\x1b[31m ]] }} \U0001f40d"}),
+        (
+            "test_writer",
+            "a/{x}",
+            {"interpretation": "[[query]]", "test_program": TEST + "\nprint('\\0\\033[1m')\n"},
+        ),
+        ("arbiter", "a/{x}", {"label": 1, "reason": "\u202e[/red]"}),
+    ]
+    with pairs_workspace(tmp_path, [("a/{x}", "[[code]] {0} \x07", hostile)]) as workspace:
+        report = annotate(workspace, script_file(tmp_path, replies))
+        assert report.done == 1, report.counts.reasons
+        (verdict,) = rows(workspace, VerdictRow)
+        assert verdict["reason"] == "\u202e[/red]"
+        # A candidate with a NUL byte is no Python; the log says so, and holds what it holds.
+        (execution,) = executions(workspace)
+        assert execution["executable"] is False
+        assert execution["program_digest"] == TestProgram(hostile, execution["program"]).digest
+
+
+def test_without_a_sandbox_for_it_a_program_waits(workspace, tmp_path):
+    told = Told()
+    settings = {"sandbox": None, "sandboxes": _no_bubblewrap()}
+    report = annotate(workspace, script_file(tmp_path, REPLIES), told, failures_in_a_row=2, **settings)
+    assert report.sandbox == "process"
+    assert report.state == "done"
+    assert report.counts.reasons == {"This program needs a real sandbox": 4}
+    assert verdicts(workspace).keys() == {1, 2}
+    assert executions(workspace) == []
+    step = rows(workspace, StepRow, item_id=3)[-1]
+    assert (step["role"], step["outcome"]) == ("executor", "failed")
+    assert "--sandbox process" in step["error"]
+    assert any("No isolating sandbox" in log.text for log in told.of(JobLog))
+
+    # With leave for one program, that one goes on; nothing that was paid for is paid for again.
+    allowed = frozenset({TestProgram(WRONG, TEST).digest})
+    again = annotate(workspace, f"scripted:{tmp_path / 'replies.jsonl'}", allowed=allowed, **settings)
+    assert again.run_id == report.run_id
+    assert verdicts(workspace)[4] == (0.0, "tested")
+    assert turns_of(workspace, 4) == [
+        ("screener", 0, "ok"),
+        ("test_writer", 0, "ok"),
+        ("executor", 0, "failed"),
+        ("executor", 1, "ok"),
+        ("arbiter", 0, "ok"),
+    ]
+    assert again.counts.reasons == {"This program needs a real sandbox": 3}
+
+
+def test_a_sandbox_that_breaks_is_a_failure_and_no_finding(workspace, tmp_path):
+    # It prints and ends: a Python that never comes to the harness.
+    fake = tmp_path / "python3"
+    fake.write_text("#!/bin/sh\necho broken >&2\nexit 3\n")
+    fake.chmod(0o755)
+    settings = AnnotationSettings(
+        script_file(tmp_path, REPLIES),
+        allowed=_every_digest(),
+        sandboxes=SandboxSettings(python=str(fake), bwrap="no-such-bubblewrap"),
+    )
+    report = run_annotation(workspace, settings, Told())
+    assert report.counts.reasons == {"The sandbox broke": 4}
+    assert report.counts.executed == 0
+    assert {row["exit_reason"] for row in executions(workspace)} == {"infrastructure"}
+    assert verdicts(workspace).keys() == {1, 2}
+
+
+def test_a_limit_and_chosen_items_are_kept_to(workspace, tmp_path):
+    model = script_file(tmp_path, [clear(name) for name, _, _ in PAIRS])
+    told = Told()
+    report = annotate(workspace, model, told, limit=2, concurrency=1)
+    assert (report.done, report.counts.items) == (2, 2)
+    assert verdicts(workspace).keys() == {1, 2}
+    assert the_run(workspace)["total"] == 2
+
+    report = annotate(workspace, model, told, item_ids=(6, 2, 4, 99), concurrency=1)
+    assert report.done == 2
+    assert [event.item_id for event in told.of(ItemAnnotated)] == [1, 2, 6, 4]
+    starts = told.of(JobStarted)
+    assert [(start.total, start.done_before) for start in starts] == [(2, 0), (2, 2)]
+
+    report = annotate(workspace, model, told)
+    assert report.done == 2
+    assert verdicts(workspace).keys() == {1, 2, 3, 4, 5, 6}
+    report = annotate(workspace, model, told)
+    assert (report.state, report.done, report.counts.requests) == ("done", 0, 6)
+
+
+def test_progress_is_told_and_the_last_state_always_comes(workspace, tmp_path):
+    told = Told()
+    report = annotate(workspace, script_file(tmp_path, REPLIES), told)
+    assert isinstance(told.events[0], JobStarted)
+    assert isinstance(told.events[-1], JobEnded)
+    last = told.of(JobProgressed)[-1]
+    assert (last.done, last.failed, last.total) == (5, 1, 6)
+    assert (last.counts.unclear, last.counts.executed, last.counts.executable) == (4, 4, 3)
+    assert last.labels == ((0.0, 2), (1.0, 3))
+    assert (last.requests, last.tokens) == (14, 168)
+    assert last.seconds_left == 0
+    assert counts_as_json(report.counts)["labels"] == {"0": 2, "1": 3}
+    assert len(told.of(JobProgressed)) <= last.seconds / 0.1 + 3
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "title"),
+    [
+        ("nobody:x", UnknownName, "Unknown model provider"),
+        ("openai", WorkbenchError, "Model name incomplete"),
+        ("scripted:nowhere.jsonl", WorkbenchError, "Scripted replies cannot be read"),
+    ],
+)
+def test_a_job_that_cannot_begin_says_why_and_leaves_nothing(workspace, model, error, title):
+    told = Told()
+    with pytest.raises(error) as caught:
+        annotate(workspace, model, told)
+    assert caught.value.title == title
+    assert [event.state for event in told.of(JobEnded)] == ["failed"]
+    with workspace.reading() as connection:
+        assert all_runs(connection) == []
+
+
+def _no_bubblewrap():
+    return SandboxSettings(bwrap="no-such-bubblewrap")
+
+
+def _every_digest():
+    return frozenset(TestProgram(code, TEST).digest for _, _, code in PAIRS)

@@ -1,0 +1,90 @@
+"""`workbench demo`: the sample data, with the agents at work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from workbench.cli.opening import in_terminal, run_app
+from workbench.cli.options import AsJson, ConfigFile, RaterName, command, given_rater, settings
+
+if TYPE_CHECKING:
+    from workbench.demo import DemoReport
+
+
+@command
+def demo_command(
+    headless: Annotated[
+        bool, typer.Option("--headless", help="Run the agents to the end and print counts, without the app.")
+    ] = False,
+    at: Annotated[
+        Path | None,
+        typer.Option("--at", metavar="PATH", help="The demo's workspace file, or a folder for it."),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Begin anew: delete the demo that is there, with its judgments.")
+    ] = False,
+    rater: RaterName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show everything with sample data: no key, no network.
+
+    The agents' replies in it were written by hand and are no model's output; test programs are really
+    executed. Without a terminal it does what --headless does.
+    """
+    from store.workspace import Workspace
+    from workbench.cli.annotate import annotate, tell_the_end
+    from workbench.demo import build_demo, demo_path, demo_report
+    from workbench.jobs import sample_annotation
+    from workbench.output import note, print_json
+
+    loaded = settings(config)
+    path = demo_path(at)
+    build_demo(path, fresh=fresh)
+    job = sample_annotation(loaded)
+    if not headless and in_terminal():
+        run_app(path, loaded, given_rater(rater), annotation=job)
+        return
+    if not headless:
+        note("No terminal: the demo runs without the app, as with --headless.")
+    with Workspace.open(path) as workspace:
+        report = demo_report(workspace, annotate(workspace, job))
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        _print(report)
+    tell_the_end(report.annotation)
+
+
+def _print(report: DemoReport) -> None:
+    from workbench.cli.annotate import report_facts
+    from workbench.output import print_facts, say, share
+    from workbench.sample import NOTICE
+
+    against, raters, alpha = report.with_majority, report.among_raters, report.alpha
+    print_facts(
+        f"Demo in {report.workspace}",
+        [
+            ("items", report.items),
+            *report_facts(report.annotation),
+            (
+                "with the raters' majority",
+                f"{share(against.agreed, against.n)} agree, {against.ties} ties left out",
+            ),
+            (
+                "among the raters",
+                None
+                if raters.value is None
+                else f"{100 * raters.value:.1f} % of pairs of labels agree, n = {raters.units} items, "
+                f"{len(against.raters)} raters",
+            ),
+            (
+                "Krippendorff's alpha",
+                None if alpha.value is None else f"{alpha.value:.3f} nominal, n = {alpha.units} items",
+            ),
+        ],
+    )
+    say("", NOTICE, f"Look at it: workbench {report.workspace}")

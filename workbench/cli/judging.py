@@ -1,0 +1,284 @@
+"""What scripts and people ask about items and judgments: items, judge, report."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from store.errors import JudgmentRefused, UnknownName
+from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from store.queries.progress import Progress
+    from store.queries.queue import QueueRow
+    from store.scales import Scale
+    from store.tables.people import Rater
+    from store.workspace import Workspace as OpenWorkspace
+
+
+class Status(StrEnum):
+    """How far a rater is with an item."""
+
+    judged = "judged"
+    open = "open"
+    skipped = "skipped"
+    cannot_decide = "cannot_decide"
+
+
+class Report(StrEnum):
+    """The reports there are."""
+
+    progress = "progress"
+
+
+def reader(connection: Connection, given: str | None, configured: str | None) -> Rater:
+    """Return the rater whose view is asked for; one who has judged nothing yet need not be stored.
+
+    Raises:
+        UnknownName: The rater was named on the command line and is not in the workspace.
+    """
+    from store.ids import now
+    from store.raters import find_rater
+    from store.tables.people import Rater
+
+    if given is not None:
+        return find_rater(connection, given)
+    try:
+        return find_rater(connection, configured or "")
+    except UnknownName:
+        return Rater(id=0, kind="human", name=configured or "", created_at=now())
+
+
+@command
+def items_command(
+    workspace: Workspace,
+    status: Annotated[Status | None, typer.Option(help="Only items of this status.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many items.")] = None,
+    text: Annotated[str, typer.Option(help="Only items that contain this text.")] = "",
+    rater: RaterName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the items of a workspace with a rater's labels and the agents'."""
+    from store.queries.queue import QueueFilter, queue_ids, queue_rows
+    from store.workspace import Workspace
+    from workbench.output import harmless, print_json, print_table, say
+    from workbench.rater import rater_name
+
+    loaded = settings(config)
+    blind = loaded.screens.blind
+    wanted = QueueFilter(status=status.value if status else None, text=text)
+    with Workspace.open(workspace) as opened:
+        with opened.reading() as connection:
+            who = reader(connection, given_rater(rater), rater_name(None, loaded))
+        ids = [int(number) for number in queue_ids(opened, who.id, wanted, blind=blind)]
+        rows: list[QueueRow] = []
+        for start in range(0, len(shown := ids[:limit]), 1000):
+            rows += queue_rows(opened, who.id, shown[start : start + 1000], blind=blind)
+    if as_json:
+        print_json(
+            {
+                "rater": who.name,
+                "filter": wanted.sentence(),
+                "blind": blind,
+                "total": len(ids),
+                "items": [_row_facts(row) for row in rows],
+            }
+        )
+        return
+    print_table(
+        ("item", "status", "label", "agents", "by", "query", "code"),
+        [
+            (
+                row.external_id,
+                row.status.replace("_", " ") + (" ⚑" if row.flagged else ""),
+                _number(row.label),
+                _number(row.agent_label),
+                row.agent_path,
+                row.title,
+                row.detail,
+            )
+            for row in rows
+        ],
+        wide=("query",),
+    )
+    say(harmless(f"{len(rows):,} of {len(ids):,} · {wanted.sentence()} · rater {who.name or 'nobody'}"))
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:g}"
+
+
+def _row_facts(row: QueueRow) -> dict[str, Any]:
+    return {
+        "item": row.external_id,
+        "number": row.item_id,
+        "kind": row.kind,
+        "title": row.title,
+        "detail": row.detail,
+        "rank": row.rank,
+        "similarity": row.similarity,
+        "status": row.status,
+        "label": row.label,
+        "agent_label": row.agent_label,
+        "agent_path": row.agent_path,
+        "flagged": row.flagged,
+        "commented": row.commented,
+    }
+
+
+@command
+def judge_command(
+    workspace: Workspace,
+    item: Annotated[str, typer.Argument(help="The item: its id in the imported file, or its number.")],
+    value: Annotated[str, typer.Argument(help="The label: a value of the scale or its word.")],
+    rater: RaterName = None,
+    comment: Annotated[str, typer.Option(help="A comment that stays with the judgment.")] = "",
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Record a judgment: `workbench judge study.duckdb q-0042 match --rater dana`."""
+    from store.queries.item import find_item
+    from store.raters import ensure_rater, register_kinds
+    from store.workspace import Workspace
+    from workbench.output import print_json, say
+    from workbench.rater import rater_name
+
+    name = rater_name(given_rater(rater), settings(config))
+    with Workspace.open(workspace) as opened:
+        register_kinds(opened)
+        with opened.reading() as connection:
+            number = find_item(connection, item)
+        facts = _judge(opened, number, value, ensure_rater(opened, name or ""), comment)
+    if as_json:
+        print_json(facts)
+    else:
+        say(f"● {facts['item']}: {facts['label']} · {facts['question']} · rater {facts['rater']}")
+
+
+def _judge(opened: OpenWorkspace, number: int, value: str, rater: Rater, comment: str) -> dict[str, Any]:
+    from sqlalchemy import select
+
+    from store.ids import now
+    from store.kinds.protocol import task_kinds
+    from store.queries.current import REVIEW
+    from store.raters import question_number
+    from store.recording import Action, Recorder
+    from store.tables.columns import table_of
+    from store.tables.imported import Item
+    from store.tables.record import Judgment
+
+    item = table_of(Item)
+    with opened.reading() as connection:
+        row = connection.execute(select(item.c.kind, item.c.external_id).where(item.c.id == number)).one()
+        kind = task_kinds().get(row.kind)
+        if kind is None:
+            raise UnknownName(
+                "Unknown task kind",
+                f"Nothing installed knows items of the kind {row.kind!r}.",
+                "Install the package that adds it; `workbench doctor` lists the kinds.",
+            )
+        question = kind.questions[0]
+        question_id = question_number(connection, question.name)
+    action = opened.ids.next()
+    record = Judgment(
+        id=opened.ids.next(),
+        action=action,
+        item_id=number,
+        question_id=question_id,
+        rater_id=rater.id,
+        phase=REVIEW,
+        value=scale_value(question.scale, value),
+        origin="independent",
+        comment=comment,
+        created_at=now(),
+    )
+    written = Recorder(opened, rater).submit(Action(action, (record,))).result()
+    judgment = next(each for each in written.records if isinstance(each, Judgment))
+    return {
+        "judgment": judgment.id,
+        "item": row.external_id,
+        "number": number,
+        "question": question.name,
+        "value": judgment.value,
+        "label": question.scale.word(judgment.value),
+        "rater": rater.name,
+        "comment": judgment.comment,
+        "supersedes": judgment.supersedes,
+        "created_at": judgment.created_at,
+    }
+
+
+def scale_value(scale: Scale, text: str) -> float:
+    """Return the value that a number or a word ("match", "no match", "no-match") stands for.
+
+    Raises:
+        JudgmentRefused: It is neither a value of the scale nor one of its words.
+    """
+    plain = text.strip().lower().replace("-", " ").replace("_", " ")
+    for known in scale.values:
+        if plain in (known.word, f"{known.value:g}", scale.word(known.value)):
+            return known.value
+    try:
+        return scale.check(float(plain))
+    except ValueError:
+        known_values = ", ".join(scale.word(known.value) for known in scale.values)
+        raise JudgmentRefused(
+            "Value off the scale", f"{text!r} is no value of this question.", f"Use one of: {known_values}."
+        ) from None
+
+
+@command
+def report_command(
+    workspace: Workspace,
+    _report: Annotated[Report, typer.Argument(metavar="REPORT", help="Which report: progress.")] = Report.progress,
+    rater: RaterName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a report: how far a rater and the agents are."""
+    from store.queries.progress import progress
+    from store.workspace import Workspace
+    from workbench.output import print_json
+    from workbench.rater import rater_name
+
+    loaded = settings(config)
+    with Workspace.open(workspace) as opened, opened.reading() as connection:
+        who = reader(connection, given_rater(rater), rater_name(None, loaded))
+        found = progress(connection, who, blind=loaded.screens.blind)
+    if as_json:
+        print_json({"report": "progress", "blind": loaded.screens.blind, **found.to_dict()})
+    else:
+        _print_progress(workspace.name, found)
+
+
+def _print_progress(name: str, found: Progress) -> None:
+    from workbench.output import print_facts, print_table, share
+
+    print_facts(
+        name,
+        [
+            ("items", ", ".join(f"{count:,} {kind}" for kind, count in found.items.items()) or "none"),
+            ("sources", ", ".join(found.sources)),
+            ("rater", found.rater or "nobody"),
+            ("judged", share(found.judged, found.total)),
+            ("today", found.today),
+            ("cannot decide", found.cannot_decide),
+            ("skipped", found.skipped),
+            ("flagged", found.flagged),
+            ("left", found.left),
+            ("agents' labels", None if found.agent_labelled is None else share(found.agent_labelled, found.total)),
+            (
+                "you agree with them",
+                None if found.compared is None or found.agreed is None else share(found.agreed, found.compared),
+            ),
+            ("tokens", f"{found.tokens:,}"),
+            ("money", "unknown" if found.money is None else f"${found.money:,.4f}"),
+        ],
+    )
+    if found.raters:
+        print_table(("rater", "kind", "labels"), [(one.name, one.kind, one.labels) for one in found.raters])

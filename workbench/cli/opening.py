@@ -1,0 +1,98 @@
+"""`workbench [WORKSPACE]`: opens the app."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from store.errors import WorkbenchError, WorkspaceError
+from workbench.cli.options import ConfigFile, RaterName, command, given_rater, settings
+
+if TYPE_CHECKING:
+    from agents.settings import AnnotationSettings
+    from workbench.config import Config
+
+DEFAULT_WORKSPACE = Path("workbench.duckdb")
+COMMANDS = ("import", "annotate", "export", "items", "judge", "report", "doctor", "demo", "recover")
+
+
+@command
+def open_workspace(
+    workspace: Annotated[Path | None, typer.Argument(help="The workspace file.", show_default=False)] = None,
+    rater: RaterName = None,
+    config: ConfigFile = None,
+) -> None:
+    """Open a workspace in the app."""
+    need_terminal(
+        "The app needs a terminal, and this is none.",
+        "Commands work without one: workbench items, judge, annotate, report (see workbench --help).",
+    )
+    loaded = settings(config)
+    run_app(chosen_workspace(workspace, loaded), loaded, given_rater(rater))
+
+
+def need_terminal(message: str, hint: str) -> None:
+    """Refuse to go on where there is no terminal.
+
+    Raises:
+        WorkbenchError: Input or output is no terminal.
+    """
+    if not in_terminal():
+        raise WorkbenchError("No terminal", message, hint)
+
+
+def in_terminal() -> bool:
+    """Return whether both input and output are a terminal."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def chosen_workspace(given: Path | None, config: Config) -> Path:
+    """Return the workspace to open: the one given, the configured one, or workbench.duckdb here.
+
+    A new file is made when its name says that it is one; anything else is taken for a slip of the hand.
+
+    Raises:
+        WorkspaceError: There is no such file, and its name is not that of a workspace.
+    """
+    if given is None:
+        return config.workspace.expanduser() if config.workspace else DEFAULT_WORKSPACE
+    if not given.exists() and given.suffix != ".duckdb":
+        close = difflib.get_close_matches(str(given), COMMANDS, n=1)
+        hint = f"Did you mean `workbench {close[0]}`? " if close else ""
+        raise WorkspaceError(
+            "No workspace",
+            f"There is no file {given}, and no command of that name.",
+            f"{hint}A new workspace's name ends in .duckdb: workbench {given}.duckdb",
+        )
+    return given
+
+
+def run_app(
+    path: Path,
+    config: Config,
+    rater: str | None,
+    *,
+    annotation: AnnotationSettings | None = None,
+) -> None:
+    """Open a workspace, show the app until it ends, and close what was opened.
+
+    Args:
+        path: The workspace file; made when it is missing.
+        config: The configuration.
+        rater: The rater's name on the command line; None for the configured one.
+        annotation: A job that begins behind the first screen; None for none.
+    """
+    from screens.app import WorkbenchApp
+    from store.workspace import Workspace
+    from workbench.context import Runners, make_context
+
+    with Workspace.open(path, create=True) as workspace, Runners(workspace, begin_with=annotation) as runners:
+        context = make_context(workspace, config, rater, runners, annotation=annotation)
+        app = WorkbenchApp(context)
+        app.run()
+    if app.return_code:
+        raise typer.Exit(app.return_code)

@@ -1,0 +1,72 @@
+"""Arguments and options that several commands share, and what is done around every command."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+
+import typer
+
+from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.config import Config
+
+P = ParamSpec("P")
+
+Workspace = Annotated[Path, typer.Argument(help="The workspace file.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+RaterName = Annotated[
+    str | None,
+    typer.Option("--rater", metavar="NAME", help="Whose judgments; the configured rater by default."),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="The configuration file.", show_default=False),
+]
+
+_given: dict[str, Any] = {}
+
+
+def remember(**options: Any) -> None:
+    """Keep what was given before the command's name (`workbench --config F items ...`)."""
+    _given.clear()
+    _given.update(options)
+
+
+def given_rater(rater: str | None) -> str | None:
+    """Return the rater given to a command, or before its name."""
+    return rater if rater is not None else _given.get("rater")
+
+
+def settings(config: Path | None) -> Config:
+    """Load the configuration from the file given to a command, or before its name, or the usual one."""
+    from workbench.config import load_config
+
+    return load_config(config or _given.get("config")).config
+
+
+def command(function: Callable[P, None]) -> Callable[P, None]:
+    """Make errors that a user can mend a panel and exit code 2, and signals a clean end."""
+
+    @functools.wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+        from workbench.stopping import exit_code, stopped_by_signals
+
+        try:
+            with stopped_by_signals():
+                function(*args, **kwargs)
+        except WorkbenchError as error:
+            from workbench.output import show_error
+
+            show_error(error, as_json=bool(kwargs.get("as_json")))
+            raise typer.Exit(error.exit_code) from error
+        except KeyboardInterrupt as stop:
+            from workbench.output import note
+
+            note("Stopped. What was recorded before is kept.")
+            raise typer.Exit(exit_code(stop)) from stop
+
+    return guarded

@@ -1,0 +1,184 @@
+"""The demo: the sample data in a workspace of its own, and the whole pipeline run over it."""
+
+from __future__ import annotations
+
+import shutil
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from platformdirs import user_data_dir
+from sqlalchemy import func, select
+
+from store.errors import WorkspaceError
+from store.measures.agreement import Agreement, krippendorff_alpha, majority, raw_agreement
+from store.queries.current import current_labels, current_verdicts
+from store.raters import register_kinds
+from store.tables.columns import table_of
+from store.tables.imported import Item
+from store.tables.people import Rater
+from store.workspace import Workspace
+from workbench.sample import NOTICE, holds_sample, import_sample
+
+if TYPE_CHECKING:
+    from agents.report import AnnotationReport
+
+FILE_NAME = "demo.duckdb"
+
+
+@dataclass(frozen=True, slots=True)
+class MajorityAgreement:
+    """How often the agents and the majority of the sample's raters say the same.
+
+    Attributes:
+        n: Items with a label of the agents and a majority of the raters.
+        agreed: Those of them where both are the same.
+        ties: Items with a label of the agents whose raters are evenly split.
+        raters: The raters' names.
+    """
+
+    n: int
+    agreed: int
+    ties: int
+    raters: tuple[str, ...]
+
+    @property
+    def share(self) -> float | None:
+        """The share of items on which both agree; None without items."""
+        return self.agreed / self.n if self.n else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able fields."""
+        return {
+            "n": self.n,
+            "agreed": self.agreed,
+            "share": self.share,
+            "ties": self.ties,
+            "raters": list(self.raters),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DemoReport:
+    """What the demo's run came to.
+
+    Attributes:
+        workspace: The workspace file.
+        items: Items in the workspace.
+        annotation: What the agents' job came to.
+        with_majority: The agents against the majority of the sample's raters.
+        among_raters: The observed agreement among the sample's raters.
+        alpha: Their Krippendorff's alpha, nominal.
+    """
+
+    workspace: Path
+    items: int
+    annotation: AnnotationReport
+    with_majority: MajorityAgreement
+    among_raters: Agreement
+    alpha: Agreement
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able fields."""
+        counts = self.annotation.counts
+        return {
+            "workspace": str(self.workspace),
+            "notice": NOTICE,
+            "state": self.annotation.state,
+            "sandbox": self.annotation.sandbox,
+            "model": self.annotation.model,
+            "items": self.items,
+            "clear_match": counts.clear_match,
+            "clear_nonmatch": counts.clear_non_match,
+            "unclear": counts.unclear,
+            "executed": counts.executed,
+            "executable": counts.executable,
+            "executable_share": counts.executable_share,
+            "labels": counts.labelled,
+            "labels_by_value": {f"{value:g}": count for value, count in counts.labels.items()},
+            "failed": counts.failed,
+            "agreement_with_majority": self.with_majority.to_dict(),
+            "agreement_among_raters": self.among_raters.to_dict(),
+            "krippendorff_alpha_of_raters": self.alpha.to_dict(),
+            "seconds": round(self.annotation.seconds, 3),
+        }
+
+
+def demo_path(given: Path | None) -> Path:
+    """Return the demo's workspace file: the one given, in the folder given, or at the user's data."""
+    if given is None:
+        return Path(user_data_dir("workbench", appauthor=False)) / "demo" / FILE_NAME
+    return given / FILE_NAME if given.is_dir() else given
+
+
+def build_demo(path: Path, *, fresh: bool = False) -> None:
+    """Make the demo's workspace, or complete the one that is there.
+
+    Args:
+        path: The file.
+        fresh: Whether one that is there is deleted first, with what was judged in it.
+
+    Raises:
+        WorkspaceError: The file is a workspace of something else, or cannot be opened.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        with Workspace.open(path) as workspace:
+            _refuse_other_work(workspace)
+        if fresh:
+            _delete(path)
+    with Workspace.open(path, create=True) as workspace:
+        register_kinds(workspace)
+        import_sample(workspace)
+
+
+def _refuse_other_work(workspace: Workspace) -> None:
+    with workspace.reading() as connection:
+        empty = connection.execute(select(table_of(Item).c.id).limit(1)).first() is None
+    if not empty and not holds_sample(workspace):
+        raise WorkspaceError(
+            "Not the demo",
+            f"{workspace.path} holds other items than the sample; nothing was changed.",
+            "Choose another place: workbench demo --at PATH",
+        )
+
+
+def _delete(path: Path) -> None:
+    for old in path.parent.glob(path.name + "*"):
+        if old.is_dir():
+            shutil.rmtree(old)
+        else:
+            old.unlink()
+
+
+def demo_report(workspace: Workspace, annotation: AnnotationReport) -> DemoReport:
+    """Put together what the demo prints, from the records."""
+    labels, verdicts, rater, item = current_labels(None), current_verdicts(), table_of(Rater), table_of(Item)
+    with workspace.reading() as connection:
+        given = connection.execute(
+            select(rater.c.name, labels.c.item_id, labels.c.value)
+            .join(rater, rater.c.id == labels.c.rater_id)
+            .where(rater.c.name.like("sample-%"))
+            .order_by(rater.c.name)
+        ).all()
+        agents = dict(connection.execute(select(verdicts.c.item_id, verdicts.c.value)).tuples().all())
+        items = connection.execute(select(func.count()).select_from(item)).scalar_one()
+    raters = tuple(dict.fromkeys(row.name for row in given))
+    by_item: dict[int, dict[str, float]] = defaultdict(dict)
+    for row in given:
+        by_item[row.item_id][row.name] = row.value
+    units = {number: [values.get(name) for name in raters] for number, values in sorted(by_item.items())}
+    ruled = {number: majority(values) for number, values in units.items() if number in agents}
+    agreed = sum(value == agents[number] for number, value in ruled.items() if value is not None)
+    ties = sum(value is None for value in ruled.values())
+    return DemoReport(
+        workspace=workspace.path,
+        items=items,
+        annotation=annotation,
+        with_majority=MajorityAgreement(len(ruled) - ties, agreed, ties, raters),
+        among_raters=raw_agreement(units.values()),
+        alpha=krippendorff_alpha(
+            {name: [values[place] for values in units.values()] for place, name in enumerate(raters)}
+        ),
+    )

@@ -1,0 +1,78 @@
+"""What one annotation job is told, composed of the configuration and what a command was given."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from store.errors import WorkbenchError
+from workbench.sample import allowed_programs, scripted_model
+
+if TYPE_CHECKING:
+    from agents.settings import AnnotationSettings
+    from workbench.config import Config
+
+NO_MODEL = WorkbenchError(
+    "No model",
+    "The agents need a language model, and none is set.",
+    "Give one with --model openai:NAME, anthropic:NAME or scripted:FILE, or set agents.model in the "
+    "configuration.",
+)
+
+
+def annotation_settings(
+    config: Config,
+    *,
+    model: str | None = None,
+    limit: int | None = None,
+    concurrency: int | None = None,
+    sandbox: str | None = None,
+) -> AnnotationSettings:
+    """Compose the settings of a job.
+
+    Only the digests of the shipped sample programs are ever passed on as what may run without isolation;
+    anything more has to be asked for by the sandbox's name.
+
+    Args:
+        config: The configuration.
+        model: The model of the command line; None for the configured one.
+        limit: At most so many items.
+        concurrency: As on the command line; None for the configured number.
+        sandbox: The sandbox asked for by name on the command line; None for the configured one.
+
+    Raises:
+        WorkbenchError: No model is set.
+    """
+    from agents.settings import AnnotationSettings
+
+    name = model or config.agents.model
+    if not name:
+        raise NO_MODEL
+    return AnnotationSettings(
+        model=name,
+        concurrency=concurrency or config.agents.concurrency,
+        limit=limit,
+        sandbox=sandbox or config.agents.sandbox,
+        allowed=allowed_programs(),
+        models=config.models,
+        sandboxes=config.sandbox,
+        failures_in_a_row=config.agents.failures_in_a_row,
+        stop_seconds=config.agents.stop_seconds,
+    )
+
+
+def sample_annotation(config: Config) -> AnnotationSettings:
+    """Compose the settings of the demo's job: the replies written by hand, wherever they were installed."""
+    return annotation_settings(config, model=scripted_model())
+
+
+def sandbox_sentence(config: Config) -> str:
+    """Say where test programs run, without trying it out."""
+    chosen = config.agents.sandbox
+    if chosen == "process":
+        return "Test programs run as plain processes, which isolate nothing: the settings ask for it."
+    if chosen:
+        return f"Test programs run in {chosen}."
+    if shutil.which(config.sandbox.bwrap):
+        return "Test programs run in bubblewrap, without network and without your files."
+    return "bubblewrap is not installed: only the test programs of the sample are run."

@@ -1,0 +1,174 @@
+"""What commands print: facts as JSON or as tables, errors as panels on stderr, bars while they work."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from store.errors import WorkbenchError
+
+PIPED_WIDTH = 160
+"""Columns of a table that goes to a file or a pipe, where no terminal sets a width."""
+
+BAR_AFTER_SECONDS = 1.0
+"""A bar is shown only for work that takes longer than this."""
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON object; nothing but printable ASCII, so that no text can command a terminal."""
+    text = json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False, default=_plain)
+    sys.stdout.write(text + "\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, UUID | Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def harmless(value: object, *, style: str = "") -> Text:
+    """Return a text as it is shown: markup is not read, and invisible characters are made visible."""
+    from screens.widgets.visible import visible
+
+    lines = str(value).split("\n")
+    return Text("\n".join(visible(line).text for line in lines), style=style)
+
+
+def _console(*, stderr: bool = False) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else PIPED_WIDTH
+    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+
+
+def say(*lines: object) -> None:
+    """Print lines for people on stdout."""
+    console = _console()
+    for line in lines:
+        console.print(line if isinstance(line, Text) else harmless(line), soft_wrap=True)
+
+
+def note(line: str) -> None:
+    """Print a line for people on stderr, where it does not mix with what was asked for."""
+    _console(stderr=True).print(harmless(line), soft_wrap=True)
+
+
+def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
+    """Print names with their values, one a line; facts whose value is None or empty are left out."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in facts:
+        if value is not None and value != "":
+            grid.add_row(harmless(name, style="bold"), value if isinstance(value, Text) else harmless(value))
+    console = _console()
+    if title:
+        console.print(harmless(title, style="bold underline"))
+    console.print(grid)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, wide: Sequence[str] = ()) -> None:
+    """Print a table.
+
+    Args:
+        columns: The headings.
+        rows: Values in the order of the columns; None is an empty cell, numbers stand to the right.
+        wide: Headings of the columns that give way when the terminal is narrow.
+    """
+    shown = [list(row) for row in rows]
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for place, column in enumerate(columns):
+        numbers = any(isinstance(row[place], int | float) for row in shown)
+        table.add_column(
+            column,
+            justify="right" if numbers else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+            ratio=1 if column in wide else None,
+        )
+    for row in shown:
+        table.add_row(*("" if value is None else harmless(value) for value in row))
+    _console().print(table)
+
+
+def share(part: int, whole: int) -> str:
+    """Return "48 of 60 (80.0 %)", or "0 of 0" where a share means nothing."""
+    return f"{part:,} of {whole:,}" + (f" ({100 * part / whole:.1f} %)" if whole else "")
+
+
+def show_error(error: WorkbenchError, *, as_json: bool) -> None:
+    """Print an error as a panel on stderr, and as JSON on stdout when a program reads it."""
+    from rich.panel import Panel
+
+    body = harmless(error.message)
+    if error.hint:
+        body.append("\n\n")
+        body.append(harmless(error.hint, style="italic"))
+    panel = Panel(body, title=harmless(error.title, style="bold"), title_align="left", border_style="red")
+    _console(stderr=True).print(panel)
+    if as_json:
+        print_json({"error": {"title": error.title, "message": error.message, "hint": error.hint}})
+
+
+class Bar:
+    """A progress bar on stderr, shown when stderr is a terminal and the work takes longer than a second."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._began = time.monotonic()
+        self._progress: Progress | None = None
+        self._wanted = sys.stderr.isatty()
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def show(self, done: float, total: float | None, detail: str = "") -> None:
+        """Say how far the work is.
+
+        Args:
+            done: How much is done, in any unit.
+            total: How much there is; None where that is not known.
+            detail: What stands after the bar.
+        """
+        if self._progress is None:
+            if not self._wanted or time.monotonic() - self._began < BAR_AFTER_SECONDS:
+                return
+            self._progress = self._make()
+            self._progress.start()
+        self._progress.update(
+            self._progress.task_ids[0], completed=done, total=total, detail=harmless(detail).plain
+        )
+
+    def _make(self) -> Progress:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f} %", markup=False),
+            TextColumn("{task.fields[detail]}", markup=False),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=_console(stderr=True),
+            transient=True,
+        )
+        progress.add_task(self._what, total=None, detail="")
+        return progress

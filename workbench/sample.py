@@ -1,0 +1,75 @@
+"""The sample data: where it is, what of it may run without isolation, and whether a workspace holds it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from store.importing import ImportReport
+    from store.workspace import Workspace
+
+NOTICE = (
+    "The agents' replies in the sample were written by hand and are no model's output; its raters are "
+    "invented. Test programs are really executed."
+)
+FILES = ("pairs.jsonl", "labels.csv", "replies.jsonl", "manifest.json")
+
+
+@cache
+def sample_folder() -> Path:
+    """Return the folder of the sample data: inside the installed package, or beside it in a checkout.
+
+    Raises:
+        WorkbenchError: It is in neither place, or not whole.
+    """
+    here = Path(__file__).resolve().parent
+    for folder in (here / "sample_data", here.parent / "sample_data"):
+        if all((folder / name).is_file() for name in FILES):
+            return folder
+    raise WorkbenchError(
+        "No sample data", f"The installation in {here} lacks its sample data.", "Install workbench again."
+    )
+
+
+@cache
+def allowed_programs() -> frozenset[str]:
+    """Return the digests of the shipped test programs, which alone may run without isolation unasked."""
+    try:
+        manifest = json.loads((sample_folder() / "manifest.json").read_text(encoding="utf-8"))
+        return frozenset(manifest["programs"])
+    except (WorkbenchError, OSError, ValueError, KeyError):
+        # Without a readable manifest nothing is known to be harmless.
+        return frozenset()
+
+
+def scripted_model() -> str:
+    """Return the name of the model that answers with the sample's replies."""
+    return f"scripted:{sample_folder() / 'replies.jsonl'}"
+
+
+def import_sample(workspace: Workspace) -> ImportReport:
+    """Import the sample's pairs and labels; what is there already is not added again."""
+    from store.importing import import_files
+
+    folder = sample_folder()
+    return import_files(workspace, [folder / "pairs.jsonl", folder / "labels.csv"])
+
+
+def holds_sample(workspace: Workspace) -> bool:
+    """Return whether a workspace holds the sample's pairs."""
+    from sqlalchemy import select
+
+    from store.tables.columns import table_of
+    from store.tables.imported import Source
+
+    source = table_of(Source)
+    digest = hashlib.sha256((sample_folder() / "pairs.jsonl").read_bytes()).hexdigest()
+    with workspace.reading() as connection:
+        found = connection.execute(select(source.c.id).where(source.c.sha256 == digest).limit(1))
+        return found.first() is not None
