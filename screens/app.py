@@ -58,7 +58,7 @@ class WorkbenchApp(App[None]):
     TITLE = "workbench"
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("app"))
-    HORIZONTAL_BREAKPOINTS = [
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of App
         (0, "-narrow"),
         (100, "-medium"),
         (120, "-wide"),

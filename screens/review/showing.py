@@ -11,7 +11,7 @@ from textual.widgets import ContentSwitcher, Input
 
 from screens.review.bars import ClaimLine, PlaceLine, SaveState, SayLine
 from screens.review.items import ItemReader, ReviewOrder
-from screens.review.judging import Stopwatch
+from screens.review.judging import Desk, SessionCount, Stopwatch
 from screens.review.part import ItemView, PaneText
 from screens.review.reading import SUBJECT, ReadingActions
 from screens.widgets.text_pane import Place, TextPane

@@ -120,7 +120,10 @@ class Columns:
 
     def blank(self, *, cursor: bool) -> list[Cell]:
         """Return the cells of a line whose item is not read yet."""
-        return [("▸" if cursor else " ", "mark"), (self._filled(f"{NOT_READ}    {NOT_READ * 8}")[:-1], "muted")]
+        return [
+            ("▸" if cursor else " ", "mark"),
+            (self._filled(f"{NOT_READ}    {NOT_READ * 8}")[:-1], "muted"),
+        ]
 
     def _filled(self, text: str) -> str:
         return _fit(text, self.width)

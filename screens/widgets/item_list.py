@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy
 from rich.segment import Segment
@@ -14,26 +14,15 @@ from rich.style import Style
 from sqlalchemy.exc import SQLAlchemyError
 from textual import events, on
 from textual.binding import Binding, BindingType
-from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from screens.widgets.item_columns import Cell, Columns, Part, Write
+from screens.widgets.item_rows import Ids, ItemRows
 from store.errors import WorkbenchError
 from store.queries.queue import QueueRow
-
-Ids = numpy.ndarray[Any, Any]
-
-KEPT = 8_192
-"""Lines whose items are kept once they were read."""
-
-AT_ONCE = 96
-"""How many items one read asks for; a read of more would hold up the lines in sight."""
-
-READERS = 2
-"""How many reads may be under way: one for what is in sight, one that was begun before it came into sight."""
 
 CHANGES_SECONDS = 0.2
 """How long changed items are gathered before they are read anew."""
@@ -82,7 +71,7 @@ class ReadFailed(Message):
 class _RowsRead(Message):
     generation: int
     item_ids: tuple[int, ...]
-    rows: list[QueueRow]
+    rows: list[QueueRow] | None
     error: Exception | None
 
 
@@ -122,12 +111,7 @@ class ItemList(ScrollView, can_focus=True):
         self._blind = blind
         self._ids: Ids = numpy.empty(0, dtype=numpy.int64)
         self._cursor = 0
-        # None: the item was looked for and is not there.
-        self._rows: LRUCache[int, QueueRow | None] = LRUCache(KEPT)
-        self._generation = 0
-        self._reading: set[int] = set()
-        self._readers = 0
-        self._failed = False
+        self._rows = ItemRows()
         self._wanting = False
         self._changed: set[int] = set()
         self._changes_due = False
@@ -161,7 +145,9 @@ class ItemList(ScrollView, can_focus=True):
         """Return what was read of an item, None before it was."""
         return self._rows.get(item_id)
 
-    def show(self, ids: Ids, *, rows: Sequence[QueueRow] = (), afresh: bool = False, at: int | None = None) -> None:
+    def show(
+        self, ids: Ids, *, rows: Sequence[QueueRow] = (), afresh: bool = False, at: int | None = None
+    ) -> None:
         """List items. The cursor stays with its item, at the same height of the screen.
 
         Args:
@@ -172,14 +158,10 @@ class ItemList(ScrollView, can_focus=True):
         """
         at = self.item_id if at is None else at
         height = self._cursor - self.first
-        self._generation += 1
-        self._reading.clear()
-        self._readers = 0
-        self._failed = False
+        self._rows.begin_order()
         if afresh:
-            self._rows.clear()
-        for row in rows:
-            self._rows[row.item_id] = row
+            self._rows.forget()
+        self._rows.keep(rows)
         self._ids = ids
         self._cursor = min(self._cursor, max(0, self.count - 1))
         self._set_extent()
@@ -228,14 +210,14 @@ class ItemList(ScrollView, can_focus=True):
 
     def read_again(self) -> None:
         """Try once more to read what could not be read."""
-        self._failed = False
+        self._rows.failed = False
         self.refresh()
 
     def _read_changes(self) -> None:
         self._changes_due = False
-        in_sight = {int(number) for number in self._in_sight()}
-        for number in self._changed - in_sight:
-            self._rows.discard(number)
+        in_sight = set(self._in_sight().tolist())
+        self._rows.forget(self._changed - in_sight)
+        # What is in sight stays as it is until it was read anew, so that nothing flickers.
         wanted = tuple(self._changed & in_sight)
         self._changed.clear()
         if wanted:
@@ -263,29 +245,16 @@ class ItemList(ScrollView, can_focus=True):
             self.call_next(self._read_missing)
 
     def _read_missing(self) -> None:
-        """Begin to read what is in sight and missing, otherwise what is near it."""
         self._wanting = False
-        if self._failed or self._readers >= READERS:
-            return
-        missing = self._missing(self.first, self.first + self.lines)
-        if not missing and not self._readers:
-            near = 2 * self.lines
-            missing = self._missing(self.first + self.lines, self.first + self.lines + near)
-            missing = missing or self._missing(max(0, self.first - near), self.first)
-        if missing:
-            self._begin_read(tuple(missing[:AT_ONCE]))
-
-    def _missing(self, start: int, end: int) -> list[int]:
-        numbers = (int(number) for number in self._ids[start:end])
-        return [number for number in numbers if number not in self._rows and number not in self._reading]
+        if item_ids := self._rows.next_read(self._ids, self.first, self.lines):
+            self._begin_read(item_ids)
 
     def _begin_read(self, item_ids: tuple[int, ...]) -> None:
-        self._readers += 1
-        self._reading.update(item_ids)
-        self.run_worker(partial(self._read_rows, self._generation, item_ids), thread=True, group="rows")
+        self._rows.begin_read(item_ids)
+        self.run_worker(partial(self._read_rows, self._rows.generation, item_ids), thread=True, group="rows")
 
     def _read_rows(self, generation: int, item_ids: tuple[int, ...]) -> None:
-        rows: list[QueueRow] = []
+        rows: list[QueueRow] | None = None
         error: Exception | None = None
         try:
             rows = self._read(item_ids)
@@ -296,21 +265,14 @@ class ItemList(ScrollView, can_focus=True):
     @on(_RowsRead)
     def _rows_read(self, message: _RowsRead) -> None:
         message.stop()
-        if message.generation != self._generation:
+        if not self._rows.end_read(message.generation, message.item_ids, message.rows):
             return
-        self._readers -= 1
-        self._reading.difference_update(message.item_ids)
         if message.error is not None:
-            self._failed = True
             self.post_message(ReadFailed(message.error))
             return
-        found = {row.item_id: row for row in message.rows}
-        for number in message.item_ids:
-            self._rows[number] = found.get(number)
-        in_sight = set(self._in_sight().tolist())
-        if in_sight.intersection(message.item_ids):
+        if not set(self._in_sight().tolist()).isdisjoint(message.item_ids):
             self.refresh()
-        if self.item_id in found:
+        if self.item_id in message.item_ids:
             self._say_moved()
         self._want()
 
@@ -325,7 +287,9 @@ class ItemList(ScrollView, can_focus=True):
         if not self.count:
             return
         step = screens * max(1, self.lines - 1)
-        self.scroll_to(y=min(max(0, self.first + step), max(0, self.count - self.lines)), animate=False, force=True)
+        self.scroll_to(
+            y=min(max(0, self.first + step), max(0, self.count - self.lines)), animate=False, force=True
+        )
         self.action_move(step)
 
     def action_jump(self, index: int) -> None:

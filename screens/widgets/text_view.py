@@ -168,10 +168,6 @@ class TextView(TextSurface):
         """Lay the text out in the new width, at the same place."""
         self._reflow()
 
-    def on_show(self) -> None:
-        """Lay out what was loaded while the pane was hidden."""
-        self._reflow()
-
     def _reflow(self) -> None:
         self._strips.clear()
         self.refresh()
