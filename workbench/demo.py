@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from platformdirs import user_data_dir
 from sqlalchemy import func, select
 
 from store.errors import WorkspaceError
+from store.journal import journal_path
 from store.measures.agreement import Agreement, krippendorff_alpha, majority, raw_agreement
 from store.queries.current import current_labels, current_verdicts
 from store.raters import register_kinds
@@ -19,7 +19,7 @@ from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Rater
 from store.workspace import Workspace
-from workbench.sample import NOTICE, holds_sample, import_sample
+from workbench.sample import NOTICE, holds_sample, import_sample, sample_raters
 
 if TYPE_CHECKING:
     from agents.report import AnnotationReport
@@ -112,12 +112,14 @@ def demo_path(given: Path | None) -> Path:
     return given / FILE_NAME if given.is_dir() else given
 
 
-def build_demo(path: Path, *, fresh: bool = False) -> None:
+def build_demo(path: Path, *, fresh: bool = False, own_place: bool = False) -> None:
     """Make the demo's workspace, or complete the one that is there.
 
     Args:
         path: The file.
         fresh: Whether one that is there is deleted first, with what was judged in it.
+        own_place: Whether the file stands where only the demo does, so that it may be deleted whatever
+            version of the sample it holds.
 
     Raises:
         WorkspaceError: The file is a workspace of something else, or cannot be opened.
@@ -125,7 +127,8 @@ def build_demo(path: Path, *, fresh: bool = False) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
         with Workspace.open(path) as workspace:
-            _refuse_other_work(workspace)
+            if not (own_place and fresh):
+                _refuse_other_work(workspace, own_place=own_place)
         if fresh:
             _delete(path)
     with Workspace.open(path, create=True) as workspace:
@@ -133,23 +136,28 @@ def build_demo(path: Path, *, fresh: bool = False) -> None:
         import_sample(workspace)
 
 
-def _refuse_other_work(workspace: Workspace) -> None:
+def _refuse_other_work(workspace: Workspace, *, own_place: bool) -> None:
     with workspace.reading() as connection:
         empty = connection.execute(select(table_of(Item).c.id).limit(1)).first() is None
-    if not empty and not holds_sample(workspace):
+    if empty or holds_sample(workspace):
+        return
+    if own_place:
         raise WorkspaceError(
-            "Not the demo",
-            f"{workspace.path} holds other items than the sample; nothing was changed.",
-            "Choose another place: workbench demo --at PATH",
+            "Demo of another version",
+            f"{workspace.path} holds the sample of another version of the program; nothing was changed.",
+            "Begin anew, without what was judged in it: workbench demo --fresh",
         )
+    raise WorkspaceError(
+        "Not the demo",
+        f"{workspace.path} holds other items than the sample; nothing was changed.",
+        "Choose another place: workbench demo --at PATH",
+    )
 
 
 def _delete(path: Path) -> None:
-    for old in path.parent.glob(path.name + "*"):
-        if old.is_dir():
-            shutil.rmtree(old)
-        else:
-            old.unlink()
+    """Delete a workspace file with what belongs to it, and nothing that only has a similar name."""
+    for old in (path, path.with_name(path.name + ".wal"), journal_path(path)):
+        old.unlink(missing_ok=True)
 
 
 def demo_report(workspace: Workspace, annotation: AnnotationReport) -> DemoReport:
@@ -159,7 +167,7 @@ def demo_report(workspace: Workspace, annotation: AnnotationReport) -> DemoRepor
         given = connection.execute(
             select(rater.c.name, labels.c.item_id, labels.c.value)
             .join(rater, rater.c.id == labels.c.rater_id)
-            .where(rater.c.name.like("sample-%"))
+            .where(rater.c.name.in_(sample_raters()))
             .order_by(rater.c.name)
         ).all()
         agents = dict(connection.execute(select(verdicts.c.item_id, verdicts.c.value)).tuples().all())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from functools import cache
@@ -46,6 +47,13 @@ def allowed_programs() -> frozenset[str]:
     except (WorkbenchError, OSError, ValueError, KeyError):
         # Without a readable manifest nothing is known to be harmless.
         return frozenset()
+
+
+@cache
+def sample_raters() -> tuple[str, ...]:
+    """Return the names of the invented raters."""
+    with (sample_folder() / "labels.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(sorted({row["rater"] for row in csv.DictReader(file)}))
 
 
 def scripted_model() -> str:

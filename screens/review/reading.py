@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -237,7 +238,10 @@ class ReadingActions(Screen[None]):
         if not text:
             self._say("There is nothing to copy in this pane.")
             return
-        if len(text.encode("utf-8", "surrogatepass")) <= OSC52_LIMIT:
+        data = text.encode("utf-8", "surrogatepass")
+        # A lone surrogate has no UTF-8; only a file can take it over exactly.
+        sendable = len(data) <= OSC52_LIMIT and not any("\ud800" <= letter <= "\udfff" for letter in text)
+        if sendable:
             self.app.copy_to_clipboard(text)
             self._say(f"{len(text):,} characters sent to the terminal's clipboard (OSC 52) · Y writes a file")
         else:
@@ -269,5 +273,5 @@ class ReadingActions(Screen[None]):
             file = Path(folder) / "pane.txt"
             file.write_bytes(text.encode("utf-8", "surrogatepass"))
             with self.app.suspend():
-                subprocess.run([*pager.split(), str(file)], check=False)
+                subprocess.run([*shlex.split(pager), str(file)], check=False)
         self.refresh()

@@ -43,7 +43,7 @@ def demo_command(
 
     loaded = settings(config)
     path = demo_path(at)
-    build_demo(path, fresh=fresh)
+    build_demo(path, fresh=fresh, own_place=at is None)
     job = sample_annotation(loaded)
     if not headless and in_terminal():
         run_app(path, loaded, given_rater(rater), annotation=job)

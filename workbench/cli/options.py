@@ -41,11 +41,16 @@ def given_rater(rater: str | None) -> str | None:
     return rater if rater is not None else _given.get("rater")
 
 
+def given_config(config: Path | None) -> Path | None:
+    """Return the configuration file given to a command, or before its name."""
+    return config or _given.get("config")
+
+
 def settings(config: Path | None) -> Config:
     """Load the configuration from the file given to a command, or before its name, or the usual one."""
     from workbench.config import load_config
 
-    return load_config(config or _given.get("config")).config
+    return load_config(given_config(config)).config
 
 
 def command(function: Callable[P, None]) -> Callable[P, None]:
