@@ -42,7 +42,7 @@ class Earlier:
 
 async def committed(future: Future[T]) -> T:
     """Wait until a write is on disk. Cancelling the wait does not cancel the write."""
-    return await asyncio.wrap_future(future)
+    return await asyncio.shield(asyncio.wrap_future(future))
 
 
 class RunRecord:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 PIPED_WIDTH = 160
 """Columns of a table that goes to a file or a pipe, where no terminal sets a width."""
 
+PANEL_WIDTH = 100
+"""Columns of an error's panel at most: longer lines are hard to read."""
+
 BAR_AFTER_SECONDS = 1.0
 """A bar is shown only for work that takes longer than this."""
 
@@ -81,7 +84,9 @@ def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
     console.print(grid)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, wide: Sequence[str] = ()) -> None:
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, wide: Sequence[str] = ()
+) -> None:
     """Print a table.
 
     Args:
@@ -118,8 +123,10 @@ def show_error(error: WorkbenchError, *, as_json: bool) -> None:
     if error.hint:
         body.append("\n\n")
         body.append(harmless(error.hint, style="italic"))
-    panel = Panel(body, title=harmless(error.title, style="bold"), title_align="left", border_style="red")
-    _console(stderr=True).print(panel)
+    title = harmless(error.title, style="bold")
+    console = _console(stderr=True)
+    width = min(console.width, PANEL_WIDTH)
+    console.print(Panel(body, title=title, title_align="left", border_style="red", width=width))
     if as_json:
         print_json({"error": {"title": error.title, "message": error.message, "hint": error.hint}})
 

@@ -11,7 +11,9 @@ _KEY = re.compile(rf"^\s*({_DOTTED})\s*=")
 
 
 def line_of(text: str, place: tuple[str, ...]) -> int | None:
-    """Return the number (from 1) of the line that gives a key, or the table or value that holds it.
+    """Return the number (from 1) of the line that gives a key.
+
+    Where no line does, it is that of the table or value that holds the key, or of the first key in it.
 
     Args:
         text: The file.
@@ -19,6 +21,7 @@ def line_of(text: str, place: tuple[str, ...]) -> int | None:
     """
     table: tuple[str, ...] = ()
     nearest: tuple[int, int] | None = None
+    within: int | None = None
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _TABLE.match(line):
             table = full = _parts(header[1])
@@ -30,7 +33,9 @@ def line_of(text: str, place: tuple[str, ...]) -> int | None:
             return number
         if place[: len(full)] == full and (nearest is None or len(full) > nearest[0]):
             nearest = (len(full), number)
-    return nearest[1] if nearest else None
+        if within is None and full[: len(place)] == place:
+            within = number
+    return within or (nearest[1] if nearest else None)
 
 
 def _parts(dotted: str) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def as_json(extra: Mapping[str, Any]) -> str:
         Refused: They hold half a surrogate pair, or a number without a JSON form.
     """
     try:
-        text = json.dumps(extra, ensure_ascii=False, allow_nan=False, default=str)
+        text = json.dumps(extra, ensure_ascii=False, allow_nan=False, default=str, separators=(",", ":"))
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise Refused("an extra field holds half a surrogate pair, which is no text") from error

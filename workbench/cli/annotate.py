@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @command
 def annotate_command(
     workspace: Workspace,
+    *,
     model: Annotated[
         str | None,
         typer.Option(metavar="PROVIDER:NAME", help="openai:NAME, anthropic:NAME or scripted:FILE."),
@@ -69,7 +70,9 @@ def annotate(opened: OpenWorkspace, job: AnnotationSettings) -> AnnotationReport
         def tell(event: JobEvent) -> None:
             if isinstance(event, JobProgressed):
                 failed = f" · {event.failed:,} failed" if event.failed else ""
-                detail = f"{event.done + event.failed:,}/{event.total:,}{failed} · {event.per_minute:,.0f}/min"
+                detail = (
+                    f"{event.done + event.failed:,}/{event.total:,}{failed} · {event.per_minute:,.0f}/min"
+                )
                 bar.show(event.done + event.failed, event.total, detail)
             elif isinstance(event, JobLog) and event.level != "info":
                 note(f"{event.level}: {event.text}")

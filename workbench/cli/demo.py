@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 @command
 def demo_command(
+    *,
     headless: Annotated[
         bool, typer.Option("--headless", help="Run the agents to the end and print counts, without the app.")
     ] = False,

@@ -56,6 +56,7 @@ def reader(connection: Connection, given: str | None, configured: str | None) ->
 @command
 def items_command(
     workspace: Workspace,
+    *,
     status: Annotated[Status | None, typer.Option(help="Only items of this status.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many items.")] = None,
     text: Annotated[str, typer.Option(help="Only items that contain this text.")] = "",
@@ -136,6 +137,7 @@ def judge_command(
     workspace: Workspace,
     item: Annotated[str, typer.Argument(help="The item: its id in the imported file, or its number.")],
     value: Annotated[str, typer.Argument(help="The label: a value of the scale or its word.")],
+    *,
     rater: RaterName = None,
     comment: Annotated[str, typer.Option(help="A comment that stays with the judgment.")] = "",
     config: ConfigFile = None,
@@ -235,7 +237,10 @@ def scale_value(scale: Scale, text: str) -> float:
 @command
 def report_command(
     workspace: Workspace,
-    _report: Annotated[Report, typer.Argument(metavar="REPORT", help="Which report: progress.")] = Report.progress,
+    _report: Annotated[
+        Report, typer.Argument(metavar="REPORT", help="Which report: progress.")
+    ] = Report.progress,
+    *,
     rater: RaterName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -271,10 +276,15 @@ def _print_progress(name: str, found: Progress) -> None:
             ("skipped", found.skipped),
             ("flagged", found.flagged),
             ("left", found.left),
-            ("agents' labels", None if found.agent_labelled is None else share(found.agent_labelled, found.total)),
+            (
+                "agents' labels",
+                None if found.agent_labelled is None else share(found.agent_labelled, found.total),
+            ),
             (
                 "you agree with them",
-                None if found.compared is None or found.agreed is None else share(found.agreed, found.compared),
+                None
+                if found.compared is None or found.agreed is None
+                else share(found.agreed, found.compared),
             ),
             ("tokens", f"{found.tokens:,}"),
             ("money", "unknown" if found.money is None else f"${found.money:,.4f}"),

@@ -27,22 +27,15 @@ def open_workspace(
     config: ConfigFile = None,
 ) -> None:
     """Open a workspace in the app."""
-    need_terminal(
-        "The app needs a terminal, and this is none.",
-        "Commands work without one: workbench items, judge, annotate, report (see workbench --help).",
-    )
     loaded = settings(config)
-    run_app(chosen_workspace(workspace, loaded), loaded, given_rater(rater))
-
-
-def need_terminal(message: str, hint: str) -> None:
-    """Refuse to go on where there is no terminal.
-
-    Raises:
-        WorkbenchError: Input or output is no terminal.
-    """
+    path = chosen_workspace(workspace, loaded)
     if not in_terminal():
-        raise WorkbenchError("No terminal", message, hint)
+        raise WorkbenchError(
+            "No terminal",
+            "The app needs a terminal, and this is none.",
+            "Commands work without one: workbench items, judge, annotate, report (see workbench --help).",
+        )
+    run_app(path, loaded, given_rater(rater))
 
 
 def in_terminal() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from workbench import __version__
 from workbench.cli import annotate, demo, doctor, exchange, judging, opening
-from workbench.cli.options import ConfigFile, RaterName, command, remember
+from workbench.cli.options import ConfigFile, RaterName, remember
 
 OPEN = "open"
 
@@ -65,19 +65,18 @@ def root(
         opening.open_workspace(None, rater, config)
 
 
-def _name(value: Path | None) -> Path | None:
-    return value
-
+COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
+    ("import", exchange.import_command, "Import pairs and labels from files."),
+    ("annotate", annotate.annotate_command, "Let the agents work without a screen."),
+    ("export", exchange.export_command, "Write judgments to a file."),
+    ("items", judging.items_command, "List items with their labels."),
+    ("judge", judging.judge_command, "Record a judgment."),
+    ("report", judging.report_command, "Print how far the work is."),
+    ("doctor", doctor.doctor_command, "Examine what works here."),
+    ("demo", demo.demo_command, "Show it all with sample data."),
+    ("recover", exchange.recover_command, "Bring judgments back from the journal."),
+)
 
 program.command(OPEN, hidden=True)(opening.open_workspace)
-program.command("import")(exchange.import_command)
-program.command("annotate")(annotate.annotate_command)
-program.command("export")(exchange.export_command)
-program.command("items")(judging.items_command)
-program.command("judge")(judging.judge_command)
-program.command("report")(judging.report_command)
-program.command("doctor")(doctor.doctor_command)
-program.command("demo")(demo.demo_command)
-program.command("recover")(exchange.recover_command)
-
-__all__ = ["command", "program"]
+for _name, _function, _summary in COMMANDS:
+    program.command(_name, short_help=_summary)(_function)

@@ -1,0 +1,127 @@
+"""What Home shows of a workspace: read in a thread, worded here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from screens.widgets.visible import one_line
+from store.kinds.protocol import task_kinds
+from store.queries.progress import Progress, progress
+from store.queries.queue import QueueFilter, queue_ids, queue_rows
+from store.session import load_session
+from store.tables.people import Rater
+from store.workspace import Workspace
+
+REVIEW_SESSION = "review"
+TITLE_CELLS = 48
+SOURCES_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """The item at which a rater goes on.
+
+    Attributes:
+        external_id: Its name in the imported file.
+        title: Its query or title.
+        left_off: Whether a session ended there; otherwise it is the first one without a label.
+    """
+
+    external_id: str
+    title: str
+    left_off: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HomeFacts:
+    """What is in a workspace, and where the rater goes on.
+
+    Attributes:
+        progress: The counts.
+        resume: Where to go on; None when nothing is left to judge and no session was kept.
+        sample: Whether the workspace holds the sample data.
+    """
+
+    progress: Progress
+    resume: Resume | None
+    sample: bool
+
+
+def read_facts(workspace: Workspace, rater: Rater | None, *, blind: bool, sample: bool) -> HomeFacts:
+    """Read what Home shows.
+
+    Args:
+        workspace: The open workspace.
+        rater: Who judges; None for nobody.
+        blind: Leave out whatever rests on the agents' labels.
+        sample: Whether the workspace holds the sample data.
+    """
+    who = rater or Rater(id=0, kind="human", name="")
+    with workspace.reading() as connection:
+        counts = progress(connection, who, blind=blind)
+    return HomeFacts(counts, _resume(workspace, who.id, blind=blind) if counts.total else None, sample)
+
+
+def _resume(workspace: Workspace, rater_id: int, *, blind: bool) -> Resume | None:
+    kept = load_session(workspace, rater_id, REVIEW_SESSION).get("item") if rater_id else None
+    rows = queue_rows(workspace, rater_id, [kept], blind=blind) if isinstance(kept, int) else []
+    left_off = bool(rows)
+    if not rows:
+        first = queue_ids(workspace, rater_id, QueueFilter(status="open"), limit=1)
+        rows = queue_rows(workspace, rater_id, first.tolist(), blind=blind)
+    return Resume(rows[0].external_id, rows[0].title, left_off) if rows else None
+
+
+def kinds_phrase(items: Mapping[str, int]) -> str:
+    """Return items by kind as a phrase: "306 pairs"."""
+    known = task_kinds()
+    parts = [f"{count:,} {known[kind].plural if kind in known else kind}" for kind, count in items.items()]
+    return " and ".join(parts) or "no items"
+
+
+def paragraph(counts: Progress, *, judges: bool) -> list[str]:
+    """Return the workspace in a few sentences.
+
+    Args:
+        counts: What is in it.
+        judges: Whether there is a rater.
+
+    Returns:
+        The sentences; names from files are made harmless.
+    """
+    named = ", ".join(one_line(name, 30) for name in counts.sources[:SOURCES_NAMED])
+    more = len(counts.sources) - SOURCES_NAMED
+    source = f" from {named}{f' and {more} more' if more > 0 else ''}" if named else ""
+    said = [f"{kinds_phrase(counts.items)}{source}."]
+    if judges:
+        own = f"You judged {counts.judged:,}"
+        own += f" ({counts.today:,} today)" if counts.today else ""
+        own += f", cannot decide {counts.cannot_decide:,}" if counts.cannot_decide else ""
+        own += f", skipped {counts.skipped:,}" if counts.skipped else ""
+        own += f", flagged {counts.flagged:,}" if counts.flagged else ""
+        said.append(f"{own}; {counts.left:,} left.")
+    others = [
+        rater
+        for rater in counts.raters
+        if rater.kind != "agent" and rater.name != counts.rater and rater.labels
+    ]
+    if others:
+        names = ", ".join(f"{one_line(rater.name, 20)} {rater.labels:,}" for rater in others[:4])
+        said.append(f"Labels of others: {names}{' …' if len(others) > 4 else ''}.")
+    if counts.agent_labelled is None:
+        said.append("You judge blind: the agents' labels are not read.")
+    elif counts.agent_labelled:
+        share = f"{counts.agent_labelled / counts.total:.0%}"
+        said.append(f"◆ The agents labelled {counts.agent_labelled:,} of {counts.total:,} ({share}).")
+        if counts.compared:
+            agreed = f"{(counts.agreed or 0) / counts.compared:.0%}"
+            said.append(
+                f"You agree with them on {agreed} (n = {counts.compared:,} items that both labelled)."
+            )
+    else:
+        said.append("The agents have labelled nothing yet.")
+    if counts.tokens:
+        money = f", ${counts.money:,.2f}" if counts.money is not None else "; their price is not known"
+        said.append(f"Spent: {counts.tokens:,} tokens{money}.")
+    return said

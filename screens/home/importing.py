@@ -1,0 +1,184 @@
+"""The modal in which a file is imported; what was typed stays when something is wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.suggester import Suggester
+from textual.widgets import Input, Static
+
+from screens.widgets.visible import one_line
+from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from store.importing import ImportReport
+
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".zst")
+"""Ends of the names of files that can be imported; a folder is shown as well, any other file is not."""
+
+LISTED = 6
+LOOKED_AT = 2_000
+"""Entries of a folder that are looked at; a folder of a corpus may hold a million."""
+
+
+def matching_files(typed: str) -> list[str]:
+    """Return what a typed path may become: folders (ending in /) and files that can be imported.
+
+    Args:
+        typed: The beginning of a path; `~` stands for the home folder.
+
+    Returns:
+        Paths that begin with what was typed, in order.
+    """
+    head, _, start = typed.rpartition("/")
+    folder = Path(f"{head}/" if typed.startswith("/") or head else ".").expanduser()
+    found: list[str] = []
+    try:
+        for number, entry in enumerate(folder.iterdir()):
+            if number >= LOOKED_AT:
+                break
+            if not entry.name.startswith(start) or (entry.name.startswith(".") and not start):
+                continue
+            if entry.is_dir():
+                found.append(f"{head}/{entry.name}/" if head or typed.startswith("/") else f"{entry.name}/")
+            elif entry.name.lower().endswith(SUFFIXES):
+                found.append(f"{head}/{entry.name}" if head or typed.startswith("/") else entry.name)
+    except OSError:
+        return []
+    return sorted(found)
+
+
+class FileSuggester(Suggester):
+    """Completes a path by the first file that matches."""
+
+    def __init__(self) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """Return the first match of a typed path, None without one."""
+        matches = await asyncio.to_thread(matching_files, value) if value else []
+        return matches[0] if matches else None
+
+
+class ImportScreen(ModalScreen["ImportReport | None"]):
+    """Imports a file; dismissed with the report of the last one that was, None when none was.
+
+    Args:
+        import_file: Imports a file; called in a thread.
+    """
+
+    CSS_PATH: ClassVar[str] = "home.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave"),
+        Binding("tab", "complete", "complete", priority=True),
+    ]
+
+    def __init__(self, import_file: Callable[[Path], ImportReport]) -> None:
+        super().__init__()
+        self._import_file = import_file
+        self._report: ImportReport | None = None
+        self._importing = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out the path, the files that match, and what came of it."""
+        with Vertical(classes="modal") as box:
+            box.border_title = "Import a file"
+            yield Input(id="path", placeholder="path of a file", suggester=FileSuggester())
+            yield Static(id="files")
+            yield Static(id="outcome")
+            yield Static(Content("Enter imports · Tab completes the path · Esc leaves"), classes="keys")
+
+    def on_mount(self) -> None:
+        """List what is in the folder."""
+        self._list_files("")
+        self._say(
+            "CoSQA, CoSQA+, JSON lines, CSV or Parquet; the format is found out and said. All or nothing: "
+            "with one faulty record nothing is imported."
+        )
+
+    def _say(self, text: str, state: str = "") -> None:
+        self.set_class(state == "failed", "-failed")
+        self.set_class(state == "done", "-done")
+        self.query_one("#outcome", Static).update(Content(text))
+
+    @on(Input.Changed, "#path")
+    def _path_changed(self, event: Input.Changed) -> None:
+        self._list_files(event.value)
+
+    @work(thread=True, exclusive=True, group="files")
+    def _list_files(self, typed: str) -> None:
+        self.call_later(self._files_listed, typed, matching_files(typed))
+
+    def _files_listed(self, typed: str, found: list[str]) -> None:
+        if not self.is_mounted or typed != self.query_one("#path", Input).value:
+            return
+        lines = [one_line(path, 68) for path in found[:LISTED]]
+        if len(found) > LISTED:
+            lines.append(f"… and {len(found) - LISTED:,} more")
+        self.query_one("#files", Static).update(
+            Content("\n".join(lines) or "nothing here that can be imported")
+        )
+
+    def action_complete(self) -> None:
+        """Complete the path as far as it is unambiguous, to the first match where it is not."""
+        box = self.query_one("#path", Input)
+        matches = matching_files(box.value)
+        if not matches:
+            return
+        shared = matches[0]
+        for match in matches[1:]:
+            while not match.startswith(shared):
+                shared = shared[:-1]
+        box.value = shared if len(shared) > len(box.value) else matches[0]
+        box.cursor_position = len(box.value)
+
+    @on(Input.Submitted, "#path")
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        typed = event.value.strip()
+        if self._importing:
+            return
+        if not typed:
+            if self._report is not None:
+                self.dismiss(self._report)
+            return
+        self._importing = True
+        self._say(f"Importing {one_line(typed, 60)} …")
+        self._import(Path(typed).expanduser())
+
+    @work(thread=True, group="import")
+    def _import(self, path: Path) -> None:
+        try:
+            report = self._import_file(path)
+        except WorkbenchError as error:
+            self.call_later(self._import_failed, error)
+        else:
+            self.call_later(self._import_done, report)
+
+    def _import_failed(self, error: WorkbenchError) -> None:
+        self._importing = False
+        lines = [f"! {one_line(error.title, 70)}", one_line(error.message, 500), one_line(error.hint, 300)]
+        self._say("\n".join(line for line in lines if line), "failed")
+
+    def _import_done(self, report: ImportReport) -> None:
+        self._importing = False
+        self._report = report
+        self._say("✓ imported", "done")
+
+    def action_leave(self) -> None:
+        """Leave; while a file is imported, it is said that this goes on."""
+        if self._importing:
+            self._say(
+                "Still importing; it cannot be left half done. This closes when you press Esc afterwards."
+            )
+            return
+        self.dismiss(self._report)

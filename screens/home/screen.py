@@ -1,0 +1,293 @@
+"""Home: what is in the workspace, how far one is, and what to do next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from sqlalchemy.exc import SQLAlchemyError
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from agents.events import ItemAnnotated, JobEnded, JobEvent, JobStarted
+from screens.commands import Scope, bindings, commands_of
+from screens.help import key_name, keys_of
+from screens.home.facts import TITLE_CELLS, HomeFacts, kinds_phrase, paragraph, read_facts
+from screens.home.importing import ImportScreen
+from screens.jobs.line import JobLine
+from screens.queue.screen import open_queue
+from screens.review.bars import PlaceLine
+from screens.widgets.key_line import KeyLine
+from screens.widgets.visible import one_line
+from store.errors import WorkbenchError
+from store.recording import Action
+
+if TYPE_CHECKING:
+    from agents.settings import AnnotationSettings
+    from screens.app import WorkbenchApp
+    from store.importing import ImportReport
+
+SAMPLE_NOTE = (
+    "This is the sample: the agents' replies in it were written by hand and are no model's output, and its "
+    "raters are invented. Its test programs are really executed."
+)
+
+READ_SECONDS = 1.0
+"""How long changes are gathered before the numbers are read anew."""
+
+Step = tuple[str, str]
+"""A sentence of what to do next: the id of its command, and the words."""
+
+
+class HomeScreen(Screen[None]):
+    """The first screen; the others lie over it."""
+
+    SCOPE: ClassVar[Scope] = "home"
+    CSS_PATH: ClassVar[str] = "home.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("home"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.facts: HomeFacts | None = None
+        self.failure: Exception | None = None
+        self._loading_sample = False
+        self._due = False
+
+    @property
+    def workbench(self) -> WorkbenchApp:
+        """The app, as what it is."""
+        return cast("WorkbenchApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the workspace beside what to do next, and the lines at the foot."""
+        yield PlaceLine(id="place")
+        with VerticalScroll(id="body", can_focus=False), Container(id="columns"):
+            workspace, following = Static(id="workspace"), Static(id="next")
+            workspace.border_title, following.border_title = "Workspace", "What to do next"
+            yield workspace
+            yield following
+        yield Static(id="notes")
+        yield JobLine()
+        yield KeyLine(self.SCOPE)
+
+    def on_mount(self) -> None:
+        """Read the numbers, and follow what changes them."""
+        app = self.workbench
+        app.saved.subscribe(self, self._action_saved)
+        app.job_events.subscribe(self, self._job_told)
+        self._lay_out()
+        self.read()
+
+    def on_screen_resume(self) -> None:
+        """Read the numbers anew."""
+        if self.facts is not None or self.failure is not None:
+            self.query_one(JobLine).show_job()
+            self.read()
+
+    # -- reading --------------------------------------------------------------------------------------
+
+    @work(thread=True, exclusive=True, group="facts")
+    def read(self) -> None:
+        """Read the numbers, in a thread."""
+        context = self.workbench.context
+        try:
+            facts = read_facts(
+                context.workspace, context.rater, blind=context.settings.blind, sample=context.is_sample()
+            )
+        except (SQLAlchemyError, WorkbenchError) as error:
+            self.call_later(self._read_failed, error)
+        else:
+            self.call_later(self._read_done, facts)
+
+    def _read_done(self, facts: HomeFacts) -> None:
+        self.facts, self.failure = facts, None
+        self._lay_out()
+
+    def _read_failed(self, error: Exception) -> None:
+        self.failure = error
+        self._lay_out()
+
+    def _action_saved(self, action: Action) -> None:
+        self._read_soon()
+
+    def _job_told(self, event: JobEvent) -> None:
+        if isinstance(event, ItemAnnotated):
+            self._read_soon()
+        elif isinstance(event, JobStarted | JobEnded):
+            self._lay_out()
+            self._read_soon()
+
+    def _read_soon(self) -> None:
+        # Under another screen nobody sees the numbers; they are read when one comes back.
+        if not self._due and self.is_current:
+            self._due = True
+            self.set_timer(READ_SECONDS, self._read_due)
+
+    def _read_due(self) -> None:
+        self._due = False
+        if self.is_current:
+            self.read()
+
+    # -- saying ---------------------------------------------------------------------------------------
+
+    @property
+    def empty(self) -> bool:
+        """Whether the workspace is known to hold nothing."""
+        return self.facts is not None and not self.facts.progress.total
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer only what has an effect: nothing to resume or list in an empty workspace, no sample in a full one."""
+        if action in ("resume", "open_queue", "annotate"):
+            return not self.empty
+        return self.empty and not self._loading_sample if action == "load_sample" else True
+
+    def _lay_out(self) -> None:
+        context = self.workbench.context
+        rater = one_line(context.rater.name, 24) if context.rater else "nobody"
+        who = f"rater: {rater} · blind: {'yes' if context.settings.blind else 'no'} "
+        self.query_one(PlaceLine).show(f" {context.workspace.path.name} › home", who, "")
+        self.set_class(self.failure is not None, "-failed")
+        self.query_one("#workspace", Static).update(Content("\n".join(self._about())))
+        self.query_one("#next", Static).update(Content("\n\n").join(self._steps()))
+        notes = [SAMPLE_NOTE] if self.facts is not None and self.facts.sample else []
+        notes += [context.sandbox] if context.sandbox else []
+        self.query_one("#notes", Static).update(Content("\n".join(notes)))
+        self.refresh_bindings()
+
+    def _about(self) -> list[str]:
+        context = self.workbench.context
+        if self.failure is not None:
+            return [
+                "! The workspace could not be read.",
+                one_line(str(self.failure), 400),
+                "What was judged is not touched by this. See: workbench doctor",
+            ]
+        if self.facts is None:
+            return ["Reading …"]
+        if self.empty:
+            return [
+                f"{one_line(context.workspace.path.name, 60)} is empty.",
+                "",
+                "An item is a web query with a candidate code. Pairs come from a file: CoSQA, CoSQA+, or JSON "
+                "lines, CSV or Parquet with a query and a code in each record.",
+            ]
+        said = paragraph(self.facts.progress, judges=context.rater is not None)
+        if context.rater is None:
+            said.append(
+                "! Nobody judges: labels need a name. Start with --rater NAME, or set rater in the config."
+            )
+        return said
+
+    def _steps(self) -> list[Content]:
+        if self._loading_sample:
+            return [Content("Loading the sample …")]
+        return [self._step(*step) for step in (self._first_steps() if self.empty else self._next_steps())]
+
+    def _first_steps(self) -> list[Step]:
+        path = self.workbench.context.workspace.path.name
+        return [
+            ("home.import", f"Import a file. Without the app: workbench import {one_line(path, 30)} FILE"),
+            (
+                "home.sample",
+                "Look at the demo: load the sample pairs, and let scripted agents annotate them.",
+            ),
+        ]
+
+    def _next_steps(self) -> list[Step]:
+        facts = self.facts
+        if facts is None:
+            return []
+        counts, steps = facts.progress, []
+        if facts.resume is not None:
+            words = (
+                "Go on where you left off, at"
+                if facts.resume.left_off
+                else "Begin with the first without your label,"
+            )
+            title = one_line(facts.resume.title, TITLE_CELLS)
+            steps.append(("home.resume", f"{words} item {one_line(facts.resume.external_id, 24)}: “{title}”"))
+        steps += self._agents_step(facts)
+        left = (
+            f"{counts.left:,} of {counts.total:,} without your label"
+            if counts.left
+            else "all have your label"
+        )
+        steps.append(("home.queue", f"Look through the {kinds_phrase(counts.items)}: {left}."))
+        return steps
+
+    def _agents_step(self, facts: HomeFacts) -> list[Step]:
+        context, counts = self.workbench.context, facts.progress
+        if self.workbench.runner.running is not None:
+            return [("app.jobs", "Watch the agents at work; they do not hold up your keys.")]
+        bare = None if counts.agent_labelled is None else counts.total - counts.agent_labelled
+        if bare == 0:
+            return []
+        what = "what they have not labelled" if bare is None else f"the {bare:,} items they have not labelled"
+        if context.annotation is None:
+            return [("home.annotate", f"Let the agents label {what}; first, {context.annotation_problem}")]
+        return [("home.annotate", f"Let the agents label {what}.")]
+
+    def _step(self, command_id: str, words: str) -> Content:
+        settings = self.workbench.context.settings
+        command = next(one for one in commands_of("home", "app") if one.id == command_id)
+        key = key_name(keys_of(command, settings).split(",")[0])
+        return Content.assemble((f"{key:<6}", "bold $text-accent"), words)
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def action_resume(self) -> None:
+        """Go on where the rater left off, or with the first item without a label."""
+        if self.facts is not None:
+            self.workbench.resume()
+
+    def action_open_queue(self) -> None:
+        """Open the list of all items."""
+        open_queue(self.workbench)
+
+    def action_import_file(self) -> None:
+        """Import a file."""
+
+        def imported(report: ImportReport | None) -> None:
+            self.read()
+
+        self.app.push_screen(ImportScreen(self.workbench.context.import_file), imported)
+
+    def action_annotate(self) -> None:
+        """Let the agents annotate what has no label."""
+        self.workbench.start_annotation()
+        self._lay_out()
+
+    def action_load_sample(self) -> None:
+        """Load the sample data and annotate it."""
+        self._loading_sample = True
+        self._lay_out()
+        self._load_sample()
+
+    @work(thread=True, group="sample")
+    def _load_sample(self) -> None:
+        try:
+            settings = self.workbench.context.load_sample()
+        except WorkbenchError as error:
+            self.call_later(self._sample_failed, error)
+        else:
+            self.call_later(self._sample_loaded, settings)
+
+    def _sample_failed(self, error: WorkbenchError) -> None:
+        self._loading_sample = False
+        self.workbench.report_error(error)
+        self._lay_out()
+
+    def _sample_loaded(self, settings: AnnotationSettings) -> None:
+        from agents.jobs import AnnotationJob
+
+        self._loading_sample = False
+        self.read()
+        try:
+            self.workbench.runner.start(AnnotationJob(settings))
+        except WorkbenchError as error:
+            self.workbench.report_error(error)
+        self._lay_out()

@@ -1,0 +1,68 @@
+"""The line at every screen's foot that shows the agents at work; without a job it takes no room."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from textual.content import Content
+from textual.widgets import Static
+
+from agents.events import JobEvent, JobLog
+from screens.commands import commands_of
+from screens.help import key_name, keys_of
+from screens.jobs.board import board_of, job_state
+from screens.jobs.wording import line
+
+if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
+
+
+class JobLine(Static):
+    """A running job with its bar. How it ended stays there until the screen is shown anew."""
+
+    DEFAULT_CSS = """
+    JobLine { width: 1fr; height: 1; padding: 0 1; color: $text-warning; display: none; }
+    JobLine.-job { display: block; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="job-line")
+        self._text = ""
+
+    @property
+    def workbench(self) -> WorkbenchApp:
+        """The app, as what it is."""
+        return cast("WorkbenchApp", self.app)
+
+    def on_mount(self) -> None:
+        """Follow the jobs."""
+        app = self.workbench
+        board_of(app)
+        app.job_events.subscribe(self, self._job_told)
+        self.show_job()
+
+    def on_resize(self) -> None:
+        """Lay the line out anew."""
+        self._lay_out()
+
+    def _job_told(self, event: JobEvent) -> None:
+        if not isinstance(event, JobLog):
+            self.set_class(True, "-job")
+            self._lay_out()
+
+    def show_job(self) -> None:
+        """Show the line while a job runs, and no longer."""
+        self.set_class(self.workbench.runner.running is not None, "-job")
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        app = self.workbench
+        state = job_state(app)
+        if state is None:
+            return
+        command = next(command for command in commands_of("app") if command.action == "show_jobs")
+        key = key_name(keys_of(command, app.context.settings))
+        text = line(state, board_of(app).progress, key, (self.app.size.width or 80) - 2)
+        if text != self._text:
+            self._text = text
+            self.update(Content(text))

@@ -1,0 +1,100 @@
+"""A line of a form on which one of a few values is chosen with the arrow keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from screens.queue.fields import Field
+
+TITLE_CELLS = 15
+
+
+@dataclass
+class ChoiceMade(Message):
+    """Another value was chosen.
+
+    Attributes:
+        row: Where.
+    """
+
+    row: ChoiceRow
+
+
+class ChoiceRow(Static, can_focus=True):
+    """The values of a field side by side; the chosen one stands in brackets as well as in colour.
+
+    Args:
+        field: What is chosen.
+        value: The value that is chosen at first.
+    """
+
+    ALLOW_SELECT = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,space,l", "step(1)", "next value", show=False),
+        Binding("left,h", "step(-1)", "value before", show=False),
+    ]
+
+    def __init__(self, field: Field, value: Any) -> None:
+        super().__init__(id=f"choice-{field.name}")
+        self.field = field
+        values = [choice.value for choice in field.choices]
+        self._index = values.index(value) if value in values else 0
+
+    @property
+    def value(self) -> Any:
+        """The value that is chosen."""
+        return self.field.choices[self._index].value
+
+    def reset(self) -> None:
+        """Choose the value that lets everything through."""
+        self._choose(0)
+
+    def action_step(self, steps: int) -> None:
+        """Choose the value beside the one that is chosen; the last one is followed by the first."""
+        self._choose((self._index + steps) % len(self.field.choices))
+
+    def on_mount(self) -> None:
+        """Show the values."""
+        self._lay_out()
+
+    def on_focus(self) -> None:
+        """Point at the line."""
+        self._lay_out()
+
+    def on_blur(self) -> None:
+        """Point at it no longer."""
+        self._lay_out()
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the value under the pointer."""
+        left = TITLE_CELLS + 2
+        for index, choice in enumerate(self.field.choices):
+            right = left + len(choice.word) + 2
+            if left <= event.x < right:
+                self._choose(index)
+            left = right
+
+    def _choose(self, index: int) -> None:
+        if index != self._index:
+            self._index = index
+            self._lay_out()
+            self.post_message(ChoiceMade(self))
+
+    def _lay_out(self) -> None:
+        parts: list[Content | tuple[str, str]] = [
+            ("▸ " if self.has_focus else "  ", "bold"),
+            (f"{self.field.title:<{TITLE_CELLS}}", "bold" if self.has_focus else ""),
+        ]
+        for index, choice in enumerate(self.field.choices):
+            if index == self._index:
+                parts.append((f"[{choice.word}]", "bold $text-accent"))
+            else:
+                parts.append((f" {choice.word} ", "$text-muted"))
+        self.update(Content.assemble(*parts))

@@ -1,0 +1,157 @@
+"""What a queue can be filtered by: one table from which the modal and the sentence are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from store.kinds.protocol import task_kinds
+from store.queries.queue import QueueFilter, QueueSort, SortKey
+from store.tables.runs import VERDICT_PATHS
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to set a part of a filter.
+
+    Attributes:
+        value: What the filter's part becomes; None lets everything through.
+        word: What the modal calls it.
+        phrase: How it reads in the sentence.
+    """
+
+    value: Any
+    word: str
+    phrase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A part of a filter that is chosen among a few.
+
+    Attributes:
+        name: The part of `QueueFilter`.
+        title: What the modal calls it.
+        choices: The ways to set it; the first one lets everything through.
+        agents: Whether it rests on the agents' labels, which a blind queue must not.
+    """
+
+    name: str
+    title: str
+    choices: tuple[Choice, ...]
+    agents: bool = False
+
+
+def fields(*, blind: bool) -> list[Field]:
+    """Return the parts of a filter that can be chosen."""
+    kinds = task_kinds()
+    words: dict[float, str] = {}
+    for kind in kinds.values():
+        for known in kind.questions[0].scale.values:
+            words.setdefault(known.value, known.word)
+    every = [
+        Field(
+            "kind",
+            "Kind",
+            (Choice(None, "any"), *(Choice(kind.name, kind.plural, kind.plural) for kind in kinds.values())),
+        ),
+        Field(
+            "status",
+            "Status",
+            (
+                Choice(None, "any"),
+                Choice("open", "unjudged", "unjudged"),
+                Choice("judged", "judged", "judged"),
+                Choice("skipped", "skipped", "skipped"),
+                Choice("cannot_decide", "cannot decide", "cannot decide"),
+            ),
+        ),
+        Field(
+            "label",
+            "Your label",
+            (
+                Choice(None, "any"),
+                *(Choice(value, f"{value:g} {word}", f"you say {word}") for value, word in words.items()),
+            ),
+        ),
+        Field(
+            "agent",
+            "Agents' label",
+            (
+                Choice(None, "any"),
+                *(
+                    Choice(f"{value:g}", f"{value:g} {word}", f"agents say {word}")
+                    for value, word in words.items()
+                ),
+                Choice("none", "none", "agents have no label"),
+            ),
+            agents=True,
+        ),
+        Field(
+            "agreement",
+            "Agreement",
+            (
+                Choice(None, "any"),
+                Choice("agree", "agree", "you agree with the agents"),
+                Choice("disagree", "▲ disagree", "you disagree with the agents"),
+            ),
+            agents=True,
+        ),
+        Field(
+            "path",
+            "Agents' path",
+            (Choice(None, "any"), *(Choice(path, path, path) for path in VERDICT_PATHS)),
+            agents=True,
+        ),
+        Field(
+            "flagged",
+            "Flag",
+            (
+                Choice(None, "any"),
+                Choice(True, "⚑ flagged", "flagged"),
+                Choice(False, "not flagged", "not flagged"),
+            ),
+        ),
+    ]
+    return [
+        field for field in every if not (blind and field.agents) and (field.name != "kind" or len(kinds) > 1)
+    ]
+
+
+def sentence(wanted: QueueFilter) -> str:
+    """Return a filter as a phrase to read, "all items" when it lets everything through."""
+    parts = [
+        choice.phrase
+        for field in fields(blind=False)
+        for choice in field.choices[1:]
+        if choice.value == getattr(wanted, field.name)
+    ]
+    parts += [f"contains “{wanted.text}”"] if wanted.text else []
+    return " · ".join(parts) or "all items"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order of the queue, with the key that chooses it and how it reads."""
+
+    key: SortKey
+    letter: str
+    title: str
+    agents: bool = False
+
+
+ORDERS = (
+    Order("position", "i", "order of import"),
+    Order("title", "t", "query or title"),
+    Order("label", "y", "your label"),
+    Order("agent", "a", "agents' label", agents=True),
+    Order("status", "s", "status"),
+    Order("similarity", "m", "similarity"),
+    Order("rank", "k", "rank among the candidates"),
+)
+
+
+def order_phrase(sort: QueueSort) -> str:
+    """Return an order as a phrase to read."""
+    title = next(order.title for order in ORDERS if order.key == sort.key)
+    return f"by {title} {'↓' if sort.descending else '↑'}"

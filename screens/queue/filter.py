@@ -1,0 +1,117 @@
+"""The modal in which a queue's filter is chosen, with the keyboard alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from sqlalchemy.exc import SQLAlchemyError
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from screens.queue.choice_row import TITLE_CELLS, ChoiceMade, ChoiceRow
+from screens.queue.fields import fields, sentence
+from screens.widgets.visible import one_line
+from store.queries.queue import QueueFilter
+
+if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
+
+
+class FilterScreen(ModalScreen[QueueFilter | None]):
+    """Chooses a filter; None when it is left as it was.
+
+    Args:
+        wanted: The filter as it is.
+        count: Returns how many items a filter lets through; called in a thread.
+    """
+
+    CSS_PATH: ClassVar[str] = "modals.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "apply", "list these", priority=True),
+        Binding("escape", "leave", "leave"),
+        Binding("up,shift+tab", "app.focus_previous", "line above"),
+        Binding("down,tab", "app.focus_next", "line below"),
+        Binding("r", "reset", "reset"),
+    ]
+
+    def __init__(self, wanted: QueueFilter, count: Callable[[QueueFilter], int]) -> None:
+        super().__init__()
+        self._wanted = wanted
+        self._count = count
+
+    def compose(self) -> ComposeResult:
+        """Lay out a line for each part of a filter."""
+        blind = cast("WorkbenchApp", self.app).context.settings.blind
+        with Vertical(classes="modal") as box:
+            box.border_title = "Which items"
+            for field in fields(blind=blind):
+                yield ChoiceRow(field, getattr(self._wanted, field.name))
+            with Horizontal(id="text-line"):
+                yield Static(f"  {'Text':<{TITLE_CELLS + 1}}", id="text-title")
+                yield Input(
+                    self._wanted.text, id="text", placeholder="part of the query, the code or its name"
+                )
+            yield Static(id="sentence")
+            yield Static(
+                Content("Enter lists these · ↑↓ line · ←→ value · r resets · Esc leaves"), classes="keys"
+            )
+
+    def on_mount(self) -> None:
+        """Say what the filter lets through."""
+        self._say_sentence("")
+        self._look()
+
+    @property
+    def chosen(self) -> QueueFilter:
+        """The filter as it is chosen now."""
+        values = {row.field.name: row.value for row in self.query(ChoiceRow)}
+        return replace(self._wanted, **values, text=self.query_one("#text", Input).value.strip())
+
+    @on(ChoiceMade)
+    def _choice_made(self) -> None:
+        self._look()
+
+    @on(Input.Changed)
+    def _text_changed(self) -> None:
+        self._look()
+
+    def _look(self) -> None:
+        self._count_them(self.chosen)
+
+    @work(thread=True, exclusive=True, group="count")
+    def _count_them(self, wanted: QueueFilter) -> None:
+        try:
+            said = f"{self._count(wanted):,} items"
+        except SQLAlchemyError as error:
+            said = f"could not be counted: {error}"
+        self.call_later(self._counted, wanted, said)
+
+    def _counted(self, wanted: QueueFilter, said: str) -> None:
+        if self.is_mounted and wanted == self.chosen:
+            self._say_sentence(said)
+
+    def _say_sentence(self, said: str) -> None:
+        phrase = one_line(sentence(self.chosen), 68 - len(said))
+        self.query_one("#sentence", Static).update(Content(f"{phrase} · {said}" if said else phrase))
+
+    def action_apply(self) -> None:
+        """List what is chosen."""
+        self.dismiss(self.chosen)
+
+    def action_leave(self) -> None:
+        """Leave the filter as it was."""
+        self.dismiss(None)
+
+    def action_reset(self) -> None:
+        """Let everything through."""
+        for row in self.query(ChoiceRow):
+            row.reset()
+        self.query_one("#text", Input).value = ""
+        self._look()

@@ -1,0 +1,43 @@
+"""The pane beside the queue that shows the item under the cursor."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from screens.review.part import ItemView
+from screens.widgets.text_pane import TextPane
+from screens.widgets.visible import one_line
+
+PROMPT_CHARACTERS = 400
+
+
+class Preview(Vertical):
+    """What is asked, what the agents claim, and the head of what is judged."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the three."""
+        yield Static(id="preview-prompt")
+        yield Static(id="preview-claim")
+        pane = TextPane(id="preview-subject")
+        pane.can_focus = False
+        yield pane
+
+    def show(self, view: ItemView) -> None:
+        """Show an item."""
+        prompt, claim = self.query_one("#preview-prompt", Static), self.query_one("#preview-claim", Static)
+        prompt.border_title = Content(one_line(view.external_id, 30))
+        prompt.update(Content(one_line(view.prompt, PROMPT_CHARACTERS)))
+        claim.update(Content(view.claim.summary if view.claim else ""))
+        claim.display = view.claim is not None
+        subject = view.subject
+        self.query_one(TextPane).load(
+            subject.text,
+            language=subject.language,
+            kind=subject.kind,
+            title=subject.title,
+            empty=subject.empty,
+            landmarks=subject.landmarks,
+        )

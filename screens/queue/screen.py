@@ -1,0 +1,355 @@
+"""The queue: which items there are, in an order that stays as it is until it is asked for anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from sqlalchemy.exc import SQLAlchemyError
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Input, Static
+
+from agents.events import ItemAnnotated, JobEvent
+from screens.commands import Scope, bindings
+from screens.jobs.line import JobLine
+from screens.queue.fields import order_phrase, sentence
+from screens.queue.filter import FilterScreen
+from screens.queue.order import Asked, Found, QueueOrders
+from screens.queue.preview import Preview
+from screens.queue.sort import SortScreen
+from screens.review.bars import PlaceLine
+from screens.review.items import ItemReader
+from screens.review.part import ItemView
+from screens.widgets.item_list import CursorMoved, ItemChosen, ItemList, ReadFailed
+from screens.widgets.key_line import KeyLine
+from screens.widgets.visible import one_line
+from store.errors import WorkbenchError
+from store.queries.queue import QueueFilter, QueueSort
+from store.recording import Action
+
+if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
+    from screens.review.screen import ReviewScreen
+
+NAME = "queue"
+"""The name under which the app keeps the screen, so that it is as it was when one comes back."""
+
+PREVIEW_SECONDS = 0.08
+"""How long the cursor rests before the preview follows it."""
+
+
+def open_queue(app: WorkbenchApp) -> None:
+    """Show the queue as it was left; the first time, as it was in the session before."""
+    if not app.is_screen_installed(NAME):
+        app.install_screen(QueueScreen(), NAME)
+    app.push_screen(NAME)
+
+
+class QueueScreen(Screen[None]):
+    """All items, filtered and ordered, made for 400,000 of them."""
+
+    SCOPE: ClassVar[Scope] = "queue"
+    CSS_PATH: ClassVar[str] = "queue.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("queue"))
+    AUTO_FOCUS = "#items"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = Asked(QueueFilter(), QueueSort())
+        self.total: int | None = None
+        self._new = 0
+        self._afresh = False
+        self._generation = 0
+        self._complete = False
+        self._go_to: int | None = None
+        self._failure: Exception | None = None
+        self._review: ReviewScreen | None = None
+        self._preview_of: int | None = None
+        self._preview_timer: Timer | None = None
+
+    @property
+    def workbench(self) -> WorkbenchApp:
+        """The app, as what it is."""
+        return cast("WorkbenchApp", self.app)
+
+    # -- layout ---------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        """Lay out the sentence, the list, the preview and the lines at the foot."""
+        context = self.workbench.context
+        rater_id, blind = context.rater.id if context.rater else 0, context.settings.blind
+        self.orders = QueueOrders(context.workspace, rater_id, blind=blind)
+        self.reader = ItemReader(context.workspace, rater_id, blind=blind)
+        yield PlaceLine(id="place")
+        yield Static(id="sentence")
+        yield Input(
+            id="find", placeholder="part of the query, the code or its name · Enter lists, Esc leaves"
+        )
+        with Horizontal(id="body"):
+            yield ItemList(lambda ids: self.orders.rows(list(ids)), blind=blind, id="items")
+            yield Static(id="said")
+            yield Preview()
+        yield JobLine()
+        yield KeyLine(self.SCOPE)
+
+    def on_mount(self) -> None:
+        """Take up the queue of the session before, and follow what is recorded."""
+        app = self.workbench
+        self.items = self.query_one(ItemList)
+        app.saved.subscribe(self, self._action_recorded)
+        app.failed.subscribe(self, self._action_recorded)
+        app.job_events.subscribe(self, self._job_told)
+        self._lay_out()
+        self._take_up()
+
+    def on_resize(self) -> None:
+        """Fit the sentence to the width."""
+        self._lay_out()
+
+    def on_screen_resume(self) -> None:
+        """Go to the item that was reviewed last, and look for what is new."""
+        if not self._generation:
+            return
+        review, self._review = self._review, None
+        if review is not None and review.order.item_id is not None:
+            self.items.go_to(review.order.item_id)
+        self._show_unsaved()
+        self.query_one(JobLine).show_job()
+        if self._complete:
+            self._look_for_new()
+
+    # -- reading the order ----------------------------------------------------------------------------
+
+    @work(thread=True)
+    def _take_up(self) -> None:
+        asked, item_id = Asked(QueueFilter(), QueueSort()), None
+        try:
+            asked, item_id = self.orders.kept()
+        finally:
+            self.call_later(self.ask, asked, item_id)
+
+    def ask(self, asked: Asked, item_id: int | None = None) -> None:
+        """List another queue; the cursor goes to an item where it is listed, or stays with its own."""
+        self._generation += 1
+        self.asked = asked
+        self._go_to = item_id
+        self._complete = False
+        self._failure = None
+        self._new = 0
+        self._lay_out()
+        self._read_order(self._generation, asked)
+
+    @work(thread=True, exclusive=True, group="order")
+    def _read_order(self, generation: int, asked: Asked) -> None:
+        try:
+            if asked.begins_quickly:
+                self.call_later(self._order_read, generation, self.orders.first(asked))
+            found = self.orders.all(asked)
+        except (SQLAlchemyError, WorkbenchError) as error:
+            self.call_later(self._order_failed, generation, error)
+        else:
+            self.call_later(self._order_read, generation, found)
+
+    def _order_read(self, generation: int, found: Found) -> None:
+        if generation != self._generation:
+            return
+        # The head of an order is shown only where no place is lost by it: at the start.
+        if found.complete or not self.items.count:
+            self.items.show(found.ids, rows=found.rows, afresh=self._afresh, at=self._go_to)
+            self._afresh = False
+        self._complete = found.total is not None
+        if self._complete:
+            self.total, self._go_to = found.total, None
+        self._lay_out()
+
+    def _order_failed(self, generation: int, error: Exception) -> None:
+        if generation == self._generation:
+            self._failure = error
+            self._lay_out()
+
+    @work(thread=True, exclusive=True, group="new")
+    def _look_for_new(self) -> None:
+        try:
+            total = self.orders.total()
+        except SQLAlchemyError:
+            # What cannot be counted now is counted when the order is read anew.
+            return
+        self.call_later(self._found_new, total)
+
+    def _found_new(self, total: int) -> None:
+        if not self._complete or self.total is None or total == self.total:
+            return
+        if not self.total:
+            self.ask(self.asked)
+            return
+        self._new = total - self.total
+        self._lay_out()
+
+    # -- what changes below ---------------------------------------------------------------------------
+
+    def _action_recorded(self, action: Action) -> None:
+        self.reader.forget(action.item_id)
+        self.items.items_changed([action.item_id])
+        self._show_unsaved()
+
+    def _job_told(self, event: JobEvent) -> None:
+        if isinstance(event, ItemAnnotated):
+            self.reader.forget(event.item_id)
+            self.items.items_changed([event.item_id])
+
+    def _show_unsaved(self) -> None:
+        app = self.workbench
+        failed = {app.unsaved[number].item_id for number in app.failures if number in app.unsaved}
+        self.items.show_unsaved({action.item_id for action in app.unsaved.values()} - failed, failed)
+
+    # -- saying ---------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        context = self.workbench.context
+        rater = one_line(context.rater.name, 24) if context.rater else "nobody (--rater NAME)"
+        who = f"rater: {rater} · blind: {'yes' if context.settings.blind else 'no'} "
+        self.query_one(PlaceLine).show(f" {context.workspace.path.name} › queue", who, "")
+        self.query_one("#sentence", Static).update(Content(self._sentence()))
+        said = self._said()
+        self.set_class(bool(said), "-saying")
+        self.query_one("#said", Static).update(Content(said))
+
+    def _sentence(self) -> str:
+        asked, count = self.asked, self.items.count if self._generation else 0
+        counted = (
+            f"{count:,} of {self.total:,}" if self._complete and self.total is not None else "counting …"
+        )
+        if self._new:
+            counted += f" · {self._new:,} new, r lists them"
+        order = f" · {order_phrase(asked.sort)}" if asked.sort != QueueSort() else ""
+        width = self.app.size.width - 2
+        tail = f" · {counted}{order}"
+        return f" {one_line(sentence(asked.wanted), max(10, width - len(tail)))}{tail}"
+
+    def _said(self) -> str:
+        """Return what is said in place of a list, empty when there is one."""
+        if self._failure is not None:
+            return (
+                f"! The queue could not be read.\n\n{one_line(str(self._failure), 600)}\n\n"
+                "Your judgments are not touched by this. r tries again; Esc goes back."
+            )
+        if not self._generation or (not self._complete and not self.items.count):
+            return "Reading the queue …"
+        if self.items.count or not self._complete:
+            return ""
+        if not self.total:
+            return "This workspace holds no items yet.\n\nEsc goes home, where i imports a file."
+        return (
+            f"Nothing matches: {one_line(sentence(self.asked.wanted), 200)}.\n\n"
+            f"c shows all {self.total:,} items · f changes the filter · / looks for another text"
+        )
+
+    # -- the preview ----------------------------------------------------------------------------------
+
+    @on(CursorMoved)
+    def _cursor_moved(self, message: CursorMoved) -> None:
+        if not self.has_class("-wide"):
+            return
+        if self._preview_timer is not None:
+            self._preview_timer.stop()
+        self._preview_timer = self.set_timer(PREVIEW_SECONDS, lambda: self._read_preview(message.item_id))
+
+    @work(thread=True, exclusive=True, group="preview")
+    def _read_preview(self, item_id: int) -> None:
+        view = self.reader.kept(item_id)
+        if view is None:
+            try:
+                view = self.reader.read(item_id)
+            except (SQLAlchemyError, WorkbenchError):
+                # The list says what cannot be read; the preview stays with the item before.
+                return
+        self.call_later(self._show_preview, view)
+
+    def _show_preview(self, view: ItemView) -> None:
+        if self.items.item_id == view.item_id:
+            self.query_one(Preview).show(view)
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    @on(ReadFailed)
+    def _read_failed(self, message: ReadFailed) -> None:
+        self._failure = message.error
+        self._lay_out()
+
+    def action_open_item(self) -> None:
+        """Review the item under the cursor."""
+        self.items.choose()
+
+    @on(ItemChosen)
+    def _item_chosen(self, message: ItemChosen) -> None:
+        self.keep_place()
+        app = self.workbench
+        app.open_review(self.items.ids, message.index, sentence(self.asked.wanted))
+        top = self.app.screen
+        self._review = cast("ReviewScreen", top) if top is not self else None
+
+    def action_filter(self) -> None:
+        """Choose what the queue lists."""
+
+        def chosen(wanted: QueueFilter | None) -> None:
+            if wanted is not None and wanted != self.asked.wanted:
+                self.ask(replace(self.asked, wanted=wanted))
+
+        self.app.push_screen(FilterScreen(self.asked.wanted, self.orders.count), chosen)
+
+    def action_sort(self) -> None:
+        """Choose the order of the queue."""
+
+        def chosen(sort: QueueSort | None) -> None:
+            if sort is not None and sort != self.asked.sort:
+                self.ask(replace(self.asked, sort=sort))
+
+        self.app.push_screen(SortScreen(self.asked.sort), chosen)
+
+    def action_clear_filter(self) -> None:
+        """List all items again."""
+        if self.asked.wanted != QueueFilter():
+            self.ask(replace(self.asked, wanted=QueueFilter()))
+
+    def action_refresh_queue(self) -> None:
+        """Take the order anew, with what changed since."""
+        self._afresh = True
+        self.ask(self.asked)
+
+    def action_find(self) -> None:
+        """Open the line in which a text is looked for."""
+        box = self.query_one("#find", Input)
+        box.value = self.asked.wanted.text
+        box.display = True
+        box.focus()
+
+    @on(Input.Submitted, "#find")
+    def _text_given(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._close_find()
+        text = event.value.strip()
+        if text != self.asked.wanted.text:
+            self.ask(replace(self.asked, wanted=replace(self.asked.wanted, text=text)))
+
+    def _close_find(self) -> None:
+        self.query_one("#find", Input).display = False
+        self.items.focus()
+
+    def action_back(self) -> None:
+        """Close the search line, otherwise go home."""
+        if self.query_one("#find", Input).display:
+            self._close_find()
+            return
+        self.keep_place()
+        self.app.pop_screen()
+
+    def keep_place(self) -> None:
+        """Keep filter, order and item for the next session."""
+        if self._generation:
+            self.orders.keep(self.asked, self.items.item_id)

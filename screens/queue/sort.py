@@ -1,0 +1,94 @@
+"""The modal in which a queue's order is chosen: a letter for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from screens.queue.fields import ORDERS, Order
+from store.queries.queue import QueueSort
+
+if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
+
+
+class SortScreen(ModalScreen[QueueSort | None]):
+    """Chooses an order; None when it is left as it was.
+
+    Args:
+        sort: The order as it is.
+    """
+
+    CSS_PATH: ClassVar[str] = "modals.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "apply", "order so"),
+        Binding("escape,q", "leave", "leave"),
+        Binding("up", "move(-1)", "line above"),
+        Binding("down", "move(1)", "line below"),
+        Binding("d,left,right,space", "turn", "direction"),
+    ]
+
+    def __init__(self, sort: QueueSort) -> None:
+        super().__init__()
+        self._sort = sort
+        self._orders: list[Order] = list(ORDERS)
+        self._index = 0
+        self._descending = sort.descending
+
+    def compose(self) -> ComposeResult:
+        """Lay out a line for each order."""
+        if cast("WorkbenchApp", self.app).context.settings.blind:
+            self._orders = [order for order in ORDERS if not order.agents]
+        keys = [order.key for order in self._orders]
+        self._index = keys.index(self._sort.key) if self._sort.key in keys else 0
+        with Vertical(classes="modal -small") as box:
+            box.border_title = "In which order"
+            yield Static(id="orders")
+            yield Static(Content("letter or Enter orders · d turns · Esc leaves"), classes="keys")
+
+    def on_mount(self) -> None:
+        """Show the orders."""
+        self._lay_out()
+
+    def on_key(self, event: events.Key) -> None:
+        """Take the letter of an order; that of the standing order turns it round."""
+        for index, order in enumerate(self._orders):
+            if event.character == order.letter:
+                event.stop()
+                descending = not self._sort.descending if order.key == self._sort.key else self._descending
+                self._index, self._descending = index, descending
+                self.action_apply()
+
+    def action_apply(self) -> None:
+        """Take the order under the cursor."""
+        self.dismiss(QueueSort(self._orders[self._index].key, self._descending))
+
+    def action_leave(self) -> None:
+        """Leave the order as it was."""
+        self.dismiss(None)
+
+    def action_move(self, lines: int) -> None:
+        """Go to another order."""
+        self._index = (self._index + lines) % len(self._orders)
+        self._lay_out()
+
+    def action_turn(self) -> None:
+        """Turn the direction round."""
+        self._descending = not self._descending
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        lines = []
+        for index, order in enumerate(self._orders):
+            here = index == self._index
+            direction = ("↓ falling" if self._descending else "↑ rising") if here else ""
+            line = f"{'▸' if here else ' '} {order.letter}  {order.title:<28}{direction}"
+            lines.append(Content.styled(line, "bold $text-accent") if here else Content(line))
+        self.query_one("#orders", Static).update(Content("\n").join(lines))

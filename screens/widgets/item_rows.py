@@ -1,0 +1,104 @@
+"""What a list has read of its items, and what it should read next."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy
+from textual.cache import LRUCache
+
+from store.queries.queue import QueueRow
+
+Ids = numpy.ndarray[Any, Any]
+
+KEPT = 8_192
+"""Items that are kept once they were read."""
+
+AT_ONCE = 96
+"""How many items one read asks for; a read of more would hold up the lines in sight."""
+
+READERS = 2
+"""How many reads may be under way: one for what is in sight, one begun before that came into sight."""
+
+
+class ItemRows:
+    """The rows that were read, by item, and the reads under way.
+
+    Attributes:
+        generation: Counts the orders of the list; what was asked for in an earlier one is dropped.
+        failed: Whether the last read failed; nothing is read until `try_again`.
+    """
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self.failed = False
+        # None: the item was looked for and is not there.
+        self._rows: LRUCache[int, QueueRow | None] = LRUCache(KEPT)
+        self._reading: set[int] = set()
+        self._readers = 0
+
+    def __contains__(self, item_id: object) -> bool:
+        return item_id in self._rows
+
+    def get(self, item_id: int) -> QueueRow | None:
+        """Return the row of an item; None before it was read, and when there is no such item."""
+        return self._rows.get(item_id)
+
+    def keep(self, rows: Sequence[QueueRow]) -> None:
+        """Take in rows that were read."""
+        for row in rows:
+            self._rows[row.item_id] = row
+
+    def forget(self, item_ids: Collection[int] | None = None) -> None:
+        """Drop some rows, all without an argument."""
+        if item_ids is None:
+            self._rows.clear()
+            return
+        for number in item_ids:
+            self._rows.discard(number)
+
+    def begin_order(self) -> None:
+        """Take note of a new order: reads under way no longer count."""
+        self.generation += 1
+        self._reading.clear()
+        self._readers = 0
+        self.failed = False
+
+    def next_read(self, ids: Ids, first: int, lines: int) -> tuple[int, ...]:
+        """Return which items to read next: those in sight, otherwise those near it; empty for none.
+
+        Args:
+            ids: The order, of shape (n,).
+            first: The place of the first item in sight.
+            lines: How many items are in sight at once.
+        """
+        if self.failed or self._readers >= READERS:
+            return ()
+        end, near = first + lines, 2 * lines
+        missing = self._missing(ids[first:end])
+        if not missing and not self._readers:
+            missing = self._missing(ids[end : end + near]) or self._missing(ids[max(0, first - near) : first])
+        return tuple(missing[:AT_ONCE])
+
+    def _missing(self, ids: Ids) -> list[int]:
+        return [number for number in ids.tolist() if number not in self._rows and number not in self._reading]
+
+    def begin_read(self, item_ids: Sequence[int]) -> None:
+        """Take note of a read."""
+        self._readers += 1
+        self._reading.update(item_ids)
+
+    def end_read(self, generation: int, item_ids: Sequence[int], rows: Sequence[QueueRow] | None) -> bool:
+        """Take in what a read brought, None where it failed; return whether it still counts."""
+        if generation != self.generation:
+            return False
+        self._readers -= 1
+        self._reading.difference_update(item_ids)
+        if rows is None:
+            self.failed = True
+            return True
+        for number in item_ids:
+            self._rows[number] = None
+        self.keep(rows)
+        return True

@@ -1,0 +1,115 @@
+"""The line at the foot that names the keys of a screen, as many as fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.widgets import Static
+
+from screens.commands import Command, Scope, commands_of
+from screens.help import key_name, keys_of
+
+if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
+
+TWO_LINES = 120
+"""Cells from which the keys may fill two lines."""
+
+_GAP = " · "
+_LAST = "app.help"
+
+
+class KeyLine(Static):
+    """Names keys with what they do, the most important first; `?` for the others is always there.
+
+    A key whose action the screen does not offer at the moment (`check_action`) is left out.
+
+    Args:
+        scope: The screen whose commands are named, in the catalogue's order.
+        before: Further keys to name first, as (key, label).
+    """
+
+    DEFAULT_CSS = """
+    KeyLine { width: 1fr; height: auto; padding: 0 1; color: $text-muted; }
+    """
+
+    def __init__(self, scope: Scope, *, before: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__()
+        self._scope: Scope = scope
+        self._before = tuple(before)
+
+    def on_mount(self) -> None:
+        """Follow changes of what the screen offers."""
+        self.screen.bindings_updated_signal.subscribe(self, lambda _: self.show_keys())
+
+    def on_resize(self) -> None:
+        """Lay the line out anew."""
+        self.show_keys()
+
+    def show_keys(self) -> None:
+        """Name the keys that the screen offers now."""
+        pairs = [*self._before, *(self._named(command) for command in self._offered())]
+        help_command = next(command for command in commands_of("app") if command.id == _LAST)
+        width = self.size.width
+        rows = 2 if self.app.size.width >= TWO_LINES else 1
+        lines = fitted(pairs, self._named(help_command), width, rows)
+        self.update(Content("\n").join(Content(_GAP).join(map(_styled, line)) for line in lines))
+
+    def _offered(self) -> list[Command]:
+        """Return the commands to name: the screen's, then those of every screen."""
+        screen = self.screen
+        return [
+            command
+            for command in commands_of(self._scope, "app")
+            if command.on_line
+            and command.id != _LAST
+            and screen.check_action(command.action, ())
+            and (command.scope == self._scope or command.action != f"show_{self._scope}")
+        ]
+
+    def _named(self, command: Command) -> tuple[str, str]:
+        settings = cast("WorkbenchApp", self.app).context.settings
+        return key_name(keys_of(command, settings).split(",")[0]), command.label
+
+
+def fitted(
+    pairs: Sequence[tuple[str, str]], last: tuple[str, str], width: int, rows: int
+) -> list[list[tuple[str, str]]]:
+    """Lay keys out in lines.
+
+    Args:
+        pairs: Keys with their labels, the most important first.
+        last: The key that comes last whatever else is left out.
+        width: Cells of a line.
+        rows: Lines at most.
+
+    Returns:
+        The lines, each a list of keys with labels.
+    """
+    lines: list[list[tuple[str, str]]] = [[]]
+    # Room for the last key is held free on the last line that may be used.
+    free = width
+    for position, pair in enumerate([*pairs, last]):
+        closing = position == len(pairs)
+        needs = _cells(pair) + (len(_GAP) if lines[-1] else 0)
+        held = 0 if closing or len(lines) < rows else _cells(last) + len(_GAP)
+        if needs + held > free and len(lines) < rows and lines[-1]:
+            lines.append([])
+            free = width
+            needs = _cells(pair)
+            held = 0 if closing or len(lines) < rows else _cells(last) + len(_GAP)
+        if needs + held <= free or closing:
+            lines[-1].append(pair)
+            free -= needs
+    return lines
+
+
+def _cells(pair: tuple[str, str]) -> int:
+    return cell_len(pair[0]) + 1 + cell_len(pair[1])
+
+
+def _styled(pair: tuple[str, str]) -> Content:
+    return Content.assemble((pair[0], "bold $foreground"), f" {pair[1]}")

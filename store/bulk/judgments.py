@@ -1,0 +1,182 @@
+"""From staged judgments and marks, as `export` writes them, to the same records in this workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+import duckdb
+
+from store.bulk.problems import Problem
+from store.ids import IdClock
+from store.kinds.protocol import QuestionSpec
+
+_SAME = (
+    "action",
+    "item_id",
+    "rater_id",
+    "assignment_id",
+    "phase",
+    "origin",
+    "supersedes",
+    "target_action",
+    "restores",
+    "created_at",
+)
+_SAME_JUDGMENT = (*_SAME, "question_id", "value", "reason", "comment", "evidence")
+_SAME_MARK = (*_SAME, "kind", "active", "text")
+
+
+def take_items(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Stage the pairs that staged judgments carry with them, each once a file."""
+    cursor.execute(
+        """
+        INSERT INTO stage_pair BY NAME
+        SELECT DISTINCT ON (file, external_id, query, code) file, number, line, external_id, query, code, name,
+            language, repository, path, licence, rank, scores, coalesce(item_extra, '{}') AS extra
+        FROM stage_judgment WHERE kind = 'pair' AND query IS NOT NULL AND code IS NOT NULL
+        ORDER BY file, number
+        """
+    )
+
+
+def resolve_judgments(
+    cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, tuple[str, QuestionSpec]]
+) -> list[Problem]:
+    """Find the item, question and rater of every staged record, in the table new_record.
+
+    Args:
+        cursor: The cursor that holds the staging tables, with items numbered and `asked` filled.
+        questions: Question name to its task kind and its scale.
+
+    Returns:
+        The records that cannot be taken.
+    """
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE new_record AS
+        SELECT (s.file::BIGINT << 40) + s.number AS position, s.* EXCLUDE (query, code, item_extra, scores),
+            a.allowed, i.id AS item_id, i.content_hash AS item_hash, q.id AS question_id, r.id AS rater_id,
+            r.kind AS known_kind, coalesce(j.id, m.id) IS NOT NULL AS held, false AS repeated
+        FROM stage_judgment s
+        LEFT JOIN asked a ON a.question = s.question AND a.kind = s.kind
+        LEFT JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
+        LEFT JOIN question q ON q.name = s.question
+        LEFT JOIN rater r ON r.name = trim(s.rater)
+        LEFT JOIN judgment j ON j.id = s.id AND s.record = 'judgment'
+        LEFT JOIN mark m ON m.id = s.id AND s.record = 'mark'
+        """
+    )
+    # The same record may stand in two files; a different one under the same id may not.
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE twice AS
+        SELECT id, min(position) AS first, count(DISTINCT said) > 1 AS differing FROM (
+            SELECT id, position, hash(record, action, external_id, question, rater, phase, value, origin,
+                supersedes, created_at, reason, comment, mark, active) AS said
+            FROM new_record) GROUP BY id HAVING count(*) > 1
+        """
+    )
+    cursor.execute(
+        "UPDATE new_record SET repeated = true FROM twice t "
+        "WHERE t.id = new_record.id AND new_record.position <> t.first"
+    )
+    known = ", ".join(sorted(questions))
+    reasons = {
+        "no item {external_id!r} here, and the record does not carry its query and code": "item_id IS NULL",
+        "item {external_id!r} has other content than the judged one": "content_hash <> item_hash",
+        "unknown question {question!r}; known: " + known: "record = 'judgment' AND allowed IS NULL",
+        "{value:g} is off the scale of {question}": (
+            "record = 'judgment' AND value IS NOT NULL AND NOT list_contains(allowed, value)"
+        ),
+        "a mark without its kind or state": "record = 'mark' AND (mark IS NULL OR active IS NULL)",
+        "a record with no rater": "trim(rater) = ''",
+        "{rater!r} is a rater of another kind here": (
+            "(known_kind = 'agent') <> (coalesce(rater_kind, 'human') = 'agent')"
+        ),
+        "{id} came before with other content": "repeated AND id IN (SELECT id FROM twice WHERE differing)",
+        "{id} is in the workspace with other content": _differs("judgment", _SAME_JUDGMENT)
+        + " OR "
+        + _differs("mark", _SAME_MARK),
+    }
+    problems: list[Problem] = []
+    for reason, condition in reasons.items():
+        rows = cursor.execute(
+            "SELECT file, number, line, external_id, question, rater, value, id "
+            f"FROM new_record n WHERE {condition}"
+        ).fetchall()
+        problems += [
+            Problem(
+                file,
+                number,
+                line,
+                reason.format(external_id=external_id, question=question, rater=rater, value=value, id=id_),
+            )
+            for file, number, line, external_id, question, rater, value, id_ in rows
+        ]
+    return problems
+
+
+def _differs(table: str, columns: tuple[str, ...]) -> str:
+    ours = {"assignment_id": "assignment", "kind": "mark", "text": "coalesce(n.comment, '')"}
+    ours |= {name: f"coalesce(n.{name}, '')" for name in ("reason", "comment")}
+    ours |= {"evidence": "coalesce(n.evidence, '[]')", "phase": "coalesce(n.phase, 'review')"}
+    different = " OR ".join(
+        f"t.{name} IS DISTINCT FROM {value if '(' in (value := ours.get(name, name)) else 'n.' + value}"
+        for name in columns
+    )
+    return f"(n.held AND n.record = '{table}' AND EXISTS (FROM {table} t WHERE t.id = n.id AND ({different})))"
+
+
+def record_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int, int]:
+    """Return what a file, by its number, adds: judgments by rater and marks; and how many records are there already."""
+    judgments = dict(
+        cursor.execute(
+            "SELECT rater, count(*) FROM new_record WHERE file = ? AND record = 'judgment' AND NOT (held OR repeated) "
+            "GROUP BY rater",
+            [file],
+        ).fetchall()
+    )
+    row = cursor.execute(
+        "SELECT count(*) FILTER (WHERE record = 'mark' AND NOT (held OR repeated)), count(*) FILTER (WHERE held OR repeated) "
+        "FROM new_record WHERE file = ?",
+        [file],
+    ).fetchone()
+    marks, known = row or (0, 0)
+    return judgments, int(marks), int(known)
+
+
+def publish_judgments(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
+    """Append the new records under their own ids; inside the publishing transaction, with raters stored.
+
+    Args:
+        cursor: The cursor that holds the staging tables.
+        ids: The workspace's clock, whose floor is raised above the ids that arrive.
+    """
+    cursor.execute(
+        """
+        INSERT INTO judgment BY NAME
+        SELECT n.id, n.action, n.item_id, q.id AS question_id, r.id AS rater_id, n.assignment AS assignment_id,
+            coalesce(n.phase, 'review') AS phase, n.value, n.origin, n.supersedes, n.target_action, n.restores,
+            n.shown_verdict, n.shown_execution, g.id AS guideline_id, coalesce(n.blind, false) AS blind,
+            coalesce(n.reason, '') AS reason, coalesce(n.comment, '') AS comment,
+            coalesce(n.evidence, '[]') AS evidence, n.elapsed_ms, n.active_ms, n.created_at
+        FROM new_record n JOIN question q ON q.name = n.question JOIN rater r ON r.name = trim(n.rater)
+        LEFT JOIN guideline g ON g.task_kind = n.kind AND g.version = n.guideline
+        WHERE n.record = 'judgment' AND NOT (n.held OR n.repeated) ORDER BY n.id
+        """
+    )
+    cursor.execute(
+        """
+        INSERT INTO mark BY NAME
+        SELECT n.id, n.action, n.item_id, r.id AS rater_id, n.assignment AS assignment_id,
+            coalesce(n.phase, 'review') AS phase, n.mark AS kind, n.active, coalesce(n.comment, '') AS text,
+            n.origin, n.supersedes, n.target_action, n.restores, n.created_at
+        FROM new_record n JOIN rater r ON r.name = trim(n.rater)
+        WHERE n.record = 'mark' AND NOT (n.held OR n.repeated) ORDER BY n.id
+        """
+    )
+    row = cursor.execute("SELECT max(id), max(action) FROM new_record").fetchone()
+    for highest in row or ():
+        if isinstance(highest, UUID):
+            ids.raise_floor(highest)

@@ -1,0 +1,187 @@
+"""From staged labels to judgments of imported raters: one for each item, question and rater."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from uuid import UUID
+
+import duckdb
+
+from store.bulk.problems import Problem
+from store.ids import IdClock
+from store.kinds.protocol import QuestionSpec
+from store.queries.current import REVIEW
+
+_BLOCK_GAP = 1 << 40
+_LOW = (1 << 62) - 1
+
+
+def take_pair_labels(
+    cursor: duckdb.DuckDBPyConnection, raters: Mapping[int, str], question: QuestionSpec
+) -> None:
+    """Stage the labels that stand in pair files as labels of a rater for each file.
+
+    Args:
+        cursor: The cursor that holds the staging tables.
+        raters: File number to the rater's name.
+        question: What the labels answer.
+    """
+    for file, rater in raters.items():
+        cursor.execute(
+            "INSERT INTO stage_label BY NAME SELECT file, number, line, 'pair' AS kind, external_id, "
+            "? AS question, ? AS rater, label AS value, '' AS comment "
+            "FROM stage_pair WHERE file = ? AND label IS NOT NULL",
+            [question.name, rater, file],
+        )
+
+
+def resolve_labels(
+    cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, tuple[str, QuestionSpec]]
+) -> list[Problem]:
+    """Find the item, question and rater of every staged label, in the table new_label.
+
+    Args:
+        cursor: The cursor that holds the staging tables, with items numbered.
+        questions: Question name to its task kind and its scale.
+
+    Returns:
+        The labels that cannot be taken.
+    """
+    scales = [
+        (name, kind, [value.value for value in spec.scale.values]) for name, (kind, spec) in questions.items()
+    ]
+    cursor.execute("CREATE OR REPLACE TEMP TABLE asked (question VARCHAR, kind VARCHAR, allowed DOUBLE[])")
+    cursor.executemany("INSERT INTO asked VALUES (?, ?, ?)", [list(scale) for scale in scales])
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE new_label AS
+        SELECT (s.file::BIGINT << 40) + s.number AS position, s.file, s.number, s.line, s.external_id,
+            s.question, trim(s.rater) AS rater, s.value, coalesce(s.comment, '') AS comment,
+            a.kind, a.allowed, i.id AS item_id, q.id AS question_id, r.id AS rater_id, r.kind AS rater_kind
+        FROM stage_label s
+        LEFT JOIN asked a ON a.question = s.question
+        LEFT JOIN item_key i ON i.kind = a.kind AND i.external_id = s.external_id
+        LEFT JOIN question q ON q.name = s.question
+        LEFT JOIN rater r ON r.name = trim(s.rater)
+        """
+    )
+    # What the rater holds of the item already: the standing value, and any value that an import brought.
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE held_label AS
+        SELECT j.item_id, j.question_id, j.rater_id, arg_max_null(j.value, j.id) AS standing,
+            coalesce(list(j.value) FILTER (WHERE j.origin = 'import'), []) AS imported
+        FROM judgment j
+        WHERE j.phase = ? AND j.assignment_id IS NULL
+            AND j.rater_id IN (SELECT rater_id FROM new_label WHERE rater_id IS NOT NULL)
+        GROUP BY ALL
+        """,
+        [REVIEW],
+    )
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE label_clash AS
+        SELECT item_id, question, rater, arg_min(value, position) AS value FROM new_label
+        WHERE item_id IS NOT NULL GROUP BY ALL HAVING min(value) <> max(value)
+        """
+    )
+    reasons = {
+        "unknown question {question!r}; known: " + ", ".join(sorted(questions)): "allowed IS NULL",
+        "no item {external_id!r} in the workspace or in the files imported with it": (
+            "allowed IS NOT NULL AND item_id IS NULL"
+        ),
+        "{value:g} is off the scale of {question}": "allowed IS NOT NULL AND NOT list_contains(allowed, value)",
+        "the label has no rater": "rater = ''",
+        "{rater!r} is the name of an agent; labels need a rater of their own": "rater_kind = 'agent'",
+        "{rater!r} labelled {external_id!r} before with another value": (
+            "EXISTS (FROM label_clash c WHERE c.item_id = n.item_id AND c.question = n.question "
+            "AND c.rater = n.rater AND c.value <> n.value)"
+        ),
+        "{rater!r} has labelled {external_id!r} differently in the workspace; "
+        "name another rater for these labels: --label-as": (
+            "EXISTS (FROM held_label h WHERE h.item_id = n.item_id AND h.question_id = n.question_id "
+            "AND h.rater_id = n.rater_id AND h.standing IS DISTINCT FROM n.value "
+            "AND NOT list_contains(h.imported, n.value))"
+        ),
+    }
+    problems: list[Problem] = []
+    for reason, condition in reasons.items():
+        rows = cursor.execute(
+            f"SELECT file, number, line, question, external_id, rater, value FROM new_label n WHERE {condition}"
+        ).fetchall()
+        problems += [
+            Problem(
+                file,
+                number,
+                line,
+                reason.format(question=question, external_id=external_id, rater=rater, value=value),
+            )
+            for file, number, line, question, external_id, rater, value in rows
+        ]
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE fresh_label AS
+        SELECT DISTINCT ON (item_id, question, rater) n.* FROM new_label n
+        LEFT JOIN held_label h USING (item_id, question_id, rater_id) WHERE h.item_id IS NULL
+        ORDER BY position
+        """
+    )
+    return problems
+
+
+def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int]:
+    """Return how many labels of each rater a file, by its number, adds, and how many were there already."""
+    added = dict(
+        cursor.execute("SELECT rater, count(*) FROM fresh_label WHERE file = ? GROUP BY rater", [file]).fetchall()
+    )
+    row = cursor.execute("SELECT count(*) FROM new_label WHERE file = ?", [file]).fetchone()
+    return added, (int(row[0]) if row else 0) - sum(added.values())
+
+
+def publish_labels(cursor: duckdb.DuckDBPyConnection, ids: IdClock, imported_at: datetime) -> None:
+    """Append the new labels as judgments; inside the publishing transaction, with raters and questions stored.
+
+    Args:
+        cursor: The cursor that holds the staging tables.
+        ids: The workspace's clock, whose floor is raised above the ids given here.
+        imported_at: When.
+    """
+    row = cursor.execute("SELECT count(*) FROM fresh_label").fetchone()
+    count = int(row[0]) if row else 0
+    if not count:
+        return
+    high, low = reserve(ids, count)
+    cursor.execute(
+        """
+        INSERT INTO judgment BY NAME
+        SELECT CAST($high || lpad(to_hex($low::UBIGINT + (row_number() OVER (ORDER BY n.position) - 1)::UBIGINT), 16, '0') AS UUID) AS id,
+            $action AS action, n.item_id, q.id AS question_id, r.id AS rater_id, $phase AS phase, n.value,
+            'import' AS origin, false AS blind, '' AS reason, n.comment, '[]' AS evidence, $now AS created_at
+        FROM fresh_label n JOIN question q ON q.name = n.question JOIN rater r ON r.name = n.rater
+        ORDER BY n.position
+        """,
+        {
+            "high": f"{high:016x}",
+            "low": low,
+            "action": UUID(int=high << 64 | low),
+            "phase": REVIEW,
+            "now": imported_at,
+        },
+    )
+
+
+def reserve(ids: IdClock, count: int) -> tuple[int, int]:
+    """Take `count` ids that follow one another out of the clock.
+
+    Returns:
+        The upper and the lower 64 bits of the first one.
+    """
+    while True:
+        start = ids.next().int
+        # The gap is wider than any step of the clock, so an id drawn meanwhile by another thread is not among these.
+        if (start & _LOW) + _BLOCK_GAP + count <= _LOW:
+            break
+    first = start + _BLOCK_GAP
+    ids.raise_floor(UUID(int=first + count))
+    return first >> 64, first & ((1 << 64) - 1)

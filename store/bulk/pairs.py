@@ -1,0 +1,262 @@
+"""From staged pairs to items: texts found or added once, ids given, duplicates told apart, all in SQL."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import duckdb
+
+from store.bulk.problems import Problem
+
+NAME_PATTERN = r"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+([\p{L}_][\p{L}\p{N}_]*)"
+"""The first function or class of a Python snippet, which names the code when the file does not."""
+
+_POSITION = "((file::BIGINT << 40) + number)"
+_CODE = ("text", "language", "name", "repository", "path", "licence")
+_SAME_CODE = " AND ".join(f"c.{column} = w.{column}" for column in _CODE)
+
+
+def text_hash(text: str) -> str:
+    """Return the hash under which a query's or code's exact text is stored: SHA-256, hex."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def pair_content_hash(query: str, code: str) -> str:
+    """Return the content hash of a pair: SHA-256 over the hashes of its two texts, hex."""
+    return hashlib.sha256(f"pair {text_hash(query)} {text_hash(code)}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class PairCounts:
+    """What one file adds to the items of a workspace.
+
+    Attributes:
+        added: New items.
+        known: Items that were there already, or occur before in the same import.
+        differing: Those of `known` whose rank, similarities, origin or extra fields differ from what is
+            stored; what is stored stays.
+        queries: New query texts.
+        codes: New snippets.
+    """
+
+    added: int = 0
+    known: int = 0
+    differing: int = 0
+    queries: int = 0
+    codes: int = 0
+
+
+def join_texts(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+    """Fill in the texts of pairs that only refer to them, from the query and code files of the same import.
+
+    Returns:
+        The pairs, queries and codes that cannot be taken: a text given twice, differently, or not at all.
+    """
+    problems = []
+    for makes in ("query", "code"):
+        rows = cursor.execute(
+            f"SELECT s.file, s.number, s.line, s.ref FROM stage_{makes} s JOIN "
+            f"(SELECT ref, arg_min({makes}, (file, number)) AS first FROM stage_{makes} GROUP BY ref "
+            f"HAVING count(DISTINCT {makes}) > 1) t ON t.ref = s.ref AND s.{makes} <> t.first"
+        ).fetchall()
+        problems += [
+            Problem(file, number, line, f"{makes} {ref!r} was given before with another text")
+            for file, number, line, ref in rows
+        ]
+        cursor.execute(
+            f"UPDATE stage_pair SET {makes} = t.text FROM "
+            f"(SELECT ref, arg_min({makes}, (file, number)) AS text FROM stage_{makes} GROUP BY ref) t "
+            f"WHERE stage_pair.{makes} IS NULL AND stage_pair.{makes}_ref = t.ref"
+        )
+        rows = cursor.execute(
+            f"SELECT file, number, line, {makes}_ref FROM stage_pair WHERE {makes} IS NULL"
+        ).fetchall()
+        problems += [
+            Problem(
+                file,
+                number,
+                line,
+                f"no {makes} text"
+                + ("" if ref is None else f", and {makes} {ref!r} is in none of the files imported with it"),
+            )
+            for file, number, line, ref in rows
+        ]
+    return problems
+
+
+def resolve_pairs(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+    """Give every staged pair the keys of its texts, in the tables new_query, new_code and new_item.
+
+    Returns:
+        The pairs whose id stands for other content, in the same import or in the workspace.
+    """
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE new_query AS
+        WITH q AS (
+            SELECT query AS text, sha256(query) AS text_hash, min({_POSITION}) AS seen
+            FROM stage_pair GROUP BY query
+        )
+        SELECT q.*, w.id AS known, coalesce(w.id,
+            (SELECT coalesce(max(id), 0) FROM query)
+            + row_number() OVER (PARTITION BY w.id IS NULL ORDER BY seen)) AS id
+        FROM q LEFT JOIN query w ON w.text_hash = q.text_hash AND w.text = q.text
+        """
+    )
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE new_code AS
+        WITH given AS (
+            SELECT code AS text, language AS g_language, name AS g_name, repository AS g_repository,
+                path AS g_path, licence AS g_licence, min({_POSITION}) AS given_at
+            FROM stage_pair GROUP BY ALL
+        ), c AS (
+            SELECT *, sha256(text) AS text_hash, coalesce(nullif(g_language, ''), 'python') AS language,
+                coalesce(nullif(g_name, ''), regexp_extract(text, '{NAME_PATTERN}', 1)) AS name,
+                coalesce(g_repository, '') AS repository, coalesce(g_path, '') AS path,
+                coalesce(g_licence, '') AS licence
+            FROM given
+        ), numbered AS (
+            SELECT *, min(given_at) OVER (
+                PARTITION BY text_hash, language, name, repository, path, licence) AS seen
+            FROM c
+        )
+        SELECT c.*, w.id AS known, coalesce(w.id,
+            (SELECT coalesce(max(id), 0) FROM code)
+            + dense_rank() OVER (PARTITION BY w.id IS NULL ORDER BY seen)) AS id
+        FROM numbered c LEFT JOIN code w ON w.text_hash = c.text_hash AND {_SAME_CODE}
+        """
+    )
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE new_item AS
+        SELECT {_POSITION} AS position, s.file, s.number, s.line, s.external_id, s.rank, s.scores, s.extra,
+            q.id AS query_id, c.id AS code_id,
+            sha256('pair ' || q.text_hash || ' ' || c.text_hash) AS content_hash,
+            w.id AS known, w.content_hash AS known_hash
+        FROM stage_pair s
+        JOIN new_query q ON q.text = s.query
+        JOIN new_code c ON c.text = s.code
+            AND c.g_language IS NOT DISTINCT FROM s.language AND c.g_name IS NOT DISTINCT FROM s.name
+            AND c.g_repository IS NOT DISTINCT FROM s.repository AND c.g_path IS NOT DISTINCT FROM s.path
+            AND c.g_licence IS NOT DISTINCT FROM s.licence
+        LEFT JOIN item w ON w.kind = 'pair' AND w.external_id = s.external_id
+        """
+    )
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE repeated AS
+        SELECT external_id, min(position) AS first, arg_min(content_hash, position) AS content_hash
+        FROM new_item GROUP BY external_id HAVING count(*) > 1
+        """
+    )
+    inside = cursor.execute(
+        "SELECT n.file, n.number, n.line, n.external_id FROM new_item n JOIN repeated r USING (external_id) "
+        "WHERE n.content_hash <> r.content_hash"
+    ).fetchall()
+    against = cursor.execute(
+        "SELECT file, number, line, external_id FROM new_item WHERE content_hash <> known_hash"
+    ).fetchall()
+    problems = [
+        Problem(file, number, line, f"duplicate id {name!r}: it came before with other content")
+        for file, number, line, name in inside
+    ]
+    clashing = {(problem.file, problem.number) for problem in problems}
+    return problems + [
+        Problem(file, number, line, f"duplicate id {name!r}: the workspace has it with other content")
+        for file, number, line, name in against
+        if (file, number) not in clashing
+    ]
+
+
+def number_items(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Give every new item its id, in the order of the files: the table fresh_item.
+
+    A repeated id is published once; `item_key` then maps every external id of the import to its item.
+    """
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE fresh_item AS
+        SELECT (SELECT coalesce(max(id), 0) FROM item) + row_number() OVER (ORDER BY position) AS id, n.*
+        FROM new_item n LEFT JOIN repeated r USING (external_id)
+        WHERE n.known IS NULL AND (r.first IS NULL OR n.position = r.first)
+        """
+    )
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP VIEW item_key AS
+        SELECT 'pair' AS kind, external_id, id, content_hash FROM fresh_item
+        UNION ALL SELECT kind, external_id, id, content_hash FROM item
+        """
+    )
+
+
+def pair_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> PairCounts:
+    """Count what a file, by its number, adds."""
+    row = cursor.execute(
+        """
+        SELECT
+            (SELECT count(*) FROM fresh_item WHERE file = $file),
+            (SELECT count(*) FROM new_item WHERE file = $file),
+            (SELECT count(*) FROM new_query WHERE known IS NULL AND seen >> 40 = $file),
+            (SELECT count(DISTINCT id) FROM new_code WHERE known IS NULL AND seen >> 40 = $file)
+        """,
+        {"file": file},
+    ).fetchone()
+    added, staged, queries, codes = row or (0, 0, 0, 0)
+    differing = 0 if added == staged else _differing(cursor, file)
+    return PairCounts(added, staged - added, differing, queries, codes)
+
+
+def _differing(cursor: duckdb.DuckDBPyConnection, file: int) -> int:
+    """Count the items already stored whose other fields are not as the file has them."""
+    row = cursor.execute(
+        """
+        WITH given AS (
+            SELECT known, list_sort(list_filter(map_entries(scores), lambda e: e.value IS NOT NULL)) AS scores
+            FROM new_item WHERE file = $file AND known IS NOT NULL
+        ), stored AS (
+            SELECT item_id AS known, list({'key': model, 'value': value} ORDER BY model) AS scores
+            FROM similarity WHERE item_id IN (SELECT known FROM given) GROUP BY item_id
+        )
+        SELECT count(*) FROM new_item n
+        JOIN item i ON i.id = n.known JOIN pair p ON p.item_id = n.known
+        JOIN given g ON g.known = n.known LEFT JOIN stored m ON m.known = n.known
+        WHERE n.file = $file AND (
+            p.rank IS DISTINCT FROM n.rank OR p.code_id <> n.code_id OR i.extra <> n.extra
+            OR coalesce(m.scores::VARCHAR, '') <> coalesce(g.scores::VARCHAR, ''))
+        """,
+        {"file": file},
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def publish_pairs(cursor: duckdb.DuckDBPyConnection, sources: dict[int, int]) -> None:
+    """Append the new texts, items, pairs and similarities; inside the publishing transaction.
+
+    Args:
+        cursor: The cursor that holds the staging tables.
+        sources: File number to source id, for every file that adds an item.
+    """
+    cursor.execute("INSERT INTO query SELECT id, text, text_hash FROM new_query WHERE known IS NULL ORDER BY id")
+    cursor.execute(
+        "INSERT INTO code SELECT DISTINCT ON (id) id, text, text_hash, language, name, repository, path, licence "
+        "FROM new_code WHERE known IS NULL ORDER BY id"
+    )
+    cursor.execute(
+        """
+        INSERT INTO item SELECT id, 'pair', external_id, query_id, $sources[file + 1], content_hash, extra
+        FROM fresh_item ORDER BY id
+        """,
+        {"sources": [sources.get(number, 0) for number in range(max(sources, default=0) + 1)]},
+    )
+    cursor.execute("INSERT INTO pair SELECT id, query_id, code_id, rank FROM fresh_item ORDER BY id")
+    cursor.execute(
+        """
+        INSERT INTO similarity SELECT id, model, value FROM (
+            SELECT id, unnest(map_keys(scores)) AS model, unnest(map_values(scores)) AS value
+            FROM fresh_item WHERE scores IS NOT NULL
+        ) WHERE value IS NOT NULL ORDER BY id
+        """
+    )

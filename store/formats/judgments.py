@@ -1,0 +1,64 @@
+"""The full record, as jsonl, csv and parquet are written without a rater: every judgment and mark."""
+
+from __future__ import annotations
+
+from store.formats.fields import Field, FieldType, Layout
+from store.formats.protocol import ANY, Format
+from store.tables.record import MARK_KINDS, ORIGINS
+
+_OPTIONAL: dict[str, FieldType] = {
+    "assignment": "uuid",
+    "phase": "text",
+    "value": "number",
+    "supersedes": "uuid",
+    "target_action": "uuid",
+    "restores": "uuid",
+    "shown_verdict": "uuid",
+    "shown_execution": "uuid",
+    "guideline": "text",
+    "blind": "boolean",
+    "reason": "text",
+    "comment": "text",
+    "evidence": "text",
+    "elapsed_ms": "integer",
+    "active_ms": "integer",
+    "active": "boolean",
+    "content_hash": "text",
+    "query": "text",
+    "code": "text",
+    "name": "text",
+    "language": "text",
+    "repository": "text",
+    "path": "text",
+    "licence": "text",
+    "rank": "integer",
+    "word": "text",
+    "question": "text",
+}
+
+JUDGMENTS = Format(
+    name="judgments",
+    description="every judgment and mark with its provenance, as export writes it without --rater",
+    containers=ANY,
+    layouts=(
+        Layout(
+            "judgment",
+            (
+                Field("record", ("record",), required=True, values=("judgment", "mark")),
+                Field("id", ("id",), "uuid", required=True),
+                Field("action", ("action",), "uuid", required=True),
+                Field("kind", ("kind",), required=True, filled=True),
+                Field("external_id", ("item",), "id", required=True),
+                Field("rater", ("rater",), required=True, filled=True),
+                Field("rater_kind", ("rater_kind",), values=("human", "agent", "import")),
+                Field("origin", ("origin",), required=True, values=ORIGINS),
+                Field("created_at", ("created_at",), "moment", required=True),
+                Field("mark", ("mark",), values=MARK_KINDS),
+                Field("scores", ("similarity",), "scores"),
+                Field("item_extra", ("extra",), "object"),
+                *(Field(name, (name,), type_) for name, type_ in _OPTIONAL.items()),
+            ),
+            extra=False,
+        ),
+    ),
+)

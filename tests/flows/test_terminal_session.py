@@ -1,0 +1,206 @@
+"""The issue's own flow in a real terminal: accept, override, undo, filter, quit, reopen; and a cut connection."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tmux_terminal import TmuxTerminal, wait_until_gone
+
+pytestmark = [
+    pytest.mark.tmux,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+]
+
+WORKBENCH = [sys.executable, "-m", "workbench"]
+RATER = "dana"
+
+
+def run(*arguments: str | Path) -> str:
+    done = subprocess.run(
+        [*WORKBENCH, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def annotated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's workspace, annotated once by the real pipeline."""
+    path = tmp_path_factory.mktemp("demo") / "demo.duckdb"
+    run("demo", "--headless", "--at", path, "--json")
+    return path
+
+
+@pytest.fixture
+def workspace(annotated: Path, tmp_path: Path) -> Path:
+    copy = tmp_path / "demo.duckdb"
+    shutil.copy2(annotated, copy)
+    return copy
+
+
+@pytest.fixture
+def open_terminal(tmp_path: Path) -> Iterator[object]:
+    opened: list[TmuxTerminal] = []
+
+    def start(path: Path, size: tuple[int, int] = (120, 40)) -> TmuxTerminal:
+        env = {"WORKBENCH_CONFIG": str(tmp_path / "none.toml")}
+        terminal = TmuxTerminal([*WORKBENCH, str(path), "--rater", RATER], size=size, env=env)
+        opened.append(terminal)
+        return terminal
+
+    yield start
+    for terminal in opened:
+        terminal.close()
+
+
+def judgments(path: Path) -> list[tuple[object, ...]]:
+    """Every human judgment of the workspace, oldest first: (item, value, origin, reason)."""
+    import duckdb
+
+    with duckdb.connect(str(path), read_only=True) as connection:
+        return connection.execute(
+            "SELECT external_id, value, origin, reason FROM judgment JOIN item ON item.id = item_id "
+            "JOIN rater ON rater.id = rater_id WHERE rater.name = ? ORDER BY judgment.id",
+            [RATER],
+        ).fetchall()
+
+
+def verdicts(path: Path) -> dict[str, float]:
+    import duckdb
+
+    with duckdb.connect(str(path), read_only=True) as connection:
+        return dict(
+            connection.execute(
+                "SELECT external_id, arg_max(value, verdict.id) FROM verdict JOIN item ON item.id = item_id GROUP BY 1"
+            ).fetchall()
+        )
+
+
+def into_review(terminal: TmuxTerminal, position: str = "1 of 85") -> None:
+    terminal.wait_for("dana")
+    terminal.press("q")
+    terminal.wait_for("85 of 85")
+    terminal.press("Enter")
+    terminal.wait_for(position)
+
+
+def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal) -> None:
+    claims = verdicts(workspace)
+    terminal = open_terminal(workspace)
+    into_review(terminal)
+    terminal.press("a")
+    terminal.wait_for("accepts ◆")
+    terminal.wait_for("2 of 85")
+    other = "0" if claims["empty-file/2"] == 1 else "1"
+    terminal.press(other)
+    terminal.wait_for("overrides ◆")
+    terminal.press("b")
+    terminal.wait_for("boundary case")
+    terminal.wait_for("3 of 85")
+    terminal.press("f")
+    terminal.wait_for("flagged")
+    terminal.press("u")
+    terminal.wait_for("Taken back")
+    terminal.press("q")
+    terminal.wait_for("85 of 85")
+    terminal.press("/")
+    terminal.type("median")
+    terminal.press("Enter")
+    terminal.wait_for(lambda screen: "median" in screen and "of 85" in screen and "85 of 85" not in screen)
+    terminal.press("C-q")
+    terminal.wait_for("ended with 0")
+
+    rows = judgments(workspace)
+    assert rows[0] == ("empty-file/1", claims["empty-file/1"], "accept", "")
+    assert rows[1][:3] == ("empty-file/2", float(other), "override")
+    assert rows[2] == ("empty-file/2", float(other), "override", "boundary case")
+    assert len(rows) == 3
+
+    again = open_terminal(workspace)
+    again.wait_for("dana")
+    again.press("q")
+    again.wait_for("85 of 85")
+    again.press("Enter")
+    again.wait_for("1 of 85")
+    again.wait_for("your label: ")
+    again.press("u")
+    again.wait_for("Taken back")
+    again.press("C-q")
+    again.wait_for("ended with 0")
+    after = judgments(workspace)
+    assert after[:3] == rows
+    assert after[3][:3] == ("empty-file/2", None, "undo")
+
+
+@pytest.mark.parametrize("how", ["hang-up", "SIGTERM", "Ctrl-C"])
+def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str) -> None:
+    claims = verdicts(workspace)
+    terminal = open_terminal(workspace)
+    into_review(terminal)
+    for number in range(1, 6):
+        terminal.press("a")
+        terminal.wait_for(f"{number + 1} of 85")
+    terminal.press("c")
+    terminal.wait_for("comment on this item")
+    terminal.type("half a thought")
+    terminal.wait_for("half a thought")
+    program = terminal.program
+    if how == "hang-up":
+        assert terminal.hang_up() == program
+    elif how == "SIGTERM":
+        os.kill(program, signal.SIGTERM)
+    else:
+        terminal.press("C-c")
+    wait_until_gone(program)
+
+    rows = judgments(workspace)
+    assert [row[:3] for row in rows] == [
+        (f"empty-file/{n}", claims[f"empty-file/{n}"], "accept") for n in range(1, 6)
+    ]
+    journal = [json.loads(line) for line in Path(f"{workspace}.journal.jsonl").read_text().splitlines()]
+    assert [line["item"] for line in journal] == [row[0] for row in rows]
+
+    again = open_terminal(workspace)
+    again.wait_for("dana")
+    again.press("Enter")
+    again.wait_for("6 of 85")
+    again.press("c")
+    again.wait_for("half a thought")
+
+
+def test_the_terminal_is_restored(workspace: Path, open_terminal) -> None:
+    terminal = open_terminal(workspace)
+    terminal.wait_for("dana")
+    os.kill(terminal.program, signal.SIGTERM)
+    screen = terminal.wait_for("ended with 143")
+    assert "dana" not in screen
+
+
+def test_the_second_opener_is_told_who_holds_the_workspace(workspace: Path, open_terminal) -> None:
+    terminal = open_terminal(workspace)
+    terminal.wait_for("dana")
+    done = subprocess.run(
+        [*WORKBENCH, "items", str(workspace)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 2
+    assert str(terminal.program) in done.stderr
+
+
+def test_torn_sequences_and_pastes_do_not_judge(workspace: Path, open_terminal) -> None:
+    terminal = open_terminal(workspace)
+    into_review(terminal)
+    terminal.paste("1\n0\na")
+    terminal.type("[A")
+    terminal.press("n")
+    terminal.wait_for("2 of 85")
+    terminal.press("C-q")
+    terminal.wait_for("ended with 0")
+    assert judgments(workspace) == []

@@ -1,0 +1,213 @@
+"""The configuration: where values come from, and what is said of wrong ones."""
+
+import pytest
+
+from store.errors import WorkbenchError
+from workbench.config import Config, leaves, load_config, variable
+from workbench.rater import rater_name
+from workbench.toml_lines import line_of
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text):
+        path = tmp_path / "config.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def refused(path):
+    with pytest.raises(WorkbenchError) as caught:
+        load_config(path)
+    return caught.value
+
+
+def origins(loaded):
+    return {setting.name: setting.origin for setting in loaded.settings}
+
+
+def test_without_a_file_everything_is_the_default():
+    loaded = load_config()
+    assert not loaded.found
+    assert loaded.config == Config()
+    assert set(origins(loaded).values()) == {"default"}
+
+
+def test_the_users_own_file_is_found(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "workbench").mkdir()
+    (tmp_path / "workbench" / "config.toml").write_text('rater = "dana"\n', encoding="utf-8")
+    assert load_config().config.rater == "dana"
+
+
+def test_a_file_can_be_named_by_option_and_by_variable(monkeypatch, write, tmp_path):
+    named = write('rater = "dana"\n')
+    monkeypatch.setenv("WORKBENCH_CONFIG", str(named))
+    assert load_config().config.rater == "dana"
+    other = tmp_path / "other.toml"
+    other.write_text('rater = "eli"\n', encoding="utf-8")
+    assert load_config(other).config.rater == "eli"
+
+
+def test_a_named_file_must_be_there(monkeypatch, tmp_path):
+    assert str(tmp_path / "none.toml") in refused(tmp_path / "none.toml").message
+    monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "nor-this.toml"))
+    assert "nor-this.toml" in refused(None).message
+
+
+def test_every_section_is_read_with_its_line(write):
+    path = write(
+        'rater = "dana"\n'
+        'workspace = "study.duckdb"\n'
+        "\n"
+        "[screens]\n"
+        'theme = "nord"\n'
+        "[screens.keys]\n"
+        '"review.accept" = "e"\n'
+        "[agents]\n"
+        'model = "openai:some-model"\n'
+        "concurrency = 3\n"
+        "[models]\n"
+        'temperature = "default"\n'
+        "[sandbox]\n"
+        "wall_seconds = 4\n"
+    )
+    loaded = load_config(path)
+    config = loaded.config
+    assert config.screens.theme == "nord"
+    assert config.screens.keys == {"review.accept": "e"}
+    assert config.agents.concurrency == 3
+    assert config.models.temperature is None
+    assert config.sandbox.limits.wall_seconds == 4.0
+    where = origins(loaded)
+    assert where["rater"] == f"{path}:1"
+    assert where["screens.keys"] == f"{path}:6"
+    assert where["agents.concurrency"] == f"{path}:10"
+    assert where["screens.wrap"] == "default"
+
+
+def test_the_environment_goes_before_the_file_key_by_key(monkeypatch, write):
+    path = write('rater = "dana"\n[screens]\ntheme = "nord"\nwrap = false\n')
+    monkeypatch.setenv("WORKBENCH_SCREENS__THEME", "textual-light")
+    monkeypatch.setenv("WORKBENCH_AGENTS__CONCURRENCY", "5")
+    loaded = load_config(path)
+    assert loaded.config.screens.theme == "textual-light"
+    assert loaded.config.screens.wrap is False
+    assert loaded.config.agents.concurrency == 5
+    assert origins(loaded)["screens.theme"] == "WORKBENCH_SCREENS__THEME"
+
+
+def test_every_setting_has_the_variable_that_is_documented(monkeypatch):
+    values = {"keys": "{}", "reasons": '{"v": "odd"}', "undecided": '{"v": "odd"}', "seed": "7"}
+    places = [place for place, _ in leaves(Config())]
+    for place, value in leaves(Config()):
+        # Any text is right where nothing is set, and an address is also right where one is wanted.
+        text = values.get(place[-1]) or ("http://localhost:1/v1" if value in (None, "") else str(value))
+        monkeypatch.setenv(variable(place), text)
+    assert origins(load_config()) == {".".join(place): variable(place) for place in places}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('ratr = "dana"\n', ["line 1", "ratr", "did you mean rater?", "workspace"]),
+        ('[screens]\n\ntheem = "nord"\n', ["line 3", "screens.theem", "did you mean theme?"]),
+        ('rater = "x"\n[agents]\nconcurrency = "8"\n', ["line 3", "agents.concurrency", "valid integer"]),
+        ("[agents]\nconcurrency = 0\n", ["line 2", "agents.concurrency", "greater than or equal to 1"]),
+        ('[models]\nopenai_structured = "xml"\n', ["line 2", "models.openai_structured", "'json_object'"]),
+        ('[models]\nopenai_base_url = "localhost:11434"\n', ["line 2", "models.openai_base_url", "http"]),
+        ('[screens.keys]\n"review.acept" = "e"\n', ["line 1", "screens", "review.acept"]),
+        ('screens = "dark"\n', ["line 1", "screens", "object"]),
+        ("[nothing]\nx = 1\n", ["line 1", "nothing", "no such setting"]),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_line_and_what_is_allowed(write, text, says):
+    path = write(text)
+    message = refused(path).message
+    assert str(path) in message
+    for part in says:
+        assert part in message
+
+
+def test_all_mistakes_are_named_at_once(write):
+    message = refused(write("rater = 1\nworkspace = 2\n")).message
+    assert "line 1" in message
+    assert "line 2" in message
+
+
+def test_a_wrong_variable_is_named(monkeypatch):
+    monkeypatch.setenv("WORKBENCH_AGENTS__CONCURRENCY", "many")
+    assert "WORKBENCH_AGENTS__CONCURRENCY: agents.concurrency" in refused(None).message
+
+
+def test_a_table_in_a_variable_must_be_json(monkeypatch):
+    monkeypatch.setenv("WORKBENCH_SCREENS__KEYS", "{oops")
+    assert refused(None).title == "Configuration not understood"
+
+
+def test_what_is_no_toml_and_what_is_no_text_is_said(write, tmp_path):
+    assert "line 2" in refused(write('rater = "dana"\nworkspace =\n')).message
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"rater = \xff\n")
+    assert str(binary) in refused(binary).message
+
+
+def test_no_secret_is_shown(write, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_MODELS__ANTHROPIC_API_KEY", "sk-first-secret")
+    path = write('[models]\nopenai_api_key = "sk-second-secret"\n')
+    text = repr(load_config(path))
+    assert "sk-" not in text
+    assert {one.name: one.value for one in load_config(path).settings}["models.openai_api_key"] == "set"
+    wrong = refused(
+        write('[models]\nopenai_api_key = "sk-third-secret"\nopenai_api_kee = "sk-fourth-secret"\n')
+    )
+    assert "sk-" not in str(wrong)
+
+
+def test_variables_that_nothing_reads_are_noticed(monkeypatch):
+    monkeypatch.setenv("WORKBENCH_RATTER", "dana")
+    monkeypatch.setenv("WORKBENCH_RATER", "dana")
+    monkeypatch.setenv("WORKBENCH_SCREENS__REASONS__V", "odd")
+    assert load_config().unread == ("WORKBENCH_RATTER",)
+
+
+@pytest.mark.parametrize(
+    ("given", "configured", "expected"),
+    [
+        ("eli", "dana", "eli"),
+        (None, "dana", "dana"),
+        ("", "dana", None),
+        (None, " ", None),
+        (None, None, "login"),
+    ],
+)
+def test_the_rater_is_the_given_one_the_configured_one_or_the_login_name(
+    monkeypatch, given, configured, expected
+):
+    monkeypatch.setenv("LOGNAME", "login")
+    assert rater_name(given, Config(rater=configured)) == expected
+
+
+def test_lines_are_found_in_every_way_to_write_a_key():
+    text = "\n".join(
+        [
+            "# a = 1",
+            "top = 1",
+            "[a]",
+            "b.c = 2",
+            "'quoted key' = 3",
+            '[a."d"]',
+            "e = { f = 4 }",
+            "[[list]]",
+            "g = 5",
+        ]
+    )
+    assert line_of(text, ("top",)) == 2
+    assert line_of(text, ("a", "b", "c")) == 4
+    assert line_of(text, ("a", "quoted key")) == 5
+    assert line_of(text, ("a", "d", "e", "f")) == 7
+    assert line_of(text, ("a",)) == 3
+    assert line_of(text, ("list", "g")) == 9
+    assert line_of(text, ("nowhere",)) is None

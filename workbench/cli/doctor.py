@@ -1,0 +1,122 @@
+"""`workbench doctor`: what works here, what does not, and where every setting comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from workbench.cli.options import AsJson, ConfigFile, command, given_config
+
+
+@command
+def doctor_command(
+    workspace: Annotated[
+        Path | None, typer.Argument(help="A workspace to examine, if any.", show_default=False)
+    ] = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Examine sandboxes, keys, terminal, configuration, plug-ins, and a workspace.
+
+    Ends with exit code 1 when something is wrong.
+    """
+    from workbench.diagnosis import diagnose
+    from workbench.output import print_json
+
+    facts = diagnose(given_config(config))
+    facts["workspace"] = None
+    if workspace is not None:
+        from store.workspace import Workspace
+        from workbench.health import health
+
+        with Workspace.open(workspace) as opened:
+            facts["workspace"] = health(opened).to_dict()
+        facts["problems"] += facts["workspace"]["problems"]
+    if as_json:
+        print_json(facts)
+    else:
+        _print(facts)
+    if facts["problems"]:
+        raise typer.Exit(1)
+
+
+def _print(facts: dict[str, Any]) -> None:
+    from workbench.output import harmless, print_facts, print_table, say
+
+    print_facts(
+        "Program",
+        [(name, facts[name]) for name in ("workbench", "python", "platform")]
+        + [("rater", facts["rater"] or "none")],
+    )
+    print_facts(
+        "\nTerminal", [(name.replace("_", " "), _word(value)) for name, value in facts["terminal"].items()]
+    )
+    print_facts(
+        "\nKeys of services", [(name, value or "not set") for name, value in facts["keys_set"].items()]
+    )
+    print_facts(
+        "\nSandboxes",
+        [
+            (
+                box["name"],
+                f"{'✓ works' if box['works'] else '✗ does not work'}: {box['detail']} {box['hint']}",
+            )
+            for box in facts["sandboxes"]
+        ],
+    )
+    if facts["workspace"]:
+        found = facts["workspace"]
+        rows = ", ".join(f"{count:,} {table}" for table, count in found["rows"].items() if count)
+        print_facts(
+            f"\nWorkspace {found['path']}",
+            [
+                ("size", f"{found['bytes']:,} bytes"),
+                ("schema", f"{found['schema']} of {found['newest_schema']}"),
+                ("rows", rows or "none"),
+                ("journal", found["journal"] or "none yet"),
+            ],
+        )
+    configuration = facts["configuration"]
+    say(
+        "",
+        harmless(
+            f"Configuration {configuration['file']}" + ("" if configuration["found"] else " (no such file)")
+        ),
+    )
+    print_table(
+        ("setting", "value", "from"),
+        [(one["name"], one["value"], one["origin"]) for one in configuration["settings"]],
+        wide=("value",),
+    )
+    for name in configuration["unread_variables"]:
+        say(f"The variable {name} is no setting of this program.")
+    say("", "Plug-ins")
+    print_table(
+        ("group", "name", "from", "package", "state"),
+        [
+            (group, one["name"], one["value"], one["package"], one["error"] or "loads")
+            for group, found in facts["registered"].items()
+            for one in found
+        ],
+        wide=("state",),
+    )
+    say("", "Actions and their keys (change them under [screens.keys])")
+    print_table(
+        ("action", "keys", "what it does"),
+        [
+            (one["id"], ", ".join(one["keys"]) + (" (changed)" if one["changed"] else ""), one["help"])
+            for one in facts["actions"]
+        ],
+        wide=("what it does",),
+    )
+    say(
+        "",
+        *(f"✗ {problem}" for problem in facts["problems"]),
+        *([] if facts["problems"] else ["✓ No problems found."]),
+    )
+
+
+def _word(value: object) -> object:
+    return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value

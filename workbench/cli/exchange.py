@@ -1,0 +1,196 @@
+"""What goes into a workspace and comes out of it: import, export, recover."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from store.errors import WorkbenchError, WorkspaceError
+from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
+
+if TYPE_CHECKING:
+    from store.events import Progress
+    from store.workspace import Workspace as OpenWorkspace
+
+
+def mapping_of(pairs: list[str]) -> dict[str, str]:
+    """Read `--map query=question`: our field, and the file's column that holds it.
+
+    Raises:
+        WorkbenchError: One of them is not of that form, or a field is given twice.
+    """
+    mapping: dict[str, str] = {}
+    for pair in pairs:
+        field, equals, column = (part.strip() for part in pair.partition("="))
+        if not (equals and field and column) or field in mapping:
+            raise WorkbenchError(
+                "Mapping not understood",
+                f"--map {pair} " + ("gives a field twice." if field in mapping else "is not FIELD=COLUMN."),
+                "Write our field, an equals sign and the file's column: --map query=question",
+            )
+        mapping[field] = column
+    return mapping
+
+
+@contextmanager
+def workspace_for_import(path: Path, *, dry_run: bool) -> Iterator[OpenWorkspace]:
+    """Open the workspace, making a new one; a new one is taken away again when nothing came into it."""
+    from store.raters import register_kinds
+    from store.workspace import Workspace
+
+    if dry_run and not path.exists():
+        with tempfile.TemporaryDirectory() as folder, Workspace.create(Path(folder, path.name)) as opened:
+            register_kinds(opened)
+            yield opened
+        return
+    fresh = not path.exists()
+    try:
+        with Workspace.open(path, create=True) as opened:
+            register_kinds(opened)
+            yield opened
+    except BaseException:
+        if fresh:
+            path.unlink(missing_ok=True)
+            path.with_name(path.name + ".wal").unlink(missing_ok=True)
+        raise
+
+
+@command
+def import_command(
+    workspace: Workspace,
+    files: Annotated[list[Path], typer.Argument(help="The files, of one format or several.")],
+    *,
+    format: Annotated[
+        str | None, typer.Option("--format", metavar="F", help="The files' format; detected when not given.")
+    ] = None,
+    label_as: Annotated[
+        str | None,
+        typer.Option("--label-as", metavar="RATER", help="Whose judgments the labels in the files become."),
+    ] = None,
+    mapping: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="FIELD=COLUMN", help="Which column holds a field; can be repeated."),
+    ] = None,
+    prefix: Annotated[str, typer.Option(help="Put before every item's id.")] = "",
+    licence: Annotated[str, typer.Option(help="The files' licence, where they do not say it.")] = "",
+    rejects: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Take the good records, and write the bad ones here with reasons."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, and import nothing.")] = False,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Import query-code pairs and labels: CoSQA, CoSQA+, JSONL, CSV, Parquet.
+
+    All or nothing: when a record is bad, nothing is imported, unless --rejects is given.
+    """
+    from store.importing import import_files
+    from workbench.output import Bar, print_json
+
+    settings(config)
+    fields = mapping_of(mapping or [])
+    with workspace_for_import(workspace, dry_run=dry_run) as opened, Bar("importing") as bar:
+        report = import_files(
+            opened,
+            files,
+            format=format,
+            label_as=label_as,
+            mapping=fields,
+            prefix=prefix,
+            licence=licence,
+            rejects=rejects,
+            dry_run=dry_run,
+            progress=_shown_by(bar),
+        )
+    facts = report.to_dict()
+    if as_json:
+        print_json({"workspace": workspace, **facts})
+    else:
+        _print_report(f"{'Checked, nothing imported' if dry_run else 'Imported'} into {workspace}", facts)
+
+
+@command
+def export_command(
+    workspace: Workspace,
+    destination: Annotated[Path, typer.Argument(help="The file to write.")],
+    *,
+    format: Annotated[
+        str, typer.Option("--format", metavar="F", help="jsonl, csv, parquet, cosqa or cosqa-plus.")
+    ],
+    rater: Annotated[
+        str | None, typer.Option("--rater", metavar="NAME", help="Only the current labels of this rater.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Export judgments with their provenance, or the current labels of one rater."""
+    from store.exporting import export
+    from store.workspace import Workspace
+    from workbench.output import Bar, print_json
+
+    with Workspace.open(workspace) as opened, Bar("exporting") as bar:
+        report = export(
+            opened, destination, format, rater=rater, progress=_shown_by(bar), overwrite=overwrite
+        )
+    if as_json:
+        print_json({"workspace": workspace, **report.to_dict()})
+    else:
+        _print_report(f"Exported from {workspace}", report.to_dict())
+
+
+@command
+def recover_command(
+    workspace: Workspace,
+    *,
+    journal: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The journal; by default the one beside the workspace."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring back human judgments from the journal, the second copy beside the workspace file."""
+    from store.journal import journal_path
+    from store.raters import register_kinds
+    from store.recovery import recover
+    from store.workspace import Workspace
+    from workbench.output import print_json
+
+    path = journal or journal_path(workspace)
+    if not path.is_file():
+        raise WorkspaceError("No journal", f"There is no file {path}.", "Name the journal: --journal FILE")
+    with Workspace.open(workspace) as opened:
+        register_kinds(opened)
+        facts = recover(opened, path).to_dict()
+    if as_json:
+        print_json({"workspace": workspace, **facts})
+    else:
+        _print_report(f"Recovered into {workspace}", facts)
+
+
+def _shown_by(bar: Any) -> Any:
+    def show(progress: Progress) -> None:
+        bar.show(progress.done, progress.total, progress.stage)
+
+    return show
+
+
+def _print_report(title: str, facts: dict[str, Any]) -> None:
+    from workbench.output import print_facts
+
+    print_facts(title, [(name.replace("_", " "), _shown(value)) for name, value in facts.items()])
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return "\n".join(str(_shown(each)) for each in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_shown(each)}" for name, each in value.items())
+    return f"{value:,}" if isinstance(value, int) else value

@@ -1,0 +1,152 @@
+"""What `workbench doctor` finds out about the program and where it runs; secrets are never in it."""
+
+from __future__ import annotations
+
+import asyncio
+import locale
+import os
+import platform
+import shutil
+import sys
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from store.errors import WorkbenchError
+from workbench import __version__
+from workbench.config import Config, LoadedConfig, config_path, load_config
+from workbench.rater import rater_name
+from workbench.sample import allowed_programs
+
+GROUPS = (
+    "workbench.formats",
+    "workbench.models",
+    "workbench.sandboxes",
+    "workbench.measures",
+    "workbench.task_kinds",
+)
+KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+
+
+def diagnose(given: Path | None) -> dict[str, Any]:
+    """Find out everything but the workspace's health.
+
+    Args:
+        given: The file of --config.
+
+    Returns:
+        JSON-able facts; "problems" is a list of sentences, empty when all is well.
+    """
+    problems: list[str] = []
+    loaded: LoadedConfig | None = None
+    try:
+        loaded = load_config(given)
+    except WorkbenchError as error:
+        problems.append(f"{error.title}: {error.message} {error.hint}")
+    config = loaded.config if loaded else Config()
+    registered = {group: [_entry(entry) for entry in _entries(group)] for group in GROUPS}
+    for group, found in registered.items():
+        problems += [
+            f"{group}: {one['name']} cannot be loaded: {one['error']}" for one in found if one["error"]
+        ]
+    boxes = asyncio.run(_sandboxes(config))
+    if not any(box["works"] for box in boxes):
+        problems.append("No sandbox works here: test programs cannot be run.")
+    return {
+        "workbench": __version__,
+        "python": f"{platform.python_version()} ({sys.executable})",
+        "platform": platform.platform(),
+        "rater": rater_name(None, config),
+        "configuration": {
+            "file": str(loaded.path if loaded else config_path(given)),
+            "found": loaded.found if loaded else None,
+            "settings": [_setting(one.name, one.value, one.origin) for one in loaded.settings]
+            if loaded
+            else [],
+            "unread_variables": list(loaded.unread) if loaded else [],
+        },
+        "terminal": _terminal(),
+        "keys_set": _keys(config),
+        "sandboxes": boxes,
+        "registered": registered,
+        "actions": actions(config),
+        "problems": problems,
+    }
+
+
+def _setting(name: str, value: str, origin: str) -> dict[str, str]:
+    return {"name": name, "value": value, "origin": origin}
+
+
+def _entries(group: str) -> list[EntryPoint]:
+    return sorted(entry_points(group=group), key=lambda entry: entry.name)
+
+
+def _entry(entry: EntryPoint) -> dict[str, str]:
+    error = ""
+    try:
+        entry.load()
+    except Exception as problem:  # noqa: BLE001 - other people's packages may fail in any way, and are named
+        error = f"{type(problem).__name__}: {problem}"
+    package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else ""
+    return {"name": entry.name, "value": entry.value, "package": package, "error": error}
+
+
+async def _sandboxes(config: Config) -> list[dict[str, Any]]:
+    from agents.sandbox.registry import find_sandbox, sandboxes
+
+    found = []
+    for name in sandboxes():
+        try:
+            check = await find_sandbox(name, config.sandbox, allowed_programs()).check()
+        except (ImportError, AttributeError) as error:
+            found.append({"name": name, "works": False, "detail": str(error), "hint": "Install it again."})
+        else:
+            found.append({"name": name, "works": check.works, "detail": check.detail, "hint": check.hint})
+    return found
+
+
+def _keys(config: Config) -> dict[str, str]:
+    """Say where the key of each service comes from, never what it is."""
+    configured = {"openai": config.models.openai_api_key, "anthropic": config.models.anthropic_api_key}
+    return {
+        service: "configuration" if configured[service] else name if os.environ.get(name) else ""
+        for service, name in KEYS.items()
+    }
+
+
+def _terminal() -> dict[str, Any]:
+    from rich.console import Console
+
+    size = shutil.get_terminal_size()
+    encoding = sys.stdout.encoding or ""
+    return {
+        "is_terminal": sys.stdin.isatty() and sys.stdout.isatty(),
+        "columns": size.columns,
+        "lines": size.lines,
+        "term": os.environ.get("TERM", ""),
+        "colours": Console().color_system or "none",
+        "no_color": bool(os.environ.get("NO_COLOR")),
+        "encoding": encoding,
+        "unicode": "utf" in encoding.lower() and "utf" in locale.getpreferredencoding(False).lower(),
+        "over_ssh": "SSH_CONNECTION" in os.environ,
+        "in_tmux": "TMUX" in os.environ,
+        # No terminal can be asked for these without an answer that lands among the keys.
+        "bracketed_paste": "unknown",
+        "clipboard_osc52": "unknown",
+    }
+
+
+def actions(config: Config) -> list[dict[str, Any]]:
+    """Return every action with its id and the keys it has under this configuration."""
+    from screens.commands import COMMANDS
+
+    return [
+        {
+            "id": command.id,
+            "keys": [key.strip() for key in config.screens.keys.get(command.id, command.key).split(",")],
+            "changed": command.id in config.screens.keys,
+            "help": command.help,
+        }
+        for command in COMMANDS
+    ]

@@ -1,0 +1,128 @@
+"""The health of a workspace: its schema, how much is in it, what points nowhere, what the journal has."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Table, exists, func, select, text
+
+from store.journal import journal_path
+from store.tables.columns import table_of
+from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
+from store.tables.people import Question, Rater
+from store.tables.record import JudgmentRow, MarkRow
+from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
+from store.workspace import migrations
+
+if TYPE_CHECKING:
+    from store.workspace import Workspace
+
+_COUNTED = (
+    *(Source, Item, Pair, Query, Code, Similarity),
+    *(Rater, Question, JudgmentRow, MarkRow),
+    *(Run, StepRow, ExecutionRow, TestOutcomeRow, VerdictRow),
+)
+
+# Which column must name a row of which table: what foreign keys would hold, were they cheap enough.
+_REFERENCES = (
+    (Item, "source_id", Source, "id"),
+    (Pair, "item_id", Item, "id"),
+    (Pair, "query_id", Query, "id"),
+    (Pair, "code_id", Code, "id"),
+    (Similarity, "item_id", Item, "id"),
+    (JudgmentRow, "item_id", Item, "id"),
+    (JudgmentRow, "rater_id", Rater, "id"),
+    (JudgmentRow, "question_id", Question, "id"),
+    (JudgmentRow, "shown_verdict", VerdictRow, "id"),
+    (JudgmentRow, "shown_execution", ExecutionRow, "id"),
+    (MarkRow, "item_id", Item, "id"),
+    (MarkRow, "rater_id", Rater, "id"),
+    (StepRow, "item_id", Item, "id"),
+    (StepRow, "run_id", Run, "id"),
+    (ExecutionRow, "item_id", Item, "id"),
+    (ExecutionRow, "step_id", StepRow, "id"),
+    (TestOutcomeRow, "execution_id", ExecutionRow, "id"),
+    (VerdictRow, "item_id", Item, "id"),
+    (VerdictRow, "run_id", Run, "id"),
+    (VerdictRow, "execution_id", ExecutionRow, "id"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What `workbench doctor WORKSPACE` finds.
+
+    Attributes:
+        path: The file.
+        bytes: Its size.
+        schema: The version of its tables.
+        newest_schema: The version that this program makes.
+        rows: How many rows of each table.
+        orphans: Rows that name something which is not there, by "table.column".
+        journal: The journal file, empty when there is none.
+        journal_ahead: Records that the journal has and the workspace lacks.
+    """
+
+    path: str
+    bytes: int
+    schema: int
+    newest_schema: int
+    rows: dict[str, int]
+    orphans: dict[str, int]
+    journal: str
+    journal_ahead: int
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, as sentences."""
+        found = [f"{count:,} rows of {name} name what is not there." for name, count in self.orphans.items()]
+        if self.journal_ahead:
+            found.append(
+                f"The journal holds {self.journal_ahead:,} records that the workspace lacks; "
+                f"bring them back: workbench recover {self.path}"
+            )
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able fields."""
+        return {**asdict(self), "problems": self.problems}
+
+
+def health(workspace: Workspace) -> Health:
+    """Examine a workspace; nothing is changed."""
+    from store.recovery import journal_ahead
+
+    journal = journal_path(workspace.path)
+    with workspace.reading() as connection:
+        schema = connection.execute(text("SELECT max(version) FROM schema_version")).scalar_one()
+        tables = [table_of(model) for model in _COUNTED]
+        rows = {
+            table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for table in tables
+        }
+        orphans = {}
+        for model, column, target_model, key in _REFERENCES:
+            table, target = table_of(model), table_of(target_model)
+            if count := connection.execute(_missing(table, column, target, key)).scalar_one():
+                orphans[f"{table.name}.{column}"] = count
+    return Health(
+        path=str(workspace.path),
+        bytes=workspace.path.stat().st_size,
+        schema=int(schema),
+        newest_schema=migrations()[-1][0],
+        rows=rows,
+        orphans=orphans,
+        journal=str(journal) if journal.exists() else "",
+        journal_ahead=journal_ahead(workspace) if journal.exists() else 0,
+    )
+
+
+def _missing(table: Table, column: str, target: Table, key: str) -> Any:
+    """Select how many rows have a value in a column that no row of the target has."""
+    value = table.c[column]
+    return (
+        select(func.count())
+        .select_from(table)
+        .where(value.is_not(None), ~exists().where(target.c[key] == value))
+    )

@@ -1,0 +1,119 @@
+"""Writes what the documents say of keys and settings, from the catalogue and the settings themselves.
+
+`python -m workbench.reference` brings README.md and docs/configuration.md up to date; a test tells when
+they are not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, SecretStr
+
+from screens.commands import COMMANDS, Command
+from workbench.config import Config, variable
+
+SCOPES = {
+    "app": "Everywhere",
+    "home": "Home",
+    "queue": "Queue",
+    "review": "Review",
+    "jobs": "Jobs",
+}
+_KEY_NAMES = {
+    "question_mark": "?",
+    "slash": "/",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "enter": "Enter",
+    "escape": "Esc",
+    "tab": "Tab",
+    "shift+tab": "Shift+Tab",
+}
+
+
+def key_names(command: Command) -> str:
+    """Return the default keys of an action as they stand on a keyboard: "`Ctrl+Q` or `Ctrl+C`"."""
+    names = [_key_name(key.strip()) for key in command.key.split(",")]
+    return " or ".join(f"`{name}`" for name in names)
+
+
+def _key_name(key: str) -> str:
+    if key.startswith("ctrl+"):
+        return "Ctrl+" + key.removeprefix("ctrl+").upper()
+    return _KEY_NAMES.get(key, key)
+
+
+def keys_table() -> str:
+    """Return the table of keys for the README."""
+    lines = ["| where | key | what it does | action id |", "|---|---|---|---|"]
+    for command in COMMANDS:
+        where = SCOPES.get(command.scope, command.scope)
+        lines.append(f"| {where} | {key_names(command)} | {command.help} | `{command.id}` |")
+    return "\n".join(lines)
+
+
+def settings_reference() -> str:
+    """Return every setting with its default, its variable and its docstring, a section a table."""
+    return "\n".join(_section(Config, ()))
+
+
+def _section(model: type[BaseModel], place: tuple[str, ...]) -> Iterator[str]:
+    inner: list[tuple[str, type[BaseModel], str]] = []
+    for name, field in model.model_fields.items():
+        text = " ".join((field.description or "").split())
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            inner.append((name, field.annotation, text))
+            continue
+        default = _default(field.get_default(call_default_factory=True))
+        yield f"- **`{name}`** ({default}; `{variable((*place, name))}`): {text}"
+    for name, section, text in inner:
+        yield from ("", f"### `[{'.'.join((*place, name))}]`", "", text, "")
+        yield from _section(section, (*place, name))
+
+
+def _default(value: Any) -> str:
+    if value is None or isinstance(value, SecretStr):
+        return "unset"
+    if isinstance(value, dict):
+        # An inline table, as it would stand in the file.
+        inside = ", ".join(f"{key} = {json.dumps(each)}" for key, each in value.items())
+        return f"default `{{ {inside} }}`" if value else "empty"
+    return f"default `{json.dumps(value)}`"
+
+
+def filled(text: str, name: str, content: str) -> str:
+    """Return a document with the content between its markers `<!-- NAME -->` and `<!-- /NAME -->` replaced.
+
+    Raises:
+        ValueError: The document lacks the markers.
+    """
+    pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+    if not pattern.search(text):
+        raise ValueError(f"no markers for {name}")
+    return pattern.sub(lambda found: f"{found[1]}{content}\n{found[2]}", text)
+
+
+def documents(root: Path) -> dict[Path, str]:
+    """Return the documents that hold generated parts, as they should read."""
+    readme, configuration = root / "README.md", root / "docs" / "configuration.md"
+    return {
+        readme: filled(readme.read_text(encoding="utf-8"), "keys", keys_table()),
+        configuration: filled(configuration.read_text(encoding="utf-8"), "settings", settings_reference()),
+    }
+
+
+def main() -> None:
+    """Bring the documents up to date, in the current folder."""
+    for path, text in documents(Path()).items():
+        path.write_text(text, encoding="utf-8", newline="\n")
+        sys.stdout.write(f"{path}\n")
+
+
+if __name__ == "__main__":
+    main()
