@@ -33,7 +33,8 @@ class WriteLane:
     Urgent writes (judgments) have a transaction of their own and go first. Batch writes (agents' steps)
     share a transaction until `hold_seconds` have passed or an urgent one waits; when one of them fails,
     all of them are rolled back and run again one at a time, so that only the faulty one fails. A write
-    may therefore run twice and must have no effect outside its connection.
+    may therefore run twice and must have no effect outside its connection. A write whose future is
+    cancelled before its turn is left out; once its turn has come it cannot be cancelled.
     """
 
     def __init__(self, engine: Engine, *, hold_seconds: float = 0.05) -> None:
@@ -101,19 +102,25 @@ class WriteLane:
     def _take(self) -> _Pending | None:
         """Wait for the next write; None when the lane is closing and empty."""
         with self._changed:
-            self._changed.wait_for(lambda: self._pending or self._closing)
-            if not self._pending:
-                return None
-            self._running = 1
-            return heapq.heappop(self._pending)
+            while True:
+                self._changed.wait_for(lambda: self._pending or self._closing)
+                if not self._pending:
+                    return None
+                pending = heapq.heappop(self._pending)
+                if pending.future.set_running_or_notify_cancel():
+                    self._running = 1
+                    return pending
+                self._changed.notify_all()
 
     def _take_another_batch(self, deadline: float) -> _Pending | None:
         """Return one more batch write for the open transaction, unless time is up or a judgment waits."""
         with self._changed:
-            if not self._pending or self._pending[0].priority == URGENT or time.monotonic() >= deadline:
-                return None
-            self._running += 1
-            return heapq.heappop(self._pending)
+            while self._pending and self._pending[0].priority == BATCH and time.monotonic() < deadline:
+                pending = heapq.heappop(self._pending)
+                if pending.future.set_running_or_notify_cancel():
+                    self._running += 1
+                    return pending
+            return None
 
     def _write_alone(self, connection: Connection, pending: _Pending) -> None:
         try:

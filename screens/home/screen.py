@@ -27,9 +27,10 @@ from store.errors import WorkbenchError
 from store.recording import Action
 
 if TYPE_CHECKING:
+    from store.importing import ImportReport
+
     from agents.settings import AnnotationSettings
     from screens.app import WorkbenchApp
-    from store.importing import ImportReport
 
 SAMPLE_NOTE = (
     "This is the sample: the agents' replies in it were written by hand and are no model's output, and its "
@@ -140,7 +141,7 @@ class HomeScreen(Screen[None]):
         return self.facts is not None and not self.facts.progress.total
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer only what has an effect: nothing to resume or list in an empty workspace, no sample in a full one."""
+        """Offer only what has an effect: no list in an empty workspace, no sample in a full one."""
         if action in ("resume", "open_queue", "annotate"):
             return not self.empty
         return self.empty and not self._loading_sample if action == "load_sample" else True
@@ -172,8 +173,8 @@ class HomeScreen(Screen[None]):
             return [
                 f"{one_line(context.workspace.path.name, 60)} is empty.",
                 "",
-                "An item is a web query with a candidate code. Pairs come from a file: CoSQA, CoSQA+, or JSON "
-                "lines, CSV or Parquet with a query and a code in each record.",
+                "An item is a web query with a candidate code. Pairs come from a file: CoSQA, CoSQA+, or "
+                "JSON lines, CSV or Parquet with a query and a code in each record.",
             ]
         said = paragraph(self.facts.progress, judges=context.rater is not None)
         if context.rater is None:
