@@ -21,7 +21,11 @@ SEED = 20_604
 
 _VERBS = "get set read write sort merge split count find check remove convert parse format load".split()
 _NOUNS = "list dict file string date row column number path key value line table index array".split()
-_TAILS = "by key|in place|from csv|without loop|to json|with regex|as int|in order|case insensitive|fast".split("|")
+_TAILS = (
+    "by key|in place|from csv|without loop|to json|with regex|as int|in order|case insensitive|fast".split(
+        "|"
+    )
+)
 _LINES = (
     "    {a} = [{b} for {b} in {c} if {b} is not None]",
     "    for {a}, {b} in enumerate({c}):",

@@ -6,15 +6,17 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from textual import events, on
-from textual.app import App
+from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.driver import Driver
 from textual.message import Message
+from textual.screen import Screen
 from textual.signal import Signal
 from textual.timer import Timer
 
@@ -23,7 +25,9 @@ from screens.commands import Scope, bindings
 from screens.context import AppContext
 from screens.help import KeysScreen
 from screens.key_guard import Bursts, TornSequences
-from screens.messages import JobReported, JudgmentFailed, JudgmentSaved, UndoDone, UndoFailed
+from screens.messages import JobReported, JudgmentFailed, JudgmentSaved, UndoDone, UndoFailed, UndoWanted
+from screens.palette import CatalogueProvider
+from screens.widgets.visible import one_line
 from store.errors import JudgmentRefused, WorkbenchError
 from store.recording import Action, Recorder
 from store.session import load_session, save_session
@@ -32,9 +36,6 @@ if TYPE_CHECKING:
     import numpy
 
     from agents.jobs import JobRunner
-
-RETRY_SECONDS = 5.0
-"""How long after a failed write the records that are kept are submitted again."""
 
 LEAVE_SECONDS = 10.0
 """How long a lost terminal may hold up the end of the program."""
@@ -52,12 +53,16 @@ class WorkbenchApp(App[None]):
         saved: Published with every action that is on disk.
         job_events: Published with every event of the job runner.
         job_state: The latest progress of a running job, None when none runs.
-        unsaved: What is not on disk yet, by action.
+        unsaved: What is not on disk yet, by the id of its first record.
+        failures: Why some of that could not be written, by the same ids.
     """
 
     TITLE = "workbench"
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("app"))
+    COMMANDS = App.COMMANDS | {CatalogueProvider}
+    RETRY_SECONDS: ClassVar[float] = 5.0
+    """How long after a failed write the records that are kept are submitted again."""
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of App
         (0, "-narrow"),
         (100, "-medium"),
@@ -75,10 +80,13 @@ class WorkbenchApp(App[None]):
         self.job_state: JobProgressed | None = None
         self.unsaved: dict[UUID, Action] = {}
         self.failures: dict[UUID, BaseException] = {}
+        self._submitted: dict[UUID, Future[Action]] = {}
         self._retry: Timer | None = None
+        self._session: dict[str, Any] | None = None
         self._torn = TornSequences()
         self._bursts = Bursts()
         self._leaving = False
+        self._warned = False
 
     # -- starting and leaving -------------------------------------------------------------------------
 
@@ -93,6 +101,19 @@ class WorkbenchApp(App[None]):
             for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._leave_at_once, number)
         self._open_first_screen()
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return what reads and paints the terminal; on Linux and macOS the one that tells pasting from keys."""
+        found = super().get_driver_class()
+        if found.__name__ == "LinuxDriver":
+            from screens.terminal import CarefulDriver
+
+            return CarefulDriver
+        return found
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Offer Textual's choice of themes in the palette; everything else there comes from the catalogue."""
+        return (command for command in super().get_system_commands(screen) if command.title == "Theme")
 
     def _open_first_screen(self) -> None:
         from screens.home.screen import HomeScreen
@@ -121,23 +142,31 @@ class WorkbenchApp(App[None]):
         self.exit(return_code=128 + number)
 
     async def action_quit(self) -> None:
-        """Write what is still queued, then leave; what cannot be written is in the journal or is said."""
+        """Write what is still queued, then leave; what cannot be written is said first."""
         self._keep_place()
-        workspace = self.context.workspace
-        await asyncio.to_thread(workspace.lane.drain, LEAVE_SECONDS)
-        if self.failures and not self._leaving:
-            self._leaving = True
-            self.notify(
-                f"{len(self.failures)} records could not be saved: {next(iter(self.failures.values()))}\n"
-                "They are tried again; quit once more to leave without them.",
-                title="Not saved",
-                severity="error",
-                markup=False,
-                timeout=30,
+        await asyncio.to_thread(self.context.workspace.lane.drain, LEAVE_SECONDS)
+        problem = self._what_failed()
+        if problem is not None and not self._warned:
+            self._warned = True
+            self.tell(
+                "Not saved",
+                f"{len(self.unsaved):,} records are not on disk: {problem}. They are tried again; "
+                "quit once more to leave without them.",
+                alarm=True,
             )
             self._retry_failed()
             return
         self.exit()
+
+    def _what_failed(self) -> BaseException | None:
+        """Return why a record is not on disk, None when all of them are; the lane must have been drained."""
+        for future in self._submitted.values():
+            if not future.done():
+                return TimeoutError("the disk takes long")
+            error = future.exception()
+            if error is not None and not isinstance(error, JudgmentRefused):
+                return error
+        return None
 
     def _keep_place(self) -> None:
         for screen in self.screen_stack:
@@ -147,13 +176,16 @@ class WorkbenchApp(App[None]):
 
     def keep_session(self, value: dict[str, Any]) -> None:
         """Store where the rater is, so that another session can go on there."""
+        self._session = value
         if self.context.rater is not None:
             save_session(self.context.workspace, self.context.rater.id, SESSION, value)
 
     def kept_session(self) -> dict[str, Any]:
         """Return where the rater was, empty when nothing was kept."""
         rater = self.context.rater
-        return load_session(self.context.workspace, rater.id, SESSION) if rater else {}
+        if self._session is None:
+            self._session = load_session(self.context.workspace, rater.id, SESSION) if rater else {}
+        return self._session
 
     # -- keys that are no key presses -----------------------------------------------------------------
 
@@ -165,19 +197,31 @@ class WorkbenchApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Drop what a torn escape sequence leaves behind; otherwise what every Textual app does."""
-        if isinstance(event, events.Key) and self._torn.swallows(event.key, event.character, event.time):
-            event.stop()
-            return
         if isinstance(event, events.Key):
+            # A key that bubbled up from a widget was looked at before, and others may have come since.
+            if not event.is_forwarded and self._torn.swallows(event.key, event.character, event.time):
+                event.stop()
+                self.tell(
+                    "Torn key", "What looks like the rest of a torn key was left out; press the key again."
+                )
+                return
             self.key_time = event.time
         await super().on_event(event)
 
     key_time = 0.0
-    """When the key that is being handled was typed, in seconds of the monotonic clock."""
+    """When the key whose action runs was typed, in seconds of the monotonic clock."""
 
-    def is_burst(self) -> bool:
-        """Return whether the key that is being handled came together with others, as pasted text does."""
-        return self._bursts.is_burst(self.key_time)
+    def keys_came_together(self, times: Sequence[float]) -> None:
+        """Take note of keys that were in one read of the terminal; called in the terminal's thread."""
+        self._bursts.came_together(times)
+
+    def is_burst(self, time: float | None = None) -> bool:
+        """Return whether a key came together with others, as pasted text does.
+
+        Args:
+            time: When the key was typed; None for the key whose action runs.
+        """
+        return self._bursts.is_burst(self.key_time if time is None else time)
 
     # -- recording ------------------------------------------------------------------------------------
 
@@ -186,16 +230,47 @@ class WorkbenchApp(App[None]):
         if self.recorder is None:
             self.say_no_rater()
             return
-        self.unsaved[action.id] = action
-        self._follow(self.recorder.submit(action), JudgmentSaved, lambda error: JudgmentFailed(action, error))
+        # A label and its reason are two writes of one action, so the action's id does not tell them apart.
+        number = action.records[0].id
+        self.unsaved[number] = action
+        self._submitted[number] = future = self.recorder.submit(action)
+        self._follow(future, JudgmentSaved, lambda error: JudgmentFailed(action, error))
 
     def undo(self, *, redo: bool = False) -> None:
         """Take back the latest action, or bring back the one undone last."""
         if self.recorder is None:
             self.say_no_rater()
             return
+        pending = [future for future in self._submitted.values() if not future.done()]
+        if pending:
+            # Whether the latest action is on disk must be known before it can be taken back.
+            pending[-1].add_done_callback(lambda _: self._post(UndoWanted(redo)))
+            return
+        if self.failures and not redo:
+            self._drop_latest_failed()
+            return
         future = self.recorder.redo() if redo else self.recorder.undo()
         self._follow(future, lambda action: UndoDone(action, redo), UndoFailed)
+
+    @on(UndoWanted)
+    def _undo_wanted(self, message: UndoWanted) -> None:
+        self.undo(redo=message.redo)
+
+    def _drop_latest_failed(self) -> None:
+        """Take back an action that never came to disk."""
+        number = max(self.failures)
+        action = self.unsaved[number]
+        self._settle(number)
+        self.failed.publish(action)
+        self.show_undone(action, redo=False, stored=False)
+
+    def _settle(self, number: UUID) -> None:
+        """Forget an action that is on disk, or that never will be."""
+        self.unsaved.pop(number, None)
+        self._submitted.pop(number, None)
+        self.failures.pop(number, None)
+        if not self.unsaved:
+            self._warned = False
 
     def _follow(
         self,
@@ -215,58 +290,65 @@ class WorkbenchApp(App[None]):
 
     @on(JudgmentSaved)
     def _judgment_saved(self, message: JudgmentSaved) -> None:
-        self.unsaved.pop(message.action.id, None)
-        self.failures.pop(message.action.id, None)
+        number = message.action.records[0].id
+        was_failing = number in self.failures
+        self._settle(number)
         self.saved.publish(message.action)
+        if was_failing and not self.failures:
+            self.tell("Saved", "What could not be saved before is on disk now.")
 
     @on(UndoFailed)
     def _undo_failed(self, message: UndoFailed) -> None:
-        self.notify(
-            f"{message.error}\nNothing was changed; try again.",
-            title="Not undone",
-            severity="error",
-            markup=False,
-        )
+        self.tell("Not undone", f"{message.error}. Nothing was changed; try again.", alarm=True)
 
     @on(JudgmentFailed)
     def _judgment_failed(self, message: JudgmentFailed) -> None:
+        number = message.action.records[0].id
         if isinstance(message.error, JudgmentRefused):
             # What the record cannot take will not be taken a second time either.
-            self.unsaved.pop(message.action.id, None)
+            self._settle(number)
             self.report_error(message.error)
-        else:
-            self.failures[message.action.id] = message.error
-            self.notify(
-                f"{message.error}\nThe judgment is kept and tried again every {RETRY_SECONDS:.0f} s.",
-                title="Not saved",
-                severity="error",
-                markup=False,
-            )
+        elif number in self.unsaved:
+            again = number in self.failures
+            self.failures[number] = message.error
+            if not again:
+                self.tell(
+                    "Not saved",
+                    f"{message.error}. The record is kept and tried again every {self.RETRY_SECONDS:.0f} s.",
+                    alarm=True,
+                )
             if self._retry is None:
-                self._retry = self.set_timer(RETRY_SECONDS, self._retry_failed)
+                self._retry = self.set_timer(self.RETRY_SECONDS, self._retry_failed)
         self.failed.publish(message.action)
 
     def _retry_failed(self) -> None:
-        self._retry = None
+        if self._retry is not None:
+            self._retry.stop()
+            self._retry = None
         for number in list(self.failures):
             self.record(self.unsaved[number])
 
     @on(UndoDone)
     def _undo_done(self, message: UndoDone) -> None:
         if message.action is None:
-            what = "redo" if message.redo else "undo"
-            self.notify(f"Nothing to {what}.", markup=False)
+            self.tell("Nothing to redo" if message.redo else "Nothing to undo", "")
             return
         self.saved.publish(message.action)
         self.show_undone(message.action, redo=message.redo)
 
-    def show_undone(self, action: Action, *, redo: bool) -> None:
-        """Go to the item that an undo or redo was about."""
+    def show_undone(self, action: Action, *, redo: bool, stored: bool = True) -> None:
+        """Go to the item that an undo or redo was about.
+
+        Args:
+            action: What was recorded; what was dropped when it never came to disk.
+            redo: Whether it was brought back.
+            stored: Whether there is a record of it.
+        """
         show = getattr(self.screen, "show_undone", None)
         if show is not None:
-            show(action, redo)
+            show(action, redo, stored)
         else:
-            self.notify("Brought back." if redo else "Taken back.", markup=False)
+            self.tell("Brought back" if redo else "Taken back", "")
 
     def say_no_rater(self) -> None:
         """Say why nothing can be judged."""
@@ -280,8 +362,27 @@ class WorkbenchApp(App[None]):
 
     def report_error(self, error: WorkbenchError) -> None:
         """Show an error that the user can mend."""
-        text = "\n".join(part for part in (error.message, error.hint) if part)
-        self.notify(text, title=error.title, severity="error", markup=False, timeout=12)
+        self.tell(error.title, " ".join(filter(None, (error.message, error.hint))), alarm=True)
+
+    def tell(self, title: str, text: str, *, alarm: bool = False) -> None:
+        """Say something where it covers nothing: in the screen's own line if it has one, else in a toast.
+
+        Args:
+            title: What it is, in a word or two.
+            text: The sentence; may hold data, and is never interpreted.
+            alarm: Whether something went wrong.
+        """
+        told = getattr(self.screen, "tell", None)
+        if told is not None:
+            told(f"{title}: {text}" if text else f"{title}.", alarm=alarm)
+        else:
+            self.notify(
+                one_line(text or f"{title}.", 600),
+                title=title if text else "",
+                severity="error" if alarm else "information",
+                markup=False,
+                timeout=12 if alarm else 5,
+            )
 
     # -- jobs -----------------------------------------------------------------------------------------
 
@@ -318,7 +419,7 @@ class WorkbenchApp(App[None]):
         """Review the items of a queue, in its frozen order, from one of them on."""
         from screens.review.screen import ReviewScreen
 
-        self.push_screen(ReviewScreen([int(number) for number in ids], index, sentence))
+        self.push_screen(ReviewScreen(ids.tolist(), index, sentence))
 
     def resume(self) -> None:
         """Go on where the rater left off: the item, the scroll places and the draft."""

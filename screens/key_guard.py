@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 TORN_SECONDS = 1.0
 """How long after a lone Escape, or after a part of a sequence, the rest of a torn sequence may come."""
@@ -20,6 +21,7 @@ class TornSequences:
 
     def __init__(self) -> None:
         self._expects: str = ""
+        self._parameters = ""
         self._since = 0.0
 
     def swallows(self, key: str, character: str | None, time: float) -> bool:
@@ -33,6 +35,10 @@ class TornSequences:
         late = time - self._since > TORN_SECONDS
         expects, self._expects = ("" if late else self._expects), ""
         self._since = time
+        if expects == "paste":
+            # What a torn-off paste held, until the keys pause; its own end cannot be told from text.
+            self._expects = "paste"
+            return True
         if key == "escape":
             self._expects = "introducer"
             return False
@@ -40,11 +46,15 @@ class TornSequences:
             return False
         if expects == "introducer" and character in "[O":
             self._expects = "control" if character == "[" else "final"
+            self._parameters = ""
             return True
         if expects == "control":
             # Parameters and intermediates (0x20-0x3F) go on, a final byte (0x40-0x7E) ends the sequence.
             if " " <= character <= "?":
                 self._expects = "control"
+                self._parameters += character
+            elif character == "~" and self._parameters == "200":
+                self._expects = "paste"
             return True
         return expects == "final"
 
@@ -54,15 +64,22 @@ class Bursts:
 
     def __init__(self) -> None:
         self._times: deque[float] = deque(maxlen=64)
+        self._together: deque[float] = deque(maxlen=8192)
 
     def arrived(self, time: float) -> None:
-        """Take note of a key when it arrives, before it is handled; called in the terminal's thread.
+        """Take note of a key when it arrives, before it is handled.
 
         A key that bubbles up from a widget comes by again, with the time that it had.
         """
         if time not in self._times:
             self._times.append(time)
 
+    def came_together(self, times: Sequence[float]) -> None:
+        """Take note of keys that were in one read of the terminal; called in the terminal's thread."""
+        self._together.extend(times)
+
     def is_burst(self, time: float) -> bool:
         """Return whether another key arrived together with the one of that time."""
+        if time in list(self._together):
+            return True
         return any(0 < abs(other - time) < BURST_SECONDS for other in list(self._times))

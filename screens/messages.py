@@ -59,6 +59,17 @@ class UndoFailed(Message):
 
 
 @dataclass
+class UndoWanted(Message):
+    """An undo or redo was asked for while a record was on its way; its fate is known now.
+
+    Attributes:
+        redo: Whether it was a redo.
+    """
+
+    redo: bool
+
+
+@dataclass
 class JobReported(Message):
     """The job runner said something.
 

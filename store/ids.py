@@ -8,17 +8,21 @@ import time
 import uuid
 from datetime import UTC, datetime
 
+_HIGHEST = (1 << 128) - 1
+
 
 class IdClock:
     """Makes UUIDv7s that rise strictly, also when the machine's clock steps back.
 
     Current records are found by the highest id, so an id made later must be the higher one. A workspace
-    sets the floor to its highest stored id when it is opened.
+    raises the floor to what it holds from the clock's future when it is opened.
     """
 
     def __init__(self, floor: uuid.UUID | None = None) -> None:
         self._lock = threading.Lock()
-        self._last = floor.int if floor else 0
+        self._last = 0
+        if floor is not None:
+            self.raise_floor(floor)
 
     def raise_floor(self, floor: uuid.UUID) -> None:
         """Make every later id higher than `floor`; ids that are not version 7 are ignored."""
@@ -29,22 +33,32 @@ class IdClock:
 
     def next(self) -> uuid.UUID:
         """Return a UUIDv7 higher than every one before it."""
-        milliseconds = time.time_ns() // 1_000_000
-        fresh = (milliseconds << 80) | (0x7 << 76) | (secrets.randbits(12) << 64) | (0x2 << 62)
-        fresh |= secrets.randbits(62)
+        fresh = _at(time.time_ns() // 1_000_000) | (secrets.randbits(12) << 64) | secrets.randbits(62)
         with self._lock:
             if fresh <= self._last:
-                fresh = self._after(self._last)
+                fresh = _after(self._last)
             self._last = fresh
         return uuid.UUID(int=fresh)
 
-    @staticmethod
-    def _after(last: int) -> int:
-        """Count on within the 62 random bits, and into the millisecond above them when they are full."""
-        low = (last & ((1 << 62) - 1)) + 1 + secrets.randbits(20)
-        if low < 1 << 62:
-            return (last >> 62 << 62) | low
-        return (((last >> 80) + 1) << 80) | (0x7 << 76) | (0x2 << 62) | secrets.randbits(40)
+
+def lowest_at(milliseconds: int) -> uuid.UUID:
+    """Return the lowest UUIDv7 of a millisecond since 1970."""
+    return uuid.UUID(int=_at(milliseconds))
+
+
+def _at(milliseconds: int) -> int:
+    return (milliseconds << 80) | (0x7 << 76) | (0x2 << 62)
+
+
+def _after(last: int) -> int:
+    """Count on within the 62 random bits, and into the millisecond above them when they are full."""
+    low = (last & ((1 << 62) - 1)) + 1 + secrets.randbits(20)
+    if low < 1 << 62:
+        return (last >> 62 << 62) | low
+    fresh = _at((last >> 80) + 1) | secrets.randbits(40)
+    if fresh > _HIGHEST:
+        raise OverflowError("the workspace holds an id of the year 10889; there is none after it")
+    return fresh
 
 
 def now() -> datetime:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,28 +30,41 @@ class Journal:
         self.path = path
 
     def append(self, lines: list[dict[str, Any]]) -> None:
-        """Write lines and force them to disk.
+        """Write lines and force them to disk, all of them or none.
 
         Raises:
             OSError: They could not be written.
         """
         text = "".join(json.dumps({"v": VERSION, **line}, ensure_ascii=True) + "\n" for line in lines)
+        fresh = not self.path.exists()
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            if _torn(descriptor):
+            before = os.fstat(descriptor).st_size
+            if before and os.pread(descriptor, 1, before - 1) != b"\n":
                 # A line cut off by a crash stays as it is, and must not swallow the next one.
                 text = "\n" + text
-            remaining = text.encode()
-            while remaining:
-                remaining = remaining[os.write(descriptor, remaining) :]
-            os.fsync(descriptor)
+            try:
+                remaining = text.encode()
+                while remaining:
+                    remaining = remaining[os.write(descriptor, remaining) :]
+                os.fsync(descriptor)
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(descriptor, before)
+                raise
         finally:
             os.close(descriptor)
+        if fresh:
+            _sync_folder(self.path.parent)
 
 
-def _torn(descriptor: int) -> bool:
-    size = os.fstat(descriptor).st_size
-    return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+def _sync_folder(folder: Path) -> None:
+    """Force the name of a new file to disk, too."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True)

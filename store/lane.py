@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import atexit
 import heapq
 import itertools
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 T = TypeVar("T")
 Write = Callable[[Connection], Any]
 
-URGENT, BATCH = 0, 1
+# In this order: what a person waits for, what agents do, a wait until both are done, the end of the lane.
+URGENT, BATCH, _BARRIER, _END = 0, 1, 2, 3
 
 
 @dataclass(order=True, slots=True)
 class _Pending:
     priority: int
     number: int
-    write: Write = field(compare=False)
+    write: Write | None = field(compare=False)
     future: Future[Any] = field(compare=False)
+    alone: bool = field(default=False, compare=False)
 
 
 class WriteLane:
@@ -33,20 +39,41 @@ class WriteLane:
     Urgent writes (judgments) have a transaction of their own and go first. Batch writes (agents' steps)
     share a transaction until `hold_seconds` have passed or an urgent one waits; when one of them fails,
     all of them are rolled back and run again one at a time, so that only the faulty one fails. A write
-    may therefore run twice and must have no effect outside its connection. A write whose future is
-    cancelled before its turn is left out; once its turn has come it cannot be cancelled.
+    may therefore run twice and must have no effect outside its connection.
+
+    What was submitted is written, whatever becomes of the one who waits for it: its future cannot be
+    cancelled, and an interpreter that ends waits for it. The queue between the threads is one that a
+    signal handler cannot leave locked by raising in the middle of it.
+
+    Args:
+        engine: Gives the lane its connection, and another one after a failure.
+        hold_seconds: How long a batch holds the lane at most, the last write of it and the commit not counted.
+        after_failure: Told of every error a transaction failed with, before it is reported.
+        between: Called after every transaction, when nothing urgent waits.
     """
 
-    def __init__(self, engine: Engine, *, hold_seconds: float = 0.05) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        hold_seconds: float = 0.05,
+        after_failure: Callable[[BaseException], None] = lambda _: None,
+        between: Callable[[], None] = lambda: None,
+    ) -> None:
         self._engine = engine
         self._hold_seconds = hold_seconds
-        self._pending: list[_Pending] = []
+        self._after_failure = after_failure
+        self._between = between
+        self._arrivals: SimpleQueue[_Pending] = SimpleQueue()
+        self._ready: list[_Pending] = []  # the lane's thread alone touches it
+        self._connection: Connection | None = None  # likewise
+        self._gate = threading.Lock()
         self._numbers = itertools.count()
-        self._changed = threading.Condition()
         self._closing = False
-        self._running = 0
+        self._submitted = self._settled = 0
         self._thread = threading.Thread(target=self._work, name="write-lane", daemon=True)
         self._thread.start()
+        atexit.register(self.close)
 
     def submit(self, write: Callable[[Connection], T], *, urgent: bool = False) -> Future[T]:
         """Queue a write.
@@ -61,93 +88,113 @@ class WriteLane:
         Raises:
             RuntimeError: The lane is closed.
         """
-        future: Future[T] = Future()
-        with self._changed:
+        with self._gate:
             if self._closing:
                 raise RuntimeError("the write lane is closed")
-            pending = _Pending(URGENT if urgent else BATCH, next(self._numbers), write, future)
-            heapq.heappush(self._pending, pending)
-            self._changed.notify_all()
-        return future
+            self._submitted += 1
+            return self._put(URGENT if urgent else BATCH, write)
 
     @property
     def waiting(self) -> int:
         """How many writes are queued or being written."""
-        with self._changed:
-            return len(self._pending) + self._running
+        return self._submitted - self._settled
 
     def drain(self, timeout: float | None = None) -> bool:
         """Wait until every queued write is done; return whether that came about in `timeout` seconds."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._pending and not self._running, timeout)
+        with self._gate:
+            barrier = None if self._closing else self._put(_BARRIER, None)
+        if barrier is None:
+            self._thread.join(timeout)
+            return not self._thread.is_alive()
+        try:
+            barrier.result(timeout)
+        except TimeoutError:
+            return False
+        return True
 
     def close(self) -> None:
-        """Write what is queued, then stop; nothing can be submitted afterwards."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify_all()
+        """Write what is queued, then stop; nothing can be submitted afterwards. Closing twice is harmless."""
+        with self._gate:
+            if not self._closing:
+                self._closing = True
+                self._put(_END, None)
         self._thread.join()
+        atexit.unregister(self.close)
+
+    def _put(self, priority: int, write: Write | None) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        self._arrivals.put(_Pending(priority, next(self._numbers), write, future))
+        return future
 
     def _work(self) -> None:
-        with self._engine.connect() as connection:
-            while (pending := self._take()) is not None:
-                if pending.priority == URGENT:
-                    self._write_alone(connection, pending)
-                else:
-                    self._write_batch(connection, pending)
-                with self._changed:
-                    self._running = 0
-                    self._changed.notify_all()
+        while (pending := self._take()).priority != _END:
+            if pending.priority == _BARRIER:
+                pending.future.set_result(None)
+                continue
+            self._transact(pending)
+            if self._coming() != URGENT:
+                self._between()
+        self._let_go()
+        pending.future.set_result(None)
 
-    def _take(self) -> _Pending | None:
-        """Wait for the next write; None when the lane is closing and empty."""
-        with self._changed:
+    def _take(self) -> _Pending:
+        """Wait for the next write."""
+        if self._coming() is None:
+            heapq.heappush(self._ready, self._arrivals.get())
+        self._coming()
+        return heapq.heappop(self._ready)
+
+    def _coming(self) -> int | None:
+        """Return the priority of what comes next, None when nothing waits."""
+        with suppress(Empty):
             while True:
-                self._changed.wait_for(lambda: self._pending or self._closing)
-                if not self._pending:
-                    return None
-                pending = heapq.heappop(self._pending)
-                if pending.future.set_running_or_notify_cancel():
-                    self._running = 1
-                    return pending
-                self._changed.notify_all()
+                heapq.heappush(self._ready, self._arrivals.get_nowait())
+        return self._ready[0].priority if self._ready else None
 
-    def _take_another_batch(self, deadline: float) -> _Pending | None:
-        """Return one more batch write for the open transaction, unless time is up or a judgment waits."""
-        with self._changed:
-            while self._pending and self._pending[0].priority == BATCH and time.monotonic() < deadline:
-                pending = heapq.heappop(self._pending)
-                if pending.future.set_running_or_notify_cancel():
-                    self._running += 1
-                    return pending
-            return None
-
-    def _write_alone(self, connection: Connection, pending: _Pending) -> None:
-        try:
-            with connection.begin():
-                result = pending.write(connection)
-        except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the one who submitted it
-            pending.future.set_exception(error)
-        else:
-            pending.future.set_result(result)
-
-    def _write_batch(self, connection: Connection, first: _Pending) -> None:
+    def _transact(self, first: _Pending) -> None:
+        """Write one urgent write, or a batch, and settle their futures."""
         deadline = time.monotonic() + self._hold_seconds
         taken: list[_Pending] = []
         results: list[Any] = []
         following: _Pending | None = first
         try:
-            with connection.begin():
+            if self._connection is None:
+                self._connection = self._engine.connect()
+            with self._connection.begin():
                 while following is not None:
                     taken.append(following)
-                    results.append(following.write(connection))
-                    following = self._take_another_batch(deadline)
-        except Exception as error:  # noqa: BLE001 - one faulty write must not fail its neighbours
-            if len(taken) == 1:
-                taken[0].future.set_exception(error)
-            else:
+                    assert following.write is not None
+                    results.append(following.write(self._connection))
+                    following = self._another(following, deadline)
+        except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the one who submitted it
+            self._let_go()
+            self._after_failure(error)
+            if len(taken) > 1:
                 for pending in taken:
-                    self._write_alone(connection, pending)
+                    pending.alone = True
+                    heapq.heappush(self._ready, pending)
+            else:
+                self._settled += 1
+                first.future.set_exception(error)
         else:
+            self._settled += len(taken)
             for pending, result in zip(taken, results, strict=True):
                 pending.future.set_result(result)
+
+    def _another(self, before: _Pending, deadline: float) -> _Pending | None:
+        """Return one more batch write for the open transaction, unless time is up or a judgment waits."""
+        if before.priority == URGENT or before.alone or time.monotonic() >= deadline:
+            return None
+        if self._coming() != BATCH or self._ready[0].alone:
+            return None
+        return heapq.heappop(self._ready)
+
+    def _let_go(self) -> None:
+        """Give up the connection: after a failure, what state it is in is not worth finding out."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(SQLAlchemyError):
+                connection.invalidate()
+            with suppress(SQLAlchemyError):
+                connection.close()

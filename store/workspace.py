@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import threading
+import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import resources
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import duckdb
 from duckdb_sqlalchemy import ConnectionWrapper
 from sqlalchemy import Connection, Engine, Select, create_engine, pool
+from sqlalchemy.exc import DBAPIError
 
-from store.errors import WorkspaceError, WorkspaceLocked, WorkspaceTooNew
-from store.ids import IdClock, now
+from store.errors import WorkspaceError, WorkspaceLocked
+from store.ids import IdClock, lowest_at
 from store.lane import WriteLane
+from store.schema import keep_copy, migrate, version_of
+from store.schema import migrations as migrations
 
 if TYPE_CHECKING:
     import numpy
 
 _LOCK_HOLDER = re.compile(r"Conflicting lock is held in (?P<program>.*?) ?\(PID (?P<pid>\d+)\)")
 
+CHECKPOINT_BYTES = 16 * 1024 * 1024
+"""How large the write-ahead log grows before it is worked into the file."""
 
-def migrations() -> list[tuple[int, str, str]]:
-    """Return the numbered migrations as (version, name, SQL), in order."""
-    folder = resources.files("store") / "migrations"
-    files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [(int(name[:4]), name, (folder / name).read_text(encoding="utf-8")) for name in files]
+# After the first two DuckDB refuses everything; the last one comes when connecting anew has failed.
+_USELESS = (duckdb.FatalException, duckdb.InternalException, duckdb.ConnectionException)
+
+_open_files: set[Path] = set()
+_opening = threading.Lock()
 
 
 class Workspace:
@@ -43,22 +51,20 @@ class Workspace:
     """
 
     def __init__(self, path: Path, master: duckdb.DuckDBPyConnection) -> None:
-        self.path = path
+        self.path = path.absolute()
+        self._real = path.resolve()
         self._master = master
+        self._cursors: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
         self.engine: Engine = create_engine(
             "duckdb://",
-            creator=lambda: ConnectionWrapper(master.cursor()),
+            creator=lambda: ConnectionWrapper(self.native()),
             poolclass=pool.QueuePool,
             pool_size=8,
             max_overflow=24,
         )
-        self.ids = IdClock()
-        for table in ("judgment", "mark", "step", "execution", "verdict"):
-            highest = master.execute(f"SELECT max(id) FROM {table}").fetchone()
-            if highest and highest[0]:
-                self.ids.raise_floor(highest[0])
-        self.lane = WriteLane(self.engine)
-        self._closed = False
+        self.ids = IdClock(_highest_future_id(master))
+        self._checkpoint_at = CHECKPOINT_BYTES
+        self.lane = WriteLane(self.engine, after_failure=self._mend, between=self._checkpoint)
 
     @classmethod
     def create(cls, path: Path | str) -> Workspace:
@@ -83,8 +89,8 @@ class Workspace:
             create: Whether a missing file is made.
 
         Raises:
-            WorkspaceError: There is no such file, or it is not a workspace.
-            WorkspaceLocked: Another process holds it.
+            WorkspaceError: There is no such file, it is not a workspace, or it cannot be read and written.
+            WorkspaceLocked: Another process holds it, or this one already does.
             WorkspaceTooNew: A newer version of the program wrote it.
         """
         path = Path(path)
@@ -92,30 +98,20 @@ class Workspace:
             raise WorkspaceError(
                 "No workspace", f"There is no file {path}.", f"Make one: workbench import {path} FILE"
             )
-        if not path.parent.is_dir():
-            raise WorkspaceError(
-                "No such folder", f"{path.parent} is not a folder.", "Make it first, or choose another place."
-            )
-        fresh = not path.exists()
-        master = _connect(path)
-        try:
-            version = _version(master, path, fresh=fresh)
-            newest = migrations()[-1][0]
-            if version > newest:
-                raise WorkspaceTooNew(
-                    "Workspace of a newer version",
-                    f"{path} has schema {version}; this program knows up to {newest}. Nothing was changed.",
-                    "Upgrade workbench, or open a copy made before the upgrade.",
+        _check_place(path)
+        real = path.resolve()
+        with _opening:
+            if real in _open_files:
+                raise WorkspaceLocked(
+                    "Workspace in use",
+                    f"{path} is held by this process ({os.getpid()}); it can be opened once at a time.",
+                    "Close it first.",
                 )
-            if 0 < version < newest:
-                master.close()
-                shutil.copy2(path, path.with_name(f"{path.name}.schema-{version}.bak"))
-                master = _connect(path)
-            if version < newest:
-                _migrate(master, version)
-            return cls(path, master)
+            _open_files.add(real)
+        try:
+            return cls(path, _open(path))
         except BaseException:
-            master.close()
+            _open_files.discard(real)
             raise
 
     @contextmanager
@@ -129,7 +125,9 @@ class Workspace:
 
         The caller closes it. Interactive queries use `reading`.
         """
-        return self._master.cursor()
+        cursor = self._master.cursor()
+        self._cursors.add(cursor)
+        return cursor
 
     def column(self, statement: Select[Any]) -> numpy.ndarray[Any, Any]:
         """Run a select of one column and return it as an array, without a Python object per row.
@@ -156,12 +154,10 @@ class Workspace:
 
     def close(self) -> None:
         """Write what is queued, release the file. Closing twice is harmless."""
-        if self._closed:
-            return
-        self._closed = True
         self.lane.close()
         self.engine.dispose()
-        self._master.close()
+        self._disconnect()
+        _open_files.discard(self._real)
 
     def __enter__(self) -> Workspace:
         return self
@@ -169,10 +165,97 @@ class Workspace:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _disconnect(self) -> None:
+        """Close every connection; as long as one is left, the file stays locked."""
+        for cursor in [*self._cursors, self._master]:
+            with suppress(duckdb.Error):
+                cursor.interrupt()
+            with suppress(duckdb.Error):
+                cursor.close()
+
+    def _checkpoint(self) -> None:
+        """Work the write-ahead log into the file once it has grown, in the lane, between two writes.
+
+        DuckDB would do it within a commit, so that a judgment waits for it; and when it fails there, as on
+        a full disk, the database is of no use until it is opened again, though the commit stands.
+        """
+        if (size := _log_bytes(self.path)) < self._checkpoint_at:
+            return
+        # What cannot be worked in now stays in the log, which loses nothing and only grows.
+        self._checkpoint_at = size + CHECKPOINT_BYTES
+        if shutil.disk_usage(self.path.parent).free < 2 * size + CHECKPOINT_BYTES:
+            return
+        cursor = self.native()
+        try:
+            cursor.execute("CHECKPOINT")
+            self._checkpoint_at = CHECKPOINT_BYTES
+        except duckdb.TransactionException:
+            # An import is being written, or somebody reads what was changed since.
+            self._checkpoint_at = size + CHECKPOINT_BYTES // 16
+        except duckdb.Error as error:
+            self._mend(error)
+        finally:
+            cursor.close()
+
+    def _mend(self, error: BaseException) -> None:
+        """Connect anew after an error that has made the database useless; what was committed is on disk."""
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        if not isinstance(cause, _USELESS):
+            return
+        self.engine.dispose()
+        self._disconnect()
+        for _ in range(3):
+            try:
+                self._master = _connect(self.path)
+                return
+            except WorkspaceError:  # every later write says so, and tries again
+                time.sleep(0.1)
+
+
+def _check_place(path: Path) -> None:
+    if path.is_dir():
+        raise WorkspaceError("Not a file", f"{path} is a folder.", "Name the workspace file in it.")
+    if not path.parent.is_dir():
+        raise WorkspaceError(
+            "No such folder", f"{path.parent} is not a folder.", "Make it first, or choose another place."
+        )
+    if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.R_OK | os.W_OK)):
+        raise WorkspaceError(
+            "Cannot write here",
+            f"{path} and the folder it is in must be readable and writable: its journal stands beside it.",
+            "Change the permissions, or copy it to a place of your own.",
+        )
+
+
+def _open(path: Path) -> duckdb.DuckDBPyConnection:
+    """Connect to a file that has the newest schema, or is given it."""
+    master = _connect(path)
+    try:
+        version = version_of(master, path)
+        newest = migrations()[-1][0]
+        if 0 < version < newest:
+            master.execute("CHECKPOINT")
+            master.close()
+            keep_copy(path, version)
+            master = _connect(path)
+        if version < newest:
+            migrate(master, path, version)
+    except duckdb.Error as error:
+        master.close()
+        raise _unreadable(path, error) from error
+    except BaseException:
+        master.close()
+        raise
+    return master
+
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
     try:
-        connection = duckdb.connect(str(path))
+        # Made absolute, since DuckDB has a meaning of its own for names such as ":memory:" and "md:x".
+        connection = duckdb.connect(str(path.absolute()))
+        # See Workspace._checkpoint.
+        connection.execute("SET GLOBAL checkpoint_threshold = '1TB'")
+        connection.execute("SET GLOBAL TimeZone = 'UTC'")
     except duckdb.IOException as error:
         holder = _LOCK_HOLDER.search(str(error))
         if holder:
@@ -186,46 +269,35 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
             "Cannot open workspace", f"{path}: {error}", "Check that it is a workspace file you may write."
         ) from error
     except duckdb.Error as error:
-        raise WorkspaceError(
-            "Cannot open workspace",
-            f"{path} could not be read: {error}",
-            "If the file is damaged, restore a copy, then replay the journal: workbench recover",
-        ) from error
-    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+        raise _unreadable(path, error) from error
     return connection
 
 
-def _version(master: duckdb.DuckDBPyConnection, path: Path, *, fresh: bool) -> int:
-    """Return the schema version of a file, 0 for an empty one."""
-    tables = {row[0] for row in master.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-    if "schema_version" in tables:
-        row = master.execute("SELECT max(version) FROM schema_version").fetchone()
-        return int(row[0]) if row and row[0] is not None else 0
-    if tables and not fresh:
-        raise WorkspaceError(
-            "Not a workspace",
-            f"{path} is a DuckDB file of another program (tables: {', '.join(sorted(tables)[:5])}).",
-            "Choose another file; this one was not changed.",
-        )
-    return 0
+def _unreadable(path: Path, error: duckdb.Error) -> WorkspaceError:
+    return WorkspaceError(
+        "Cannot open workspace",
+        f"{path} could not be read: {error}",
+        "If the file is damaged, restore a copy, then replay the journal: workbench recover",
+    )
 
 
-def _migrate(master: duckdb.DuckDBPyConnection, version: int) -> None:
-    """Bring the file to the newest schema, all steps or none."""
-    master.execute("BEGIN")
+def _highest_future_id(master: duckdb.DuckDBPyConnection) -> uuid.UUID | None:
+    """Return the highest stored UUIDv7 that the clock has not reached yet; None when there is none.
+
+    Lower ids need no floor. The highest of all would take a scan of every table, where this takes a look
+    at their statistics.
+    """
+    reached = lowest_at(time.time_ns() // 1_000_000)
+    tables = ("judgment", "mark", "step", "execution", "verdict")
+    later = " UNION ALL ".join(f"SELECT id FROM {table} WHERE id >= $reached" for table in tables)
+    row = master.execute(
+        f"SELECT max(id) FROM ({later}) WHERE substr(id::VARCHAR, 15, 1) = '7'", {"reached": reached}
+    ).fetchone()
+    return row[0] if row else None
+
+
+def _log_bytes(path: Path) -> int:
     try:
-        if version == 0:
-            master.execute(
-                "CREATE TABLE schema_version (version BIGINT PRIMARY KEY, name VARCHAR NOT NULL, "
-                "applied_at TIMESTAMPTZ NOT NULL)"
-            )
-        for number, name, sql in migrations():
-            if number > version:
-                master.execute(sql)
-                master.execute("INSERT INTO schema_version VALUES (?, ?, ?)", [number, name, now()])
-        if version == 0:
-            master.execute("INSERT INTO workspace_fact VALUES ('id', ?)", [str(uuid.uuid4())])
-        master.execute("COMMIT")
-    except BaseException:
-        master.execute("ROLLBACK")
-        raise
+        return path.with_name(path.name + ".wal").stat().st_size
+    except OSError:
+        return 0

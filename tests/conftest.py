@@ -1,9 +1,14 @@
 """What every test has: a configuration of its own, and the way to data that is not in the repository."""
 
+import json
 import os
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,3 +65,58 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a command did: its exit code, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        """What it printed, read as JSON."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def workbench(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """The command line, run in this process: `workbench("items", path, "--json")`."""
+    from workbench.cli import main
+
+    def run(*arguments: object) -> Done:
+        capsys.readouterr()
+        try:
+            main([str(each) for each in arguments])
+            code: Any = 0
+        except SystemExit as end:
+            code = end.code or 0
+        printed = capsys.readouterr()
+        return Done(code, printed.out, printed.err)
+
+    return run
+
+
+@pytest.fixture
+def hold() -> Callable[[Path | str], AbstractContextManager[subprocess.Popen[bytes]]]:
+    """Have another process hold a workspace: `with hold(path) as process:`."""
+
+    @contextmanager
+    def holding(path: Path | str) -> Iterator[subprocess.Popen[bytes]]:
+        code = f"""if True:
+            from store.workspace import Workspace
+            workspace = Workspace.open({str(path)!r})
+            print("open", flush=True)
+            input()
+        """
+        command = [sys.executable, "-c", code]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"open\n"
+            try:
+                yield process
+            finally:
+                process.communicate(b"\n")
+
+    return holding

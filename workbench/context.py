@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from screens.context import AppContext
 from store.errors import WorkbenchError
 from store.raters import ensure_rater, register_kinds
-from workbench.jobs import NO_MODEL, annotation_settings, sample_annotation, sandbox_sentence
+from workbench.jobs import annotation_settings, sample_annotation, sandbox_sentence
 from workbench.rater import rater_name
 from workbench.sample import holds_sample, import_sample, scripted_model
 
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from agents.events import JobEvent
     from agents.jobs import JobRunner
     from agents.settings import AnnotationSettings
-    from store.importing import ImportReport
+    from store.import_report import ImportReport
     from store.workspace import Workspace
     from workbench.config import Config
+
+NO_MODEL_IN_APP = "name a model in the configuration: agents.model, such as openai:NAME or anthropic:NAME"
 
 
 class Runners:
@@ -75,8 +77,8 @@ def make_context(
     if annotation is None:
         try:
             annotation = _configured(workspace, config)
-        except WorkbenchError as error:
-            problem = f"{error.message} {error.hint}"
+        except WorkbenchError:
+            problem = NO_MODEL_IN_APP
 
     def load_sample() -> AnnotationSettings:
         import_sample(workspace)
@@ -107,6 +109,3 @@ def _import_file(workspace: Workspace, path: Path) -> ImportReport:
     from store.importing import import_files
 
     return import_files(workspace, [path])
-
-
-__all__ = ["NO_MODEL", "Runners", "make_context"]

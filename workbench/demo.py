@@ -170,21 +170,22 @@ def demo_report(workspace: Workspace, annotation: AnnotationReport) -> DemoRepor
             .where(rater.c.name.in_(sample_raters()))
             .order_by(rater.c.name)
         ).all()
-        agents = dict(connection.execute(select(verdicts.c.item_id, verdicts.c.value)).tuples().all())
+        ruled = connection.execute(select(verdicts.c.item_id, verdicts.c.value))
+        agents: dict[int, float] = {row.item_id: row.value for row in ruled}
         items = connection.execute(select(func.count()).select_from(item)).scalar_one()
     raters = tuple(dict.fromkeys(row.name for row in given))
     by_item: dict[int, dict[str, float]] = defaultdict(dict)
     for row in given:
         by_item[row.item_id][row.name] = row.value
     units = {number: [values.get(name) for name in raters] for number, values in sorted(by_item.items())}
-    ruled = {number: majority(values) for number, values in units.items() if number in agents}
-    agreed = sum(value == agents[number] for number, value in ruled.items() if value is not None)
-    ties = sum(value is None for value in ruled.values())
+    majorities = {number: majority(values) for number, values in units.items() if number in agents}
+    agreed = sum(value == agents[number] for number, value in majorities.items() if value is not None)
+    ties = sum(value is None for value in majorities.values())
     return DemoReport(
         workspace=workspace.path,
         items=items,
         annotation=annotation,
-        with_majority=MajorityAgreement(len(ruled) - ties, agreed, ties, raters),
+        with_majority=MajorityAgreement(len(majorities) - ties, agreed, ties, raters),
         among_raters=raw_agreement(units.values()),
         alpha=krippendorff_alpha(
             {name: [values[place] for values in units.values()] for place, name in enumerate(raters)}

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 PIPED_WIDTH = 160
 """Columns of a table that goes to a file or a pipe, where no terminal sets a width."""
 
+MIN_WIDTH = 12
+"""Columns that are left to a table's column when it gives way to the others."""
+
 PANEL_WIDTH = 100
 """Columns of an error's panel at most: longer lines are hard to read."""
 
@@ -94,8 +97,15 @@ def print_table(
         rows: Values in the order of the columns; None is an empty cell, numbers stand to the right.
         wide: Headings of the columns that give way when the terminal is narrow.
     """
-    shown = [list(row) for row in rows]
+    shown = [["" if cell is None else cell for cell in row] for row in rows]
+    console = _console()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    widths = [
+        max(harmless(cell).cell_len for cell in (column, *(row[place] for row in shown)))
+        for place, column in enumerate(columns)
+    ]
+    kept = sum(width + 2 for width, column in zip(widths, columns, strict=True) if column not in wide)
+    left = max(console.width - kept, MIN_WIDTH * len(wide)) // max(len(wide), 1) - 2
     for place, column in enumerate(columns):
         numbers = any(isinstance(row[place], int | float) for row in shown)
         table.add_column(
@@ -103,11 +113,11 @@ def print_table(
             justify="right" if numbers else "left",
             no_wrap=True,
             overflow="ellipsis",
-            ratio=1 if column in wide else None,
+            width=min(widths[place], left) if column in wide else widths[place],
         )
     for row in shown:
-        table.add_row(*("" if value is None else harmless(value) for value in row))
-    _console().print(table)
+        table.add_row(*(harmless(cell) for cell in row))
+    console.print(table)
 
 
 def share(part: int, whole: int) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import BaseModel, SecretStr
 
 from screens.commands import COMMANDS, Command
+from store.kinds.protocol import task_kinds
 from workbench.config import Config, variable
 
 SCOPES = {
@@ -52,8 +53,16 @@ def _key_name(key: str) -> str:
 def keys_table() -> str:
     """Return the table of keys for the README."""
     lines = ["| where | key | what it does | action id |", "|---|---|---|---|"]
+    labels = [
+        f"| Review | `{value.key}` | Give the label {kind.questions[0].scale.word(value.value)}. | |"
+        for kind in task_kinds().values()
+        for value in kind.questions[0].scale.values
+    ]
     for command in COMMANDS:
         where = SCOPES.get(command.scope, command.scope)
+        if labels and command.scope == "review":
+            lines += labels
+            labels = []
         lines.append(f"| {where} | {key_names(command)} | {command.help} | `{command.id}` |")
     return "\n".join(lines)
 

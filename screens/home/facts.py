@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from screens.jobs.wording import dollars
 from screens.widgets.visible import one_line
 from store.kinds.protocol import task_kinds
 from store.queries.progress import Progress, progress
@@ -122,6 +123,6 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
     else:
         said.append("The agents have labelled nothing yet.")
     if counts.tokens:
-        money = f", ${counts.money:,.2f}" if counts.money is not None else "; their price is not known"
+        money = f", {dollars(counts.money)}" if counts.money is not None else "; their price is not known"
         said.append(f"Spent: {counts.tokens:,} tokens{money}.")
     return said

@@ -20,12 +20,15 @@ from screens.widgets.visible import one_line
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
-    from store.importing import ImportReport
+    from store.import_report import ImportReport
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".zst")
 """Ends of the names of files that can be imported; a folder is shown as well, any other file is not."""
 
 LISTED = 6
+TOLD = 9
+"""Lines of an error that are shown."""
+
 LOOKED_AT = 2_000
 """Entries of a folder that are looked at; a folder of a corpus may hold a million."""
 
@@ -124,9 +127,11 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         lines = [one_line(path, 68) for path in found[:LISTED]]
         if len(found) > LISTED:
             lines.append(f"… and {len(found) - LISTED:,} more")
-        self.query_one("#files", Static).update(
-            Content("\n".join(lines) or "nothing here that can be imported")
-        )
+        if not found:
+            lines = ["nothing here that can be imported"]
+        if not typed and self._report is not None:
+            lines = []
+        self.query_one("#files", Static).update(Content("\n".join(lines)))
 
     def action_complete(self) -> None:
         """Complete the path as far as it is unambiguous, to the first match where it is not."""
@@ -166,13 +171,19 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
 
     def _import_failed(self, error: WorkbenchError) -> None:
         self._importing = False
-        lines = [f"! {one_line(error.title, 70)}", one_line(error.message, 500), one_line(error.hint, 300)]
-        self._say("\n".join(line for line in lines if line), "failed")
+        told = [error.title, *error.message.splitlines(), *error.hint.splitlines()]
+        lines = [one_line(line, 300) for line in told if line.strip()]
+        if len(lines) > TOLD:
+            lines[TOLD:] = ["… the same command without the app says all: workbench import WORKSPACE FILE"]
+        self._say("! " + "\n".join(lines), "failed")
 
     def _import_done(self, report: ImportReport) -> None:
         self._importing = False
         self._report = report
-        self._say("✓ imported", "done")
+        lines = [one_line(file.sentence(), 700) for file in report.files]
+        lines.append("Esc closes this; home then says what to do next." if report.adds else "Nothing new.")
+        self._say(f"{'✓' if report.adds else '·'} " + "\n".join(lines), "done" if report.adds else "")
+        self.query_one("#path", Input).value = ""
 
     def action_leave(self) -> None:
         """Leave; while a file is imported, it is said that this goes on."""

@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, VerticalScroll
+from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
@@ -20,17 +20,16 @@ from screens.home.facts import TITLE_CELLS, HomeFacts, kinds_phrase, paragraph, 
 from screens.home.importing import ImportScreen
 from screens.jobs.line import JobLine
 from screens.queue.screen import open_queue
-from screens.review.bars import PlaceLine
 from screens.widgets.key_line import KeyLine
+from screens.widgets.top_line import TopLine
 from screens.widgets.visible import one_line
 from store.errors import WorkbenchError
 from store.recording import Action
 
 if TYPE_CHECKING:
-    from store.importing import ImportReport
-
     from agents.settings import AnnotationSettings
     from screens.app import WorkbenchApp
+    from store.import_report import ImportReport
 
 SAMPLE_NOTE = (
     "This is the sample: the agents' replies in it were written by hand and are no model's output, and its "
@@ -40,8 +39,27 @@ SAMPLE_NOTE = (
 READ_SECONDS = 1.0
 """How long changes are gathered before the numbers are read anew."""
 
+STEPS = 3
+"""Sentences of what to do next, at most."""
+
 Step = tuple[str, str]
 """A sentence of what to do next: the id of its command, and the words."""
+
+
+class NextStep(Horizontal):
+    """A key, and the sentence that says what it is good for."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the two beside each other."""
+        self.add_class("step")
+        yield Static(classes="step-key")
+        yield Static(classes="step-words")
+
+    def show(self, key: str, words: str) -> None:
+        """Show them; without words the line takes no room."""
+        self.display = bool(words)
+        self.query_one(".step-key", Static).update(Content(key))
+        self.query_one(".step-words", Static).update(Content(words))
 
 
 class HomeScreen(Screen[None]):
@@ -65,12 +83,15 @@ class HomeScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the workspace beside what to do next, and the lines at the foot."""
-        yield PlaceLine(id="place")
+        yield TopLine("home")
         with VerticalScroll(id="body", can_focus=False), Container(id="columns"):
-            workspace, following = Static(id="workspace"), Static(id="next")
-            workspace.border_title, following.border_title = "Workspace", "What to do next"
+            workspace = Static(id="workspace")
+            workspace.border_title = "Workspace"
             yield workspace
-            yield following
+            with Vertical(id="next") as following:
+                following.border_title = "What to do next"
+                for _ in range(STEPS):
+                    yield NextStep()
         yield Static(id="notes")
         yield JobLine()
         yield KeyLine(self.SCOPE)
@@ -148,12 +169,11 @@ class HomeScreen(Screen[None]):
 
     def _lay_out(self) -> None:
         context = self.workbench.context
-        rater = one_line(context.rater.name, 24) if context.rater else "nobody"
-        who = f"rater: {rater} · blind: {'yes' if context.settings.blind else 'no'} "
-        self.query_one(PlaceLine).show(f" {context.workspace.path.name} › home", who, "")
         self.set_class(self.failure is not None, "-failed")
         self.query_one("#workspace", Static).update(Content("\n".join(self._about())))
-        self.query_one("#next", Static).update(Content("\n\n").join(self._steps()))
+        steps = self._steps()
+        for place, line in enumerate(self.query(NextStep)):
+            line.show(*(steps[place] if place < len(steps) else ("", "")))
         notes = [SAMPLE_NOTE] if self.facts is not None and self.facts.sample else []
         notes += [context.sandbox] if context.sandbox else []
         self.query_one("#notes", Static).update(Content("\n".join(notes)))
@@ -183,10 +203,12 @@ class HomeScreen(Screen[None]):
             )
         return said
 
-    def _steps(self) -> list[Content]:
+    def _steps(self) -> list[tuple[str, str]]:
+        """Return what to do next, as (key, sentence)."""
         if self._loading_sample:
-            return [Content("Loading the sample …")]
-        return [self._step(*step) for step in (self._first_steps() if self.empty else self._next_steps())]
+            return [("…", "Loading the sample.")]
+        steps = self._first_steps() if self.empty else self._next_steps()
+        return [(self._key(command_id), words) for command_id, words in steps[:STEPS]]
 
     def _first_steps(self) -> list[Step]:
         path = self.workbench.context.workspace.path.name
@@ -229,14 +251,12 @@ class HomeScreen(Screen[None]):
             return []
         what = "what they have not labelled" if bare is None else f"the {bare:,} items they have not labelled"
         if context.annotation is None:
-            return [("home.annotate", f"Let the agents label {what}; first, {context.annotation_problem}")]
+            return [("app.jobs", f"The agents cannot label {what} yet. {context.annotation_problem}")]
         return [("home.annotate", f"Let the agents label {what}.")]
 
-    def _step(self, command_id: str, words: str) -> Content:
-        settings = self.workbench.context.settings
+    def _key(self, command_id: str) -> str:
         command = next(one for one in commands_of("home", "app") if one.id == command_id)
-        key = key_name(keys_of(command, settings).split(",")[0])
-        return Content.assemble((f"{key:<6}", "bold $text-accent"), words)
+        return key_name(keys_of(command, self.workbench.context.settings).split(",")[0])
 
     # -- keys -----------------------------------------------------------------------------------------
 

@@ -1,25 +1,16 @@
-"""What the job runner has told so far, kept for the screens that ask later."""
+"""What is known of the latest job: the runner's own word, and what its events told before one asks."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from agents.events import (
-    ItemAnnotated,
-    JobEnded,
-    JobEvent,
-    JobLog,
-    JobPaused,
-    JobProgressed,
-    JobResumed,
-    JobStarted,
-    JobState,
-)
+from agents.events import JobEnded, JobEvent, JobLog, JobPaused, JobResumed, JobStarted
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
+    from agents.jobs import Job
     from screens.app import WorkbenchApp
 
 LOG_LINES = 1_000
@@ -27,51 +18,31 @@ LOG_LINES = 1_000
 
 
 class JobBoard:
-    """The latest job, as its events tell it.
+    """Keeps what events tell and the runner does not.
 
     Attributes:
-        state: How it stands; None before any job.
-        started: What it began with.
-        progress: How far it is.
-        error: Why it paused by itself, or failed.
-        failures: Items without a verdict, by what went wrong.
-        log: Its latest lines, as (level, text); the text is data.
+        paused_for: Why the latest job paused by itself; None when it was asked to, or goes on.
+        log: The latest lines of the log, as (level, text); the text is data.
         logged: How many lines were ever logged, dropped ones included.
     """
 
     def __init__(self) -> None:
-        self.state: JobState | None = None
-        self.started: JobStarted | None = None
-        self.progress: JobProgressed | None = None
-        self.error: WorkbenchError | None = None
-        self.failures: Counter[str] = Counter()
+        self.paused_for: WorkbenchError | None = None
         self.log: deque[tuple[str, str]] = deque(maxlen=LOG_LINES)
         self.logged = 0
-        self._job = 0
 
     def take(self, event: JobEvent) -> None:
         """Take an event into account."""
-        if event.job != self._job:
-            self._job = event.job
-            self.state, self.started, self.progress, self.error = "starting", None, None, None
-            self.failures.clear()
-        if isinstance(event, JobStarted):
-            self.state, self.started = "running", event
-        elif isinstance(event, JobProgressed):
-            self.progress = event
-        elif isinstance(event, ItemAnnotated):
-            if event.failure is not None:
-                self.failures[event.failure.title] += 1
-        elif isinstance(event, JobLog):
+        if isinstance(event, JobLog):
             self._write(event.level, event.text)
         elif isinstance(event, JobPaused):
-            self.state, self.error = "paused", event.reason
+            self.paused_for = event.reason
             if event.reason is not None:
                 self._write("warning", f"paused: {event.reason}")
-        elif isinstance(event, JobResumed):
-            self.state, self.error = "running", None
+        elif isinstance(event, JobStarted | JobResumed):
+            self.paused_for = None
         elif isinstance(event, JobEnded):
-            self.state, self.error = event.state, event.error
+            self.paused_for = None
             if event.error is not None:
                 self._write("error", f"{event.state}: {event.error}")
 
@@ -92,7 +63,6 @@ def board_of(app: WorkbenchApp) -> JobBoard:
     return board
 
 
-def job_state(app: WorkbenchApp) -> JobState | None:
-    """Return how the latest job stands, None before any."""
-    running = app.runner.running
-    return running.state if running is not None else board_of(app).state
+def latest_job(app: WorkbenchApp) -> Job | None:
+    """Return the job that was started last, ended or not; None before any."""
+    return app.runner.jobs[-1] if app.runner.jobs else None

@@ -10,7 +10,7 @@ from textual.widgets import Static
 from agents.events import JobEvent, JobLog
 from screens.commands import commands_of
 from screens.help import key_name, keys_of
-from screens.jobs.board import board_of, job_state
+from screens.jobs.board import board_of, latest_job
 from screens.jobs.wording import line
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class JobLine(Static):
     """A running job with its bar. How it ended stays there until the screen is shown anew."""
 
     DEFAULT_CSS = """
-    JobLine { width: 1fr; height: 1; padding: 0 1; color: $text-warning; display: none; }
+    JobLine { width: 1fr; height: 1; padding: 0 1; color: $text-primary; display: none; }
     JobLine.-job { display: block; }
     """
 
@@ -57,12 +57,12 @@ class JobLine(Static):
 
     def _lay_out(self) -> None:
         app = self.workbench
-        state = job_state(app)
-        if state is None:
+        job = latest_job(app)
+        if job is None:
             return
         command = next(command for command in commands_of("app") if command.action == "show_jobs")
         key = key_name(keys_of(command, app.context.settings))
-        text = line(state, board_of(app).progress, key, (self.app.size.width or 80) - 2)
+        text = line(job.state, job.progress, key, (self.app.size.width or 80) - 2)
         if text != self._text:
             self._text = text
             self.update(Content(text))

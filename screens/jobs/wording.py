@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.events import JobProgressed, JobState
 from screens.widgets.visible import one_line
 
-FULL, EMPTY = "█", "░"
+FULL, EMPTY = "━", "─"
 
 STATE_GLYPHS: dict[str, str] = {
     "starting": "…",
@@ -34,6 +34,11 @@ def in_words(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def dollars(money: float) -> str:
+    """Return an amount with cents, and with more places where it is small."""
+    return f"${money:,.2f}" if money >= 1 or not money else f"${money:.4f}"
 
 
 def parts(state: JobState | None, progress: JobProgressed | None) -> list[str]:

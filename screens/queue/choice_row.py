@@ -96,5 +96,5 @@ class ChoiceRow(Static, can_focus=True):
             if index == self._index:
                 parts.append((f"[{choice.word}]", "bold $text-accent"))
             else:
-                parts.append((f" {choice.word} ", "$text-muted"))
+                parts.append((f" {choice.word} ", ""))
         self.update(Content.assemble(*parts))

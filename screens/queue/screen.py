@@ -23,11 +23,11 @@ from screens.queue.filter import FilterScreen
 from screens.queue.order import Asked, Found, QueueOrders
 from screens.queue.preview import Preview
 from screens.queue.sort import SortScreen
-from screens.review.bars import PlaceLine
 from screens.review.items import ItemReader
 from screens.review.part import ItemView
 from screens.widgets.item_list import CursorMoved, ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
+from screens.widgets.top_line import TopLine
 from screens.widgets.visible import one_line
 from store.errors import WorkbenchError
 from store.queries.queue import QueueFilter, QueueSort
@@ -86,7 +86,7 @@ class QueueScreen(Screen[None]):
         rater_id, blind = context.rater.id if context.rater else 0, context.settings.blind
         self.orders = QueueOrders(context.workspace, rater_id, blind=blind)
         self.reader = ItemReader(context.workspace, rater_id, blind=blind)
-        yield PlaceLine(id="place")
+        yield TopLine("queue")
         yield Static(id="sentence")
         yield Input(
             id="find", placeholder="part of the query, the code or its name · Enter lists, Esc leaves"
@@ -211,10 +211,6 @@ class QueueScreen(Screen[None]):
     # -- saying ---------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        context = self.workbench.context
-        rater = one_line(context.rater.name, 24) if context.rater else "nobody (--rater NAME)"
-        who = f"rater: {rater} · blind: {'yes' if context.settings.blind else 'no'} "
-        self.query_one(PlaceLine).show(f" {context.workspace.path.name} › queue", who, "")
         self.query_one("#sentence", Static).update(Content(self._sentence()))
         said = self._said()
         self.set_class(bool(said), "-saying")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 
 from sqlalchemy import select
@@ -15,6 +15,8 @@ from store.workspace import Workspace
 
 KEPT = 24
 """How many laid-out items are kept; the neighbours of the one shown are always among them."""
+
+_TRIES = 3
 
 
 class ReviewOrder:
@@ -55,11 +57,15 @@ class ReviewOrder:
             self.ids.pop()
 
     def go_to(self, item_id: int) -> None:
-        """Show an item; one that the queue does not list is put before the one shown."""
+        """Show an item, at the nearest of its places; one that is not listed is put before the one shown."""
         if self.item_id == item_id:
             return
-        if item_id in self.ids:
-            self.index = self.ids.index(item_id)
+        if self.at(-1) == item_id:
+            # What an undo takes back is nearly always the item before.
+            self.index -= 1
+        elif item_id in self.ids:
+            places = (place for place, listed in enumerate(self.ids) if listed == item_id)
+            self.index = min(places, key=lambda place: abs(place - self.index))
         else:
             self.ids.insert(self.index, item_id)
 
@@ -72,6 +78,8 @@ class ItemReader:
         self._rater_id = rater_id
         self._blind = blind
         self._kept: OrderedDict[int, ItemView] = OrderedDict()
+        # How often each item changed: what was read before a change must not be kept after it.
+        self._changes: Counter[int] = Counter()
 
     def kept(self, item_id: int) -> ItemView | None:
         """Return an item that is kept, without reading."""
@@ -83,6 +91,15 @@ class ItemReader:
         Raises:
             UnknownName: There is no such item, or nothing that shows its kind is installed.
         """
+        for _ in range(_TRIES):
+            before = self._changes[item_id]
+            view = self._load(item_id)
+            if self._changes[item_id] == before:
+                self._keep(view)
+                break
+        return view
+
+    def _load(self, item_id: int) -> ItemView:
         item = table_of(Item)
         with self._workspace.reading() as connection:
             kind = connection.execute(select(item.c.kind).where(item.c.id == item_id)).scalar()
@@ -93,11 +110,14 @@ class ItemReader:
                     f"Nothing installed shows items of kind {kind!r}.",
                     "See `workbench doctor`.",
                 )
-            view = part.load(connection, item_id, self._rater_id, self._blind)
-        return self.keep(view)
+            return part.load(connection, item_id, self._rater_id, self._blind)
 
     def keep(self, view: ItemView) -> ItemView:
-        """Keep an item as it is laid out now, and return it."""
+        """Keep an item as a record that is on its way makes it, and return it."""
+        self._changes[view.item_id] += 1
+        return self._keep(view)
+
+    def _keep(self, view: ItemView) -> ItemView:
         self._kept[view.item_id] = view
         self._kept.move_to_end(view.item_id)
         while len(self._kept) > KEPT:
@@ -106,4 +126,5 @@ class ItemReader:
 
     def forget(self, item_id: int) -> None:
         """Drop an item of which something was recorded."""
+        self._changes[item_id] += 1
         self._kept.pop(item_id, None)

@@ -11,6 +11,7 @@ from screens.review.part import ItemView
 from store.ids import IdClock, now
 from store.queries.current import REVIEW
 from store.queries.progress import pace, progress
+from store.queries.standing import StandingChange
 from store.recording import Action
 from store.tables.columns import table_of
 from store.tables.people import Guideline, Question, Rater
@@ -19,6 +20,9 @@ from store.workspace import Workspace
 
 IDLE_SECONDS = 30.0
 """A pause between two keys that is longer than this counts as time away."""
+
+PACE_FROM = 3
+"""Items judged in a session from which on its own pace is told."""
 
 
 class Stopwatch:
@@ -123,7 +127,8 @@ class SessionCount:
         self.today = today
         self.left = left
         self._rate = rate
-        self._times: list[float] = []
+        # When each item was first judged in this session.
+        self._times: dict[int, float] = {}
 
     @classmethod
     def read(cls, workspace: Workspace, rater: Rater, *, blind: bool) -> SessionCount:
@@ -132,25 +137,20 @@ class SessionCount:
             state = progress(connection, rater, blind=blind)
             return cls(state.today, state.left, pace(connection, rater.id))
 
-    def follow(self, action: Action) -> None:
+    def follow(self, item_id: int, change: StandingChange) -> None:
         """Count an action that was stored."""
-        for record in action.records:
-            if not isinstance(record, Judgment):
-                continue
-            fresh = record.value is not None and record.supersedes is None
-            if fresh or (record.value is not None and record.origin == "redo"):
-                self.today, self.left = self.today + 1, self.left - 1
-            elif record.value is None and record.origin in ("undo", "withdraw"):
-                self.today, self.left = max(0, self.today - 1), self.left + 1
-            if record.origin in ("independent", "accept", "override"):
-                self._times.append(time.monotonic())
+        self.today = max(0, self.today + change.today)
+        self.left = max(0, self.left + change.left)
+        if change.judged:
+            self._times.setdefault(item_id, time.monotonic())
 
     @property
     def pace(self) -> float | None:
         """Judgments an hour, of this session once it has some, otherwise of the last hour."""
-        if len(self._times) < 3:
+        if len(self._times) < PACE_FROM:
             return self._rate
-        seconds = self._times[-1] - self._times[0]
+        times = list(self._times.values())
+        seconds = times[-1] - times[0]
         return (len(self._times) - 1) / seconds * 3600 if seconds else None
 
     def sentence(self) -> str:

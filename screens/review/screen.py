@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, ClassVar
 
+from sqlalchemy.exc import SQLAlchemyError
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.widgets import ContentSwitcher, Input
+from textual.widgets import ContentSwitcher
 
 from agents.events import ItemAnnotated, JobEvent
 from screens.commands import Scope, bindings
@@ -17,18 +17,17 @@ from screens.jobs.line import JobLine
 from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, SayLine
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judge_keys import JudgeKeys
+from screens.review.line import Line
 from screens.review.judging import Desk, SessionCount, desk_of
 from screens.review.part import review_parts
-from screens.review.reading import SUBJECT
+from screens.review.reading import COMMENT, FIND, PROMPT, SUBJECT
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text_pane import TextPane
 from store.kinds.protocol import task_kinds
 from store.queries.queue import QueueFilter, queue_ids
+from store.queries.standing import StandingChange, change_of, skipped_in_order
 from store.recording import Action
-from store.tables.record import Mark
-
-ARRIVAL_SECONDS = 0.7
-"""How long after the agents' label came onto the screen no key judges."""
+from store.tables.record import Judgment, Mark
 
 
 def _label_bindings() -> list[Binding]:
@@ -52,6 +51,18 @@ def _label_bindings() -> list[Binding]:
     ]
 
 
+def label_keys() -> list[tuple[str, str]]:
+    """Return the keys of the labels with their words, each once."""
+    return list(
+        {
+            known.key: known.word
+            for kind in task_kinds().values()
+            if kind.name in review_parts()
+            for known in kind.questions[0].scale.values
+        }.items()
+    )
+
+
 class ReviewScreen(JudgeKeys):
     """Shows the items of a queue one after another and records what the rater says of them."""
 
@@ -72,20 +83,18 @@ class ReviewScreen(JudgeKeys):
     def compose(self) -> ComposeResult:
         """Lay out prompt, claim, subject and case; the lines at the foot."""
         yield PlaceLine(id="place")
-        yield TextPane(id="prompt")
+        yield TextPane(id=PROMPT)
         yield ClaimLine(id="claim")
         yield CaseTabs(id="tabs")
         with Horizontal(id="body"):
             yield TextPane(id=SUBJECT)
             with Vertical(id="case"):
                 yield ContentSwitcher(id="switcher")
-        yield Input(id="find", placeholder="find in this pane · Enter keeps the search, Esc ends it")
-        yield Input(
-            id="comment", placeholder="comment on this item · Enter saves it, Esc keeps it as a draft"
-        )
+        yield Line(id=FIND, placeholder="find in this pane · Enter keeps the search, Esc ends it")
+        yield Line(id=COMMENT, placeholder="comment on this item · Enter saves it, Esc keeps it as a draft")
         yield SayLine(id="say")
         yield JobLine()
-        yield KeyLine(self.SCOPE)
+        yield KeyLine(self.SCOPE, before=label_keys())
 
     def on_mount(self) -> None:
         """Read what the session needs, then show the first item."""
@@ -94,6 +103,7 @@ class ReviewScreen(JudgeKeys):
         rater_id = context.rater.id if context.rater else 0
         self._panes[SUBJECT] = self.query_one(f"#{SUBJECT}", TextPane)
         self.reader = ItemReader(context.workspace, rater_id, blind=context.settings.blind)
+        self.take_session(app.kept_session())
         self._say("Loading …")
         app.saved.subscribe(self, self._action_saved)
         app.failed.subscribe(self, self._action_failed)
@@ -102,53 +112,76 @@ class ReviewScreen(JudgeKeys):
 
     @work(thread=True)
     def _prepare(self) -> None:
+        """Read the desk, the order and then the counts; the item does not wait for the last of them."""
         context = self.workbench.context
-        if context.rater is not None:
-            desk = desk_of(context.workspace, context.rater.id, blind=context.settings.blind)
-            count = SessionCount.read(context.workspace, context.rater, blind=context.settings.blind)
-            self.app.call_from_thread(self._take_desk, desk, count)
-        if self._resume_from:
-            self._restore_order()
-        self.app.call_from_thread(self._show_item)
+        desk, order, count = None, None, None
+        try:
+            if context.rater is not None:
+                desk = desk_of(context.workspace, context.rater.id, blind=context.settings.blind)
+            if self._resume_from:
+                order = self._restored_order()
+            self.call_later(self._begin, desk, order)
+            if context.rater is not None:
+                count = SessionCount.read(context.workspace, context.rater, blind=context.settings.blind)
+                self.call_later(self._take_count, count)
+        except SQLAlchemyError as error:
+            self.call_later(self._not_read, error, self._shown)
 
-    def _take_desk(self, desk: Desk, count: SessionCount) -> None:
-        self.desk, self.count = desk, count
+    def _begin(self, desk: Desk | None, order: ReviewOrder | None) -> None:
+        self.desk = desk
+        self.order = order or self.order
+        self._say("")
+        self._show_item()
 
-    def _restore_order(self) -> None:
-        """Take the order anew and go to the item where the session ended; in the worker's thread."""
+    def _take_count(self, count: SessionCount) -> None:
+        self.count = count
+        self._lay_out_places()
+
+    def _restored_order(self) -> ReviewOrder:
+        """Return the order taken anew, at the item where the session ended; in the worker's thread."""
         context = self.workbench.context
         rater_id = context.rater.id if context.rater else 0
-        ids = queue_ids(context.workspace, rater_id)
-        order = ReviewOrder([int(number) for number in ids])
+        ids: list[int] = queue_ids(context.workspace, rater_id).tolist()
+        with context.workspace.reading() as connection:
+            # What was put off comes again last, in this session too.
+            skipped = skipped_in_order(connection, rater_id)
+        order = ReviewOrder([*ids, *skipped])
         item = self._resume_from.get("item")
-        if item is None or int(item) not in set(order.ids):
+        if item is None or int(item) not in ids:
             open_ids = queue_ids(context.workspace, rater_id, QueueFilter(status="open"), limit=1)
             item = int(open_ids[0]) if len(open_ids) else None
-        if item is not None and order.ids:
-            order.go_to(int(item))
-        self.order = order
+        if item is not None and ids:
+            order.index = ids.index(int(item))
+        return order
 
     # -- what comes back ------------------------------------------------------------------------------
 
     def _action_saved(self, action: Action) -> None:
         self.reader.forget(action.item_id)
-        if self.count is not None:
-            self.count.follow(action)
         self._reload(action.item_id)
+        self._follow_count(action)
         self._lay_out_places()
 
+    @work(thread=True)
+    def _follow_count(self, action: Action) -> None:
+        with self.workbench.context.workspace.reading() as connection:
+            change = change_of(connection, action)
+        self.call_later(self._counted, action.item_id, change)
+
+    def _counted(self, item_id: int, change: StandingChange) -> None:
+        if self.count is not None:
+            self.count.follow(item_id, change)
+            self._lay_out_places()
+
     def _action_failed(self, action: Action) -> None:
-        self._reload(action.item_id)
+        self.reader.forget(action.item_id)
+        self._show_claim()
+        self._lay_out_places()
 
     def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, ItemAnnotated):
             self.reader.forget(event.item_id)
-            item = self.item
-            blind = self.workbench.context.settings.blind
-            if item is not None and item.item_id == event.item_id and item.claim is None and not blind:
-                # A key that was on its way must not judge a claim that nobody has read.
-                self._settled_at = time.monotonic() + ARRIVAL_SECONDS
-                self._say("◆ The agents' label has just come.")
+            if event.value is not None and not self.workbench.context.settings.blind:
                 self._reload(event.item_id)
 
     def _reload(self, item_id: int) -> None:
@@ -156,28 +189,41 @@ class ReviewScreen(JudgeKeys):
             self._read_item(item_id, self._shown)
             self._show_claim()
 
-    def show_undone(self, action: Action, redo: bool) -> None:
+    def show_undone(self, action: Action, redo: bool, stored: bool = True) -> None:
         """Go to the item of an undo or redo, and say what stands now."""
         for record in action.records:
             if isinstance(record, Mark) and record.kind == "skip":
-                if record.active:
+                if record.active and stored:
                     self.order.put_last(record.item_id)
                 else:
                     self.order.take_last_away(record.item_id)
         self._remember_places()
         self.order.go_to(action.item_id)
         self.reader.forget(action.item_id)
-        self._show_item()
-        what = "Brought back" if redo else "Taken back"
-        self._say(f"{what}: {_standing(action)} · {'u undo' if redo else 'U redo'}")
-
-
-def _standing(action: Action) -> str:
-    """Return in words what an undo or redo left standing."""
-    words = []
-    for record in action.records:
-        if isinstance(record, Mark):
-            words.append(f"{record.kind.replace('_', ' ')} {'on' if record.active else 'off'}")
+        self.stop_searching()
+        if not stored:
+            self._say("Taken back; it was not on disk.")
         else:
-            words.append("no label" if record.value is None else f"label {record.value:g}")
-    return ", ".join(words)
+            what = "Brought back" if redo else "Taken back"
+            self._say(f"{what}: {self._standing(action)} · {'u undo' if redo else 'U redo'}")
+        self._show_item()
+        self.keep_place_soon()
+
+    def _standing(self, action: Action) -> str:
+        """Return in words what an undo or redo left standing."""
+        words = []
+        for record in action.records:
+            if isinstance(record, Mark):
+                words.append(f"{record.kind.replace('_', ' ')} {'on' if record.active else 'off'}")
+            else:
+                words.append("no label" if record.value is None else f"label {self._word(record)}")
+                words += [f"reason {record.reason}"] if record.reason else []
+        return ", ".join(words)
+
+    def _word(self, judgment: Judgment) -> str:
+        numbers = self.desk.question_ids if self.desk else {}
+        for kind in task_kinds().values():
+            for question in kind.questions:
+                if numbers.get(question.name) == judgment.question_id:
+                    return question.scale.word(judgment.value)
+        return f"{judgment.value:g}"

@@ -19,8 +19,8 @@ Part = Literal["mark", "yours", "agents", "text", "muted"]
 Write = Literal["none", "saving", "failed"]
 """Whether something of the item is still on its way to the disk."""
 
-MEDIUM, WIDE = 90, 118
-"""Cells from which a list has room for the agents' path and the similarity, and for longer names."""
+NARROW, MEDIUM, WIDE = 76, 90, 118
+"""Cells from which a list has room for the agents' path, for the similarity, for longer names."""
 
 NOT_READ = "┄"
 """Stands in a line whose item is not read yet."""
@@ -48,7 +48,11 @@ def _yours(row: QueueRow) -> str:
 
 
 def _agents(row: QueueRow) -> str:
-    return f"◆ {value_word(row.kind, row.agent_label)}" if row.agent_label is not None else ""
+    return value_word(row.kind, row.agent_label)
+
+
+def _agents_marked(row: QueueRow) -> str:
+    return f"◆ {_agents(row)}" if row.agent_label is not None else ""
 
 
 def _similarity(row: QueueRow) -> str:
@@ -79,16 +83,19 @@ class Columns:
     def __init__(self, width: int, *, blind: bool) -> None:
         self.width = width
         yours = Column("you", 10, "yours", _yours)
-        agents = [] if blind else [Column("◆ agents", 12, "agents", _agents)]
-        after: list[Column] = []
-        if width >= MEDIUM:
-            if not blind:
+        agents: list[Column] = []
+        if not blind:
+            short = NARROW <= width < MEDIUM
+            agents.append(
+                Column("◆ agents", 10 if short else 12, "agents", _agents if short else _agents_marked)
+            )
+            if width >= NARROW:
                 agents.append(Column("path", 8, "agents", lambda row: row.agent_path or ""))
-            after = [Column("sim", 4, "muted", _similarity)]
+        after = [Column("sim", 4, "muted", _similarity)] if width >= MEDIUM else []
         # A line begins with cursor, status, disagreement and flag; a gap stands before every column.
         taken = 4 + sum(column.width + 1 for column in (yours, *agents, *after))
         free = max(0, width - taken - 2)
-        name = min(18 if width < MEDIUM else 26 if width < WIDE else 34, free * 2 // 5)
+        name = min(18 if width < MEDIUM else 26 if width < WIDE else 34, free // 3)
         self.columns = (
             yours,
             *agents,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy
-from textual.cache import LRUCache
 
 from store.queries.queue import QueueRow
 
@@ -33,8 +33,9 @@ class ItemRows:
     def __init__(self) -> None:
         self.generation = 0
         self.failed = False
-        # None: the item was looked for and is not there.
-        self._rows: LRUCache[int, QueueRow | None] = LRUCache(KEPT)
+        # None: the item was looked for and is not there. Those read last stand last; textual.cache.LRUCache
+        # would keep the old value of a key that is set again.
+        self._rows: OrderedDict[int, QueueRow | None] = OrderedDict()
         self._reading: set[int] = set()
         self._readers = 0
 
@@ -48,7 +49,13 @@ class ItemRows:
     def keep(self, rows: Sequence[QueueRow]) -> None:
         """Take in rows that were read."""
         for row in rows:
-            self._rows[row.item_id] = row
+            self._put(row.item_id, row)
+
+    def _put(self, item_id: int, row: QueueRow | None) -> None:
+        self._rows[item_id] = row
+        self._rows.move_to_end(item_id)
+        while len(self._rows) > KEPT:
+            self._rows.popitem(last=False)
 
     def forget(self, item_ids: Collection[int] | None = None) -> None:
         """Drop some rows, all without an argument."""
@@ -56,7 +63,7 @@ class ItemRows:
             self._rows.clear()
             return
         for number in item_ids:
-            self._rows.discard(number)
+            self._rows.pop(number, None)
 
     def begin_order(self) -> None:
         """Take note of a new order: reads under way no longer count."""
@@ -98,7 +105,7 @@ class ItemRows:
         if rows is None:
             self.failed = True
             return True
+        found = {row.item_id: row for row in rows}
         for number in item_ids:
-            self._rows[number] = None
-        self.keep(rows)
+            self._put(number, found.get(number))
         return True

@@ -63,7 +63,7 @@ class KeyLine(Static):
         screen = self.screen
         return [
             command
-            for command in commands_of(self._scope, "app")
+            for command in (*commands_of(self._scope), *commands_of("app"))
             if command.on_line
             and command.id != _LAST
             and screen.check_action(command.action, ())

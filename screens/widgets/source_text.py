@@ -18,6 +18,9 @@ PIECE = 4_096
 
 _LINES_KEPT = 512
 
+_WORDS_LIMIT = 20_000
+"""Characters of the longest line that is broken between words; longer ones are no prose."""
+
 
 class ShownLine:
     """One source line as shown, in pieces, so that a very long one stays quick.
@@ -36,10 +39,13 @@ class ShownLine:
         "cells",
         "length",
         "narrow",
+        "words",
     )
 
-    def __init__(self, source: str, tab_size: int = TAB_SIZE) -> None:
+    def __init__(self, source: str, tab_size: int = TAB_SIZE, *, words: bool = False) -> None:
         self._tab_size = tab_size
+        self.words = words
+        """Whether wrapping keeps words whole."""
         self._breaks: tuple[int, Sequence[int]] = (0, ())
         plain = source.isascii() and source.isprintable()
         self._sources = [source] if plain else list(pieces(source, PIECE))
@@ -151,11 +157,25 @@ class ShownLine:
         Returns:
             Indices, the first of them 0, in order.
         """
-        if self.narrow:
+        by_words = self.words and self.length <= _WORDS_LIMIT
+        if self.narrow and not by_words:
             return range(0, max(1, self.length), width)
         if self._breaks[0] != width:
-            self._breaks = (width, self._wide_breaks(width))
+            self._breaks = (width, self._word_breaks(width) if by_words else self._wide_breaks(width))
         return self._breaks[1]
+
+    def _word_breaks(self, width: int) -> Sequence[int]:
+        """Return where rows begin when words stay whole; one longer than a row is broken all the same."""
+        breaks = array("L", [0])
+        text = self.text(0, self.length)
+        start, total = 0, self.cell_at(self.length)
+        while total - self.cell_at(start) > width:
+            full = max(self.index_at(self.cell_at(start) + width), start + 1)
+            space = text.rfind(" ", start, full)
+            # The blanks that a line begins with are no place to break it.
+            start = space + 1 if text[start : space + 1].strip() else full
+            breaks.append(start)
+        return breaks
 
     def _wide_breaks(self, width: int) -> Sequence[int]:
         breaks = array("L", [0])
@@ -193,10 +213,12 @@ class SourceText:
     the pair is the line's end and said once (`newline`), otherwise carriage returns are shown in their lines.
     """
 
-    def __init__(self, text: str, tab_size: int = TAB_SIZE) -> None:
+    def __init__(self, text: str, tab_size: int = TAB_SIZE, *, words: bool = False) -> None:
         pairs = text.count("\r\n") if "\r" in text else 0
         self.text = text
         self.tab_size = tab_size
+        self.words = words
+        """Whether wrapping keeps words whole, as prose wants it."""
         self.newline = "\r\n" if pairs and pairs == text.count("\n") else "\n"
         """What ends a line in the whole text."""
         self.lines = text.split(self.newline)
@@ -250,7 +272,7 @@ class SourceText:
         """
         shown = self._shown.get(line)
         if shown is None:
-            shown = self._shown[line] = ShownLine(self.lines[line], self.tab_size)
+            shown = self._shown[line] = ShownLine(self.lines[line], self.tab_size, words=self.words)
         return shown
 
     def cells(self, line: int) -> int:
@@ -286,6 +308,6 @@ class SourceText:
         cells = self.cells(line)
         if cells <= width:
             return 1
-        if self.lines[line].isascii():
+        if self.lines[line].isascii() and not self.words:
             return -(-cells // width)
         return len(self.shown(line).breaks(width))

@@ -110,7 +110,7 @@ class TextView(TextSurface):
         changed = text != self._source.text or language != self._language
         self._kind, self._empty = kind, empty
         if changed:
-            self._source = SourceText(text)
+            self._source = SourceText(text, words=kind == "reply")
             self._plain_reason = highlight.why_plain(text, self._source.longest) if language else ""
             self._language = language
             self._flow = None

@@ -32,7 +32,17 @@ _JSON_TYPES: dict[FieldType, tuple[str, ...]] = {
     "boolean": ("BOOLEAN",),
     "moment": ("VARCHAR",),
 }
+_STRING = r'"(\\.|[^"\\])*"'
 _UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+# DuckDB takes a comma after the last field, which is no JSON.
+_SOUND = (
+    "starts_with(json, '{') AND NOT CASE WHEN "
+    + " OR ".join(f"ends_with(json, {space} || '}}')" for space in ("' '", "chr(9)", "chr(10)", "chr(13)"))
+    + r" THEN regexp_matches(json, ',\s*\}$') ELSE ends_with(json, ',}') END"
+)
+# Whatever does not look like this is not cast: a deeply nested value would end the process.
+_NUMBER = "-?[0-9]{1,20}([.][0-9]{1,40})?([eE][-+]?[0-9]{1,2})?"
+_FLAT = rf'^\{{("[^"\\]*":{_NUMBER}(,|\}}$))*$'
 _MOMENT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?([+-]\d\d(:?\d\d)?|Z)$"
 
 
@@ -50,6 +60,7 @@ def stage(
     sample: Sample,
     layout: Layout,
     columns: dict[str, FieldType],
+    offset: int,
 ) -> Read | None:
     """Read a file into its staging table.
 
@@ -59,6 +70,7 @@ def stage(
         sample: How its records are stored.
         layout: What they hold.
         columns: The columns of the staging table.
+        offset: How many records the files before it have.
 
     Returns:
         What was read; None when anything is out of order, and then nothing is staged.
@@ -68,7 +80,7 @@ def stage(
     try:
         if not _load(cursor, file, sample):
             return None
-        return _stage(cursor, file, layout, columns)
+        return _stage(cursor, file, layout, columns, offset)
     except duckdb.Error:
         # Which record it was, and why, is for the exact reader to say.
         return None
@@ -83,7 +95,8 @@ def _load(cursor: duckdb.DuckDBPyConnection, file: InputFile, sample: Sample) ->
         if any("BLOB" in str(column[1]) for column in described):
             return False
         cursor.execute(
-            "CREATE TEMP TABLE raw AS SELECT to_json(row) AS json FROM read_parquet(?) AS row", [str(file.plain)]
+            "CREATE TEMP TABLE raw AS SELECT to_json(row) AS json FROM read_parquet(?) AS row",
+            [str(file.plain)],
         )
         return True
     if sample.container == "JSON array" and _last_character(file) != b"]":
@@ -95,9 +108,7 @@ def _load(cursor: duckdb.DuckDBPyConnection, file: InputFile, sample: Sample) ->
         f"read_json_objects(?, format = '{shape}', maximum_object_size = {_LARGEST_RECORD})",
         [str(file.plain)],
     )
-    # It also takes a comma after the last field.
-    loose = cursor.execute(r"SELECT count(*) FROM raw WHERE regexp_matches(right(json, 64), ',\s*\}$')").fetchone()
-    return loose == (0,)
+    return True
 
 
 def _last_character(file: InputFile) -> bytes:
@@ -121,7 +132,11 @@ class _Cut:
 
 
 def _stage(
-    cursor: duckdb.DuckDBPyConnection, file: InputFile, layout: Layout, columns: dict[str, FieldType]
+    cursor: duckdb.DuckDBPyConnection,
+    file: InputFile,
+    layout: Layout,
+    columns: dict[str, FieldType],
+    offset: int,
 ) -> Read | None:
     names = _column_names(cursor)
     if names is None:
@@ -135,8 +150,6 @@ def _stage(
     extra = [cut for cut in cuts if cut.field is None or cut.field.kept]
     objects = [cut for cut in cuts if cut.field and cut.field.name == "extra"]
     if len(extra) > _MOST_EXTRA or (extra and objects):
-        return None
-    if not all(_scores_fit(cursor, cut) for cut in cuts if cut.field and cut.field.type == "scores"):
         return None
     by_field = {cut.field.name: place for place, cut in enumerate(cuts, start=1) if cut.field}
     values = {
@@ -156,8 +169,9 @@ def _stage(
     # A record in doubt fails the statement, so that nothing of the file stays behind.
     cursor.execute(
         f"INSERT INTO stage_{layout.makes} SELECT ?, "
-        f"CASE WHEN {bad} THEN error('doubt') ELSE rowid + 1 END, NULL, {staged}, {extra_text} FROM {read}",
-        [file.number],
+        f"CASE WHEN {bad} THEN error('doubt') ELSE ? + rowid + 1 END, rowid + 1, NULL, {staged}, {extra_text} "
+        f"FROM {read}",
+        [file.number, offset],
     )
     records = _count(cursor, f"SELECT count(*) FROM stage_{layout.makes}") - before
     return Read(records, tuple(cut.column for cut in extra))
@@ -166,14 +180,11 @@ def _stage(
 def _column_names(cursor: duckdb.DuckDBPyConnection) -> list[str] | None:
     """Return every field name of the file; None when a record is no object or names a field twice."""
     names: dict[str, None] = {}
-    for (keys,) in cursor.execute("SELECT DISTINCT json_keys(json) FROM raw").fetchall():
-        if keys is None or len(set(keys)) != len(keys):
+    for keys, sound in cursor.execute(f"SELECT DISTINCT json_keys(json), {_SOUND} FROM raw").fetchall():
+        if not sound or keys is None or len(set(keys)) != len(keys):
             return None
         names.update(dict.fromkeys(keys))
-    if any("\x00" in name for name in names):
-        return None
-    odd = cursor.execute("SELECT count(*) FROM raw WHERE json_type(json) <> 'OBJECT'").fetchone()
-    return list(names) if odd == (0,) else None
+    return None if any("\x00" in name for name in names) else list(names)
 
 
 def _plan(names: Sequence[str], layout: Layout) -> dict[str, Field | None] | None:
@@ -217,20 +228,6 @@ def _types_fit(cuts: Sequence[_Cut], layout: Layout) -> bool:
     )
 
 
-def _scores_fit(cursor: duckdb.DuckDBPyConnection, cut: _Cut) -> bool:
-    """Return whether every object of similarities maps each model once, and to a number."""
-    if "OBJECT" not in cut.types:
-        return True
-    groups = cursor.execute(
-        "SELECT DISTINCT json_keys(scores), json_type(scores, '$.*') FROM "
-        f"(SELECT json_extract(json, {_pointers([cut.column])})[1] AS scores FROM raw) "
-        "WHERE json_type(scores) = 'OBJECT'"
-    ).fetchall()
-    return all(
-        len(set(keys)) == len(keys) and set(types or ()) <= {*_NUMBERS, "NULL"} for keys, types in groups
-    )
-
-
 def _expression(type_: FieldType, x: str, cut: _Cut) -> str:
     if type_ == "integer":
         return f"TRY_CAST({x} AS BIGINT)"
@@ -246,8 +243,9 @@ def _expression(type_: FieldType, x: str, cut: _Cut) -> str:
         return x
     one = f"MAP {{{_quoted(cut.column)}: TRY_CAST({x} AS DOUBLE)}}"
     return (
-        f"CASE WHEN {x} IS NULL THEN NULL "
-        f"WHEN left({x}, 1) = '{{' THEN CAST(CAST({x} AS JSON) AS MAP(VARCHAR, DOUBLE)) ELSE {one} END"
+        f"CASE WHEN {x} IS NULL THEN NULL WHEN NOT starts_with({x}, '{{') THEN {one} "
+        f"WHEN regexp_matches({x}, '{_FLAT}') THEN CAST(CAST({x} AS JSON) AS MAP(VARCHAR, DOUBLE)) "
+        "ELSE error('doubt') END"
     )
 
 
@@ -265,31 +263,42 @@ def _checks(cuts: Sequence[_Cut], values: dict[str, str]) -> Iterator[str]:
         if field.type == "number":
             yield f"coalesce(NOT isfinite({value}), false)"
         if field.type == "scores":
-            yield f"coalesce(NOT list_bool_and(list_transform(map_values({value}), lambda s: coalesce(isfinite(s), true))), false)"
+            yield f"coalesce(NOT starts_with({x}, '{{') AND NOT isfinite(TRY_CAST({x} AS DOUBLE)), false)"
         if field.type in ("uuid", "moment"):
             yield f"coalesce(NOT regexp_matches({x}, '{_UUID if field.type == 'uuid' else _MOMENT}'), false)"
         if field.values:
-            allowed = ", ".join(_quoted(known) if isinstance(known, str) else repr(known) for known in field.values)
+            allowed = ", ".join(
+                _quoted(known) if isinstance(known, str) else repr(known) for known in field.values
+            )
             yield f"coalesce({value} NOT IN ({allowed}), false)"
 
 
 def _nesting_checks(cuts: Sequence[_Cut], extra: Sequence[_Cut]) -> Iterator[str]:
     kept = [(f"y[{place}]::VARCHAR", cut) for place, cut in enumerate(extra, start=1)]
     kept += [
-        (f"x[{place}]", cut) for place, cut in enumerate(cuts, start=1) if cut.field and cut.field.type == "object"
+        (f"x[{place}]", cut)
+        for place, cut in enumerate(cuts, start=1)
+        if cut.field and cut.field.type == "object"
     ]
     for text, cut in kept:
-        if cut.nests or "DOUBLE" in cut.types:
-            yield f"coalesce(regexp_matches({text}, 'NaN|Infinity'), false)"
+        if not (cut.nests or "DOUBLE" in cut.types):
+            continue
+        cheap = f"regexp_matches({text}, 'NaN|Infinity')"
+        bare = f"regexp_replace({text}, '{_STRING}', '', 'g')"
+        sure = f"regexp_matches({bare}, 'NaN|Infinity')"
         if cut.nests:
-            yield f"coalesce(length({text}) - length(translate({text}, '[{{', '')) > {_NESTING}, false)"
+            # Brackets within strings nest nothing, but taking the strings out costs more than counting.
+            cheap += f" OR length({text}) - length(translate({text}, '[{{', '')) > {_NESTING}"
+            sure += f" OR length({bare}) - length(translate({bare}, '[{{', '')) > {_NESTING}"
+        yield f"coalesce(CASE WHEN {cheap} THEN {sure} ELSE false END, false)"
 
 
 def _extra_text(extra: Sequence[_Cut]) -> str:
     if not extra:
         return "'{}'"
     parts = ", ".join(
-        f"{_quoted(_json_string(cut.column))} || ':' || y[{place}]::VARCHAR" for place, cut in enumerate(extra, start=1)
+        f"{_quoted(_json_string(cut.column))} || ':' || y[{place}]::VARCHAR"
+        for place, cut in enumerate(extra, start=1)
     )
     return f"'{{' || concat_ws(',', {parts}) || '}}'"
 

@@ -1,4 +1,4 @@
-"""An input file made ready to be read: hashed, unpacked, its text checked to be UTF-8."""
+"""An input file made ready to be read: hashed, and unpacked where it is packed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ class InputFile:
         plain: The same content without compression and byte order mark.
         sha256: Hash of the file as it is, hex.
         size: Bytes of the plain content.
-        broken_line: The first line that is not UTF-8, None when all are or the file is no text.
     """
 
     number: int
@@ -35,7 +34,6 @@ class InputFile:
     plain: Path
     sha256: str
     size: int
-    broken_line: int | None
 
     @property
     def name(self) -> str:
@@ -49,7 +47,7 @@ class InputFile:
 
 
 def prepare(number: int, path: Path, folder: Path, progress: Report) -> InputFile:
-    """Read a file once: hash it, unpack it if need be, and find out whether it is text.
+    """Read a file once: hash it, and unpack it if need be.
 
     Args:
         number: Its place among the files of the import.
@@ -66,25 +64,21 @@ def prepare(number: int, path: Path, folder: Path, progress: Report) -> InputFil
         with path.open("rb") as file:
             head = file.read(4)
             packed = head[:2] == b"\x1f\x8b"
-            text = head != b"PAR1"
-            utf8 = _Utf8()
             file.seek(0)
             while block := file.read(_BLOCK):
                 digest.update(block)
-                if text and not packed:
-                    utf8.feed(block)
                 progress(Progress(f"reading {path.name}", file.tell(), size))
         plain = path
         if packed:
             plain = folder / f"{number}.plain"
-            size = _unpack(path, plain, utf8)
+            size = _unpack(path, plain)
             with plain.open("rb") as file:
                 head = file.read(4)
                 if head == b"PAR1":
                     raise ImportFailed(
                         "Packed Parquet", f"{path} is a gzipped Parquet file.", "Unpack it first: gunzip"
                     )
-        if text and head.startswith(_BOM):
+        if head.startswith(_BOM):
             plain = _without_mark(plain, folder / f"{number}.unmarked")
             size -= len(_BOM)
     except OSError as error:
@@ -92,40 +86,35 @@ def prepare(number: int, path: Path, folder: Path, progress: Report) -> InputFil
             "Cannot read file", f"{path}: {error.strerror or error}. Nothing was imported.", "Check the path."
         ) from error
     if size <= 0:
-        raise ImportFailed("Empty file", f"{path} is empty. Nothing was imported.", "Check where it came from.")
-    return InputFile(number, path, plain, digest.hexdigest(), size, utf8.close() if text else None)
+        raise ImportFailed(
+            "Empty file", f"{path} is empty. Nothing was imported.", "Check where it came from."
+        )
+    return InputFile(number, path, plain, digest.hexdigest(), size)
 
 
-class _Utf8:
-    """Finds the first line that is not UTF-8, block by block."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._lines = 1
-        self._broken: int | None = None
-
-    def feed(self, block: bytes, *, final: bool = False) -> None:
-        if self._broken is not None:
-            return
-        try:
-            self._decoder.decode(block, final)
-        except UnicodeDecodeError as error:
-            # error.object also holds what an earlier block left undecoded, which has no line end in it.
-            self._broken = self._lines + error.object[: error.start].count(b"\n")
-        self._lines += block.count(b"\n")
-
-    def close(self) -> int | None:
-        self.feed(b"", final=True)
-        return self._broken
+def broken_line(plain: Path) -> int | None:
+    """Return the first line of a file, from 1, that is not UTF-8; None when all are."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line = 1
+    with plain.open("rb") as file:
+        while True:
+            block = file.read(_BLOCK)
+            try:
+                decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                # error.object also holds what an earlier block left undecoded, which has no line end in it.
+                return line + error.object[: error.start].count(b"\n")
+            if not block:
+                return None
+            line += block.count(b"\n")
 
 
-def _unpack(path: Path, plain: Path, utf8: _Utf8) -> int:
+def _unpack(path: Path, plain: Path) -> int:
     size = lines = 0
     try:
         with gzip.open(path) as packed, plain.open("wb") as out:
             while block := packed.read(_BLOCK):
                 out.write(block)
-                utf8.feed(block)
                 size += len(block)
                 lines += block.count(b"\n")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

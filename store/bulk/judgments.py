@@ -32,7 +32,8 @@ def take_items(cursor: duckdb.DuckDBPyConnection) -> None:
     cursor.execute(
         """
         INSERT INTO stage_pair BY NAME
-        SELECT DISTINCT ON (file, external_id, query, code) file, number, line, external_id, query, code, name,
+        SELECT DISTINCT ON (file, external_id, query, code) file, position, number,
+            line, external_id, query, code, name,
             language, repository, path, licence, rank, scores, coalesce(item_extra, '{}') AS extra
         FROM stage_judgment WHERE kind = 'pair' AND query IS NOT NULL AND code IS NOT NULL
         ORDER BY file, number
@@ -55,7 +56,7 @@ def resolve_judgments(
     cursor.execute(
         """
         CREATE OR REPLACE TEMP TABLE new_record AS
-        SELECT (s.file::BIGINT << 40) + s.number AS position, s.* EXCLUDE (query, code, item_extra, scores),
+        SELECT s.* EXCLUDE (query, code, item_extra, scores),
             a.allowed, i.id AS item_id, i.content_hash AS item_hash, q.id AS question_id, r.id AS rater_id,
             r.kind AS known_kind, coalesce(j.id, m.id) IS NOT NULL AS held, false AS repeated
         FROM stage_judgment s
@@ -125,7 +126,9 @@ def _differs(table: str, columns: tuple[str, ...]) -> str:
         f"t.{name} IS DISTINCT FROM {value if '(' in (value := ours.get(name, name)) else 'n.' + value}"
         for name in columns
     )
-    return f"(n.held AND n.record = '{table}' AND EXISTS (FROM {table} t WHERE t.id = n.id AND ({different})))"
+    return (
+        f"(n.held AND n.record = '{table}' AND EXISTS (FROM {table} t WHERE t.id = n.id AND ({different})))"
+    )
 
 
 def record_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int, int]:

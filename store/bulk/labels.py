@@ -10,6 +10,7 @@ import duckdb
 
 from store.bulk.problems import Problem
 from store.ids import IdClock
+from store.kinds.pair import MATCH
 from store.kinds.protocol import QuestionSpec
 from store.queries.current import REVIEW
 
@@ -17,33 +18,19 @@ _BLOCK_GAP = 1 << 40
 _LOW = (1 << 62) - 1
 
 
-def take_pair_labels(
-    cursor: duckdb.DuckDBPyConnection, raters: Mapping[int, str], question: QuestionSpec
-) -> None:
-    """Stage the labels that stand in pair files as labels of a rater for each file.
-
-    Args:
-        cursor: The cursor that holds the staging tables.
-        raters: File number to the rater's name.
-        question: What the labels answer.
-    """
-    for file, rater in raters.items():
-        cursor.execute(
-            "INSERT INTO stage_label BY NAME SELECT file, number, line, 'pair' AS kind, external_id, "
-            "? AS question, ? AS rater, label AS value, '' AS comment "
-            "FROM stage_pair WHERE file = ? AND label IS NOT NULL",
-            [question.name, rater, file],
-        )
-
-
 def resolve_labels(
-    cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, tuple[str, QuestionSpec]]
+    cursor: duckdb.DuckDBPyConnection,
+    questions: Mapping[str, tuple[str, QuestionSpec]],
+    raters: Mapping[int, str],
 ) -> list[Problem]:
     """Find the item, question and rater of every staged label, in the table new_label.
+
+    The labels that stand in pair files are among them.
 
     Args:
         cursor: The cursor that holds the staging tables, with items numbered.
         questions: Question name to its task kind and its scale.
+        raters: For each file of pairs, by its number, whose its labels are.
 
     Returns:
         The labels that cannot be taken.
@@ -53,13 +40,22 @@ def resolve_labels(
     ]
     cursor.execute("CREATE OR REPLACE TEMP TABLE asked (question VARCHAR, kind VARCHAR, allowed DOUBLE[])")
     cursor.executemany("INSERT INTO asked VALUES (?, ?, ?)", [list(scale) for scale in scales])
+    cursor.execute("CREATE OR REPLACE TEMP TABLE pair_rater (file INTEGER, rater VARCHAR)")
+    for pair_file in raters.items():
+        cursor.execute("INSERT INTO pair_rater VALUES (?, ?)", list(pair_file))
     cursor.execute(
-        """
+        f"""
         CREATE OR REPLACE TEMP TABLE new_label AS
-        SELECT (s.file::BIGINT << 40) + s.number AS position, s.file, s.number, s.line, s.external_id,
+        WITH given AS (
+            SELECT file, position, number, line, external_id, question, rater, value, comment FROM stage_label
+            UNION ALL
+            SELECT file, position, number, line, external_id, '{MATCH.name}', p.rater, label, ''
+            FROM stage_pair JOIN pair_rater p USING (file) WHERE label IS NOT NULL
+        )
+        SELECT s.position, s.file, s.number, s.line, s.external_id,
             s.question, trim(s.rater) AS rater, s.value, coalesce(s.comment, '') AS comment,
             a.kind, a.allowed, i.id AS item_id, q.id AS question_id, r.id AS rater_id, r.kind AS rater_kind
-        FROM stage_label s
+        FROM given s
         LEFT JOIN asked a ON a.question = s.question
         LEFT JOIN item_key i ON i.kind = a.kind AND i.external_id = s.external_id
         LEFT JOIN question q ON q.name = s.question
@@ -133,7 +129,9 @@ def resolve_labels(
 def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int]:
     """Return how many labels of each rater a file, by its number, adds, and how many were there already."""
     added = dict(
-        cursor.execute("SELECT rater, count(*) FROM fresh_label WHERE file = ? GROUP BY rater", [file]).fetchall()
+        cursor.execute(
+            "SELECT rater, count(*) FROM fresh_label WHERE file = ? GROUP BY rater", [file]
+        ).fetchall()
     )
     row = cursor.execute("SELECT count(*) FROM new_label WHERE file = ?", [file]).fetchone()
     return added, (int(row[0]) if row else 0) - sum(added.values())

@@ -12,8 +12,9 @@ from store.bulk.problems import Problem
 NAME_PATTERN = r"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+([\p{L}_][\p{L}\p{N}_]*)"
 """The first function or class of a Python snippet, which names the code when the file does not."""
 
-_POSITION = "((file::BIGINT << 40) + number)"
 _CODE = ("text", "language", "name", "repository", "path", "licence")
+_ABOUT = ", ".join(f"s.{column}" for column in _CODE[1:])
+_GIVEN = f"CASE WHEN coalesce({_ABOUT}) IS NULL THEN '' ELSE to_json([{_ABOUT}])::VARCHAR END"
 _SAME_CODE = " AND ".join(f"c.{column} = w.{column}" for column in _CODE)
 
 
@@ -23,8 +24,8 @@ def text_hash(text: str) -> str:
 
 
 def pair_content_hash(query: str, code: str) -> str:
-    """Return the content hash of a pair: SHA-256 over the hashes of its two texts, hex."""
-    return hashlib.sha256(f"pair {text_hash(query)} {text_hash(code)}".encode()).hexdigest()
+    """Return the content hash of a pair: the first halves of the hashes of its query and of its code, hex."""
+    return text_hash(query)[:32] + text_hash(code)[:32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def join_texts(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     for makes in ("query", "code"):
         rows = cursor.execute(
             f"SELECT s.file, s.number, s.line, s.ref FROM stage_{makes} s JOIN "
-            f"(SELECT ref, arg_min({makes}, (file, number)) AS first FROM stage_{makes} GROUP BY ref "
+            f"(SELECT ref, arg_min({makes}, position) AS first FROM stage_{makes} GROUP BY ref "
             f"HAVING count(DISTINCT {makes}) > 1) t ON t.ref = s.ref AND s.{makes} <> t.first"
         ).fetchall()
         problems += [
@@ -66,7 +67,7 @@ def join_texts(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         ]
         cursor.execute(
             f"UPDATE stage_pair SET {makes} = t.text FROM "
-            f"(SELECT ref, arg_min({makes}, (file, number)) AS text FROM stage_{makes} GROUP BY ref) t "
+            f"(SELECT ref, arg_min({makes}, position) AS text FROM stage_{makes} GROUP BY ref) t "
             f"WHERE stage_pair.{makes} IS NULL AND stage_pair.{makes}_ref = t.ref"
         )
         rows = cursor.execute(
@@ -92,15 +93,12 @@ def resolve_pairs(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         The pairs whose id stands for other content, in the same import or in the workspace.
     """
     cursor.execute(
-        f"""
+        """
         CREATE OR REPLACE TEMP TABLE new_query AS
         WITH q AS (
-            SELECT query AS text, sha256(query) AS text_hash, min({_POSITION}) AS seen
-            FROM stage_pair GROUP BY query
+            SELECT query AS text, sha256(query) AS text_hash, min(position) AS seen FROM stage_pair GROUP BY query
         )
-        SELECT q.*, w.id AS known, coalesce(w.id,
-            (SELECT coalesce(max(id), 0) FROM query)
-            + row_number() OVER (PARTITION BY w.id IS NULL ORDER BY seen)) AS id
+        SELECT q.*, w.id AS known, coalesce(w.id, (SELECT coalesce(max(id), 0) FROM query) + seen) AS id
         FROM q LEFT JOIN query w ON w.text_hash = q.text_hash AND w.text = q.text
         """
     )
@@ -108,39 +106,28 @@ def resolve_pairs(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         f"""
         CREATE OR REPLACE TEMP TABLE new_code AS
         WITH given AS (
-            SELECT code AS text, language AS g_language, name AS g_name, repository AS g_repository,
-                path AS g_path, licence AS g_licence, min({_POSITION}) AS given_at
-            FROM stage_pair GROUP BY ALL
+            SELECT code AS text, {_GIVEN} AS about, min(position) AS given_at FROM stage_pair s GROUP BY ALL
         ), c AS (
-            SELECT *, sha256(text) AS text_hash, coalesce(nullif(g_language, ''), 'python') AS language,
-                coalesce(nullif(g_name, ''), regexp_extract(text, '{NAME_PATTERN}', 1)) AS name,
-                coalesce(g_repository, '') AS repository, coalesce(g_path, '') AS path,
-                coalesce(g_licence, '') AS licence
+            SELECT *, sha256(text) AS text_hash, {_about(0, "'python'")} AS language,
+                {_about(1, f"regexp_extract(text, '{NAME_PATTERN}', 1)")} AS name,
+                {_about(2)} AS repository, {_about(3)} AS path, {_about(4)} AS licence
             FROM given
-        ), numbered AS (
-            SELECT *, min(given_at) OVER (
-                PARTITION BY text_hash, language, name, repository, path, licence) AS seen
-            FROM c
+        ), seen AS (
+            SELECT *, {_first_seen(cursor)} AS seen FROM c
         )
-        SELECT c.*, w.id AS known, coalesce(w.id,
-            (SELECT coalesce(max(id), 0) FROM code)
-            + dense_rank() OVER (PARTITION BY w.id IS NULL ORDER BY seen)) AS id
-        FROM numbered c LEFT JOIN code w ON w.text_hash = c.text_hash AND {_SAME_CODE}
+        SELECT c.*, w.id AS known, coalesce(w.id, (SELECT coalesce(max(id), 0) FROM code) + seen) AS id
+        FROM seen c LEFT JOIN code w ON w.text_hash = c.text_hash AND {_SAME_CODE}
         """
     )
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE new_item AS
-        SELECT {_POSITION} AS position, s.file, s.number, s.line, s.external_id, s.rank, s.scores, s.extra,
-            q.id AS query_id, c.id AS code_id,
-            sha256('pair ' || q.text_hash || ' ' || c.text_hash) AS content_hash,
+        SELECT s.position, s.file, s.number, s.line, s.external_id, s.rank, s.scores, s.extra,
+            q.id AS query_id, c.id AS code_id, left(q.text_hash, 32) || left(c.text_hash, 32) AS content_hash,
             w.id AS known, w.content_hash AS known_hash
         FROM stage_pair s
         JOIN new_query q ON q.text = s.query
-        JOIN new_code c ON c.text = s.code
-            AND c.g_language IS NOT DISTINCT FROM s.language AND c.g_name IS NOT DISTINCT FROM s.name
-            AND c.g_repository IS NOT DISTINCT FROM s.repository AND c.g_path IS NOT DISTINCT FROM s.path
-            AND c.g_licence IS NOT DISTINCT FROM s.licence
+        JOIN new_code c ON c.text = s.code AND c.about = {_GIVEN}
         LEFT JOIN item w ON w.kind = 'pair' AND w.external_id = s.external_id
         """
     )
@@ -170,17 +157,31 @@ def resolve_pairs(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     ]
 
 
+def _about(place: int, otherwise: str = "''") -> str:
+    return f"coalesce(nullif(CASE WHEN about <> '' THEN about->>{place} END, ''), {otherwise})"
+
+
+def _first_seen(cursor: duckdb.DuckDBPyConnection) -> str:
+    """Return where a code is first seen; the same one may be given with and without what is known by default."""
+    one = cursor.execute(f"SELECT 1 FROM stage_pair s WHERE {_GIVEN} <> '' LIMIT 1").fetchone()
+    if one is None:
+        return "given_at"
+    return "min(given_at) OVER (PARTITION BY text_hash, language, name, repository, path, licence)"
+
+
 def number_items(cursor: duckdb.DuckDBPyConnection) -> None:
     """Give every new item its id, in the order of the files: the table fresh_item.
 
     A repeated id is published once; `item_key` then maps every external id of the import to its item.
     """
+    row = cursor.execute("SELECT coalesce(max(id), 0) FROM item").fetchone()
+    highest = int(row[0]) if row else 0
     cursor.execute(
-        """
-        CREATE OR REPLACE TEMP TABLE fresh_item AS
-        SELECT (SELECT coalesce(max(id), 0) FROM item) + row_number() OVER (ORDER BY position) AS id, n.*
-        FROM new_item n LEFT JOIN repeated r USING (external_id)
-        WHERE n.known IS NULL AND (r.first IS NULL OR n.position = r.first)
+        f"""
+        CREATE OR REPLACE TEMP VIEW fresh_item AS
+        SELECT {highest} + position AS id, n.* FROM new_item n
+        WHERE n.known IS NULL AND NOT EXISTS (
+            FROM repeated r WHERE r.external_id = n.external_id AND r.first <> n.position)
         """
     )
     cursor.execute(
@@ -192,17 +193,17 @@ def number_items(cursor: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def pair_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> PairCounts:
-    """Count what a file, by its number, adds."""
+def pair_counts(cursor: duckdb.DuckDBPyConnection, file: int, offset: int, records: int) -> PairCounts:
+    """Count what a file, by its number, adds: one with `records` records after the `offset` of those before it."""
     row = cursor.execute(
         """
         SELECT
             (SELECT count(*) FROM fresh_item WHERE file = $file),
             (SELECT count(*) FROM new_item WHERE file = $file),
-            (SELECT count(*) FROM new_query WHERE known IS NULL AND seen >> 40 = $file),
-            (SELECT count(DISTINCT id) FROM new_code WHERE known IS NULL AND seen >> 40 = $file)
+            (SELECT count(*) FROM new_query WHERE known IS NULL AND seen BETWEEN $first AND $last),
+            (SELECT count(*) FROM new_code WHERE known IS NULL AND given_at = seen AND seen BETWEEN $first AND $last)
         """,
-        {"file": file},
+        {"file": file, "first": offset + 1, "last": offset + records},
     ).fetchone()
     added, staged, queries, codes = row or (0, 0, 0, 0)
     differing = 0 if added == staged else _differing(cursor, file)
@@ -239,10 +240,12 @@ def publish_pairs(cursor: duckdb.DuckDBPyConnection, sources: dict[int, int]) ->
         cursor: The cursor that holds the staging tables.
         sources: File number to source id, for every file that adds an item.
     """
-    cursor.execute("INSERT INTO query SELECT id, text, text_hash FROM new_query WHERE known IS NULL ORDER BY id")
     cursor.execute(
-        "INSERT INTO code SELECT DISTINCT ON (id) id, text, text_hash, language, name, repository, path, licence "
-        "FROM new_code WHERE known IS NULL ORDER BY id"
+        "INSERT INTO query SELECT id, text, text_hash FROM new_query WHERE known IS NULL ORDER BY id"
+    )
+    cursor.execute(
+        "INSERT INTO code SELECT id, text, text_hash, language, name, repository, path, licence "
+        "FROM new_code WHERE known IS NULL AND given_at = seen"
     )
     cursor.execute(
         """

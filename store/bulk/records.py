@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NoReturn
 import pyarrow
 import pyarrow.parquet
 
-from store.bulk.files import InputFile
+from store.bulk.files import InputFile, broken_line
 from store.formats.protocol import Sample
 
 csv.field_size_limit(sys.maxsize)
@@ -72,8 +72,8 @@ def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
         with file.plain.open("rb") as lines:
             yield from _json_lines(lines)
         return
-    if file.broken_line is not None:
-        yield RawRecord(1, file.broken_line, None, "not UTF-8 text")
+    if (broken := broken_line(file.plain)) is not None:
+        yield RawRecord(1, broken, None, "not UTF-8 text, so nothing of the file can be read")
     elif sample.container == "CSV":
         yield from _csv(file, sample.delimiter)
     else:
@@ -161,12 +161,16 @@ def _json_text(text: str, *, array: bool) -> Iterator[RawRecord]:
             rest = _next(text, at + 1)
             if rest < len(text):
                 where = line + text.count("\n", counted, rest)
-                yield RawRecord(number + 1, where, None, "text after the end of the JSON array", text[rest:][:2_000])
+                yield RawRecord(
+                    number + 1, where, None, "text after the end of the JSON array", text[rest:][:2_000]
+                )
             return
         if text[at : at + 1] != ",":
             where = line + text.count("\n", counted, at)
             what = "ends in the middle" if at >= len(text) else "lacks a comma between records"
-            yield RawRecord(number + 1, where, None, f"malformed JSON: the array {what}", text[at : at + 2_000])
+            yield RawRecord(
+                number + 1, where, None, f"malformed JSON: the array {what}", text[at : at + 2_000]
+            )
             return
         at = _next(text, at + 1)
 
@@ -197,7 +201,9 @@ def _csv(file: InputFile, delimiter: str) -> Iterator[RawRecord]:
             except StopIteration:
                 return
             except csv.Error as error:
-                yield RawRecord(number + 1, line, None, f"malformed CSV: {error}; nothing after it can be read")
+                yield RawRecord(
+                    number + 1, line, None, f"malformed CSV: {error}; nothing after it can be read"
+                )
                 return
             if not row:
                 continue

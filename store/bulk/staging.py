@@ -89,7 +89,9 @@ STAGE: dict[Makes, dict[str, FieldType]] = {
         "item_extra": "object",
     },
 }
-"""The columns of the staging tables, beside file, number, line and extra."""
+"""The columns of the staging tables, beside file, number, line, position and extra.
+
+The position counts on over all files of an import, so new keys can be taken from it."""
 
 _CHUNK = 5_000
 _ARROW: dict[FieldType, Any] = {
@@ -120,77 +122,80 @@ def create_stages(cursor: duckdb.DuckDBPyConnection) -> None:
     for makes, columns in STAGE.items():
         named = "".join(f"{name} {STAGED[type_]}, " for name, type_ in columns.items())
         cursor.execute(
-            f"CREATE TEMP TABLE stage_{makes} (file INTEGER, number BIGINT, line BIGINT, {named}extra VARCHAR)"
+            f"CREATE TEMP TABLE stage_{makes} (file INTEGER, position BIGINT, number BIGINT, "
+            f"line BIGINT, {named}extra VARCHAR)"
         )
 
 
-def stage(
-    cursor: duckdb.DuckDBPyConnection,
-    file: InputFile,
-    sample: Sample,
-    layout: Layout,
-    key_prefix: str,
-    progress: Report,
-) -> Staging:
-    """Read a file into the staging table of what it makes.
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A file on its way into the staging table of what it makes.
 
-    Args:
+    Attributes:
         cursor: The cursor that holds the staging tables.
         file: The file, made ready.
         sample: How its records are stored.
         layout: What they hold.
+        offset: How many records the files before it have.
+    """
+
+    cursor: duckdb.DuckDBPyConnection
+    file: InputFile
+    sample: Sample
+    layout: Layout
+    offset: int
+
+    @property
+    def columns(self) -> dict[str, FieldType]:
+        """The columns of the staging table that it fills."""
+        return STAGE[self.layout.makes]
+
+
+def stage(arrival: Arrival, key_prefix: str, progress: Report) -> Staging:
+    """Read a file into the staging table of what it makes.
+
+    Args:
+        arrival: The file, and where it goes.
         key_prefix: What is put before each item's external id.
         progress: Is told the records read, where that is known.
 
     Returns:
         How many records there are, and which cannot be taken.
     """
+    file = arrival.file
     progress(Progress(f"checking {file.path.name}", 0, None))
-    columns = STAGE[layout.makes]
-    read = None
-    if file.broken_line is None:
-        read = fast.stage(cursor, file, sample, layout, columns)
-    staging = (
-        Staging(read.records, (), read.extra)
-        if read is not None
-        else _stage_exactly(cursor, file, sample, layout, columns, progress)
-    )
-    if key_prefix and "external_id" in columns:
-        cursor.execute(
-            f"UPDATE stage_{layout.makes} SET external_id = ? || external_id WHERE file = ?",
+    read = fast.stage(arrival.cursor, file, arrival.sample, arrival.layout, arrival.columns, arrival.offset)
+    staging = _stage_exactly(arrival, progress) if read is None else Staging(read.records, (), read.extra)
+    if key_prefix and "external_id" in arrival.columns:
+        arrival.cursor.execute(
+            f"UPDATE stage_{arrival.layout.makes} SET external_id = ? || external_id WHERE file = ?",
             [key_prefix, file.number],
         )
     return staging
 
 
-def _stage_exactly(
-    cursor: duckdb.DuckDBPyConnection,
-    file: InputFile,
-    sample: Sample,
-    layout: Layout,
-    columns: dict[str, FieldType],
-    progress: Report,
-) -> Staging:
+def _stage_exactly(arrival: Arrival, progress: Report) -> Staging:
+    file, container = arrival.file, arrival.sample.container
     problems: list[Problem] = []
     extra_names: dict[str, None] = {}
     rows: list[tuple[Any, ...]] = []
-    insert = _inserter(cursor, file, layout.makes, columns)
+    insert = _inserter(arrival)
     count = 0
-    for raw in read_records(file, sample):
+    for raw in read_records(file, arrival.sample):
         count += 1
         if raw.value is None:
             problems.append(Problem(file.number, raw.number, raw.line, raw.reason, raw.text))
             continue
         try:
             values, extra = staged(
-                raw.value, layout, texts=sample.container == "CSV", typed=sample.container == "Parquet"
+                raw.value, arrival.layout, texts=container == "CSV", typed=container == "Parquet"
             )
             kept = as_json(extra)
         except Refused as refusal:
             problems.append(Problem(file.number, raw.number, raw.line, str(refusal), raw.value))
             continue
         extra_names.update(dict.fromkeys(extra))
-        rows.append((raw.number, raw.line, *(values.get(name) for name in columns), kept))
+        rows.append((raw.number, raw.line, *(values.get(name) for name in arrival.columns), kept))
         if len(rows) == _CHUNK:
             insert(rows)
             rows.clear()
@@ -199,16 +204,17 @@ def _stage_exactly(
     return Staging(count, tuple(problems), tuple(extra_names))
 
 
-def _inserter(
-    cursor: duckdb.DuckDBPyConnection, file: InputFile, makes: Makes, columns: dict[str, FieldType]
-) -> Callable[[Sequence[tuple[Any, ...]]], None]:
-    types = [pyarrow.int64(), pyarrow.int64(), *(_ARROW.get(type_, pyarrow.string()) for type_ in columns.values())]
-    types.append(pyarrow.string())
+def _inserter(arrival: Arrival) -> Callable[[Sequence[tuple[Any, ...]]], None]:
+    columns, cursor = arrival.columns, arrival.cursor
+    types = [
+        pyarrow.int64(),
+        pyarrow.int64(),
+        *(_ARROW.get(type_, pyarrow.string()) for type_ in columns.values()),
+        pyarrow.string(),
+    ]
     names = ["number", "line", *columns, "extra"]
     scores = [place for place, name in enumerate(names) if name == "scores"]
-    cast = ", ".join(
-        ["number", "line", *(f"CAST({name} AS {STAGED[type_]})" for name, type_ in columns.items()), "extra"]
-    )
+    cast = ", ".join(f"CAST({name} AS {STAGED[type_]})" for name, type_ in columns.items())
 
     def insert(rows: Sequence[tuple[Any, ...]]) -> None:
         if not rows:
@@ -218,13 +224,18 @@ def _inserter(
             by_column[place] = [None if found is None else list(found.items()) for found in by_column[place]]
         arrays = [pyarrow.array(values, type_) for values, type_ in zip(by_column, types, strict=True)]
         cursor.register("arriving", pyarrow.table(arrays, names=names))
-        cursor.execute(f"INSERT INTO stage_{makes} SELECT ?, {cast} FROM arriving", [file.number])
+        cursor.execute(
+            f"INSERT INTO stage_{arrival.layout.makes} SELECT ?, ? + number, number, line, {cast}, extra FROM arriving",
+            [arrival.file.number, arrival.offset],
+        )
         cursor.unregister("arriving")
 
     return insert
 
 
-def located(problems: Sequence[Problem], files: Sequence[InputFile], samples: Sequence[Sample]) -> list[Problem]:
+def located(
+    problems: Sequence[Problem], files: Sequence[InputFile], samples: Sequence[Sample]
+) -> list[Problem]:
     """Return problems with the line and the content of each record, reading the files again where needed."""
     wanted: dict[int, set[int]] = {}
     for problem in problems:

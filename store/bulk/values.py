@@ -26,7 +26,9 @@ class Refused(ValueError):
     """A record that cannot be taken, and why."""
 
 
-def staged(record: Mapping[str, Any], layout: Layout, *, texts: bool, typed: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+def staged(
+    record: Mapping[str, Any], layout: Layout, *, texts: bool, typed: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the values of a record by our field names, and its extra fields.
 
     Args:
@@ -46,10 +48,10 @@ def staged(record: Mapping[str, Any], layout: Layout, *, texts: bool, typed: boo
         if (present or column) and not field.kept:
             extra.pop(column or present or "")
         value = None if column is None else record[column]
-        if texts and value == "" and field.type != "text":
+        if texts and value == "":
             value = None
         if field.type == "scores":
-            value = _scores(value, field, extra, texts=texts)
+            value = _scores(value, field, extra, texts=texts or typed)
         elif value is not None:
             value = _value(value, field, column or field.columns[0], texts=texts or typed)
         if value is None and field.required:
@@ -85,7 +87,9 @@ def _value(value: Any, field: Field, column: str, *, texts: bool) -> Any:
     if field.filled and converted == "":
         raise Refused(f"{column!r} is empty")
     if field.values and converted not in field.values:
-        allowed = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in field.values)
+        allowed = ", ".join(
+            f"{value:g}" if isinstance(value, float) else str(value) for value in field.values
+        )
         raise Refused(f"{column!r} is {_short(value)}, which is off the scale: {allowed}")
     return converted
 

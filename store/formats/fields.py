@@ -81,7 +81,9 @@ class Layout:
         for name in mapping:
             if name not in known:
                 raise UnknownName(
-                    "Unknown field", f"There is no field {name!r} to map.", f"Fields: {', '.join(sorted(known))}."
+                    "Unknown field",
+                    f"There is no field {name!r} to map.",
+                    f"Fields: {', '.join(sorted(known))}.",
                 )
         fields = tuple(
             replace(field, columns=(mapping[field.name],), required=True) if field.name in mapping else field

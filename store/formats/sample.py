@@ -49,7 +49,9 @@ def _parquet_columns(path: Path, plain: Path) -> frozenset[str]:
         return frozenset(pyarrow.parquet.read_schema(plain).names)
     except (pyarrow.ArrowException, OSError) as error:
         raise ImportFailed(
-            "Damaged Parquet file", f"{path}: {error}. Nothing was imported.", "Fetch or write the file again."
+            "Damaged Parquet file",
+            f"{path}: {error}. Nothing was imported.",
+            "Fetch or write the file again.",
         ) from error
 
 

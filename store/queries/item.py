@@ -13,7 +13,7 @@ from sqlalchemy import Connection, RowMapping, func, select
 
 from store.errors import UnknownName
 from store.queries.current import REVIEW
-from store.tables.columns import table_of
+from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow, MarkRow
@@ -275,7 +275,7 @@ def _load_executions(connection: Connection, item_id: int, step_ids: list[UUID])
         return []
     rows = connection.execute(
         select(execution)
-        .where(execution.c.item_id == item_id, execution.c.step_id.in_(step_ids))
+        .where(execution.c.item_id == item_id, among(execution.c.step_id, step_ids))
         .order_by(execution.c.id)
     )
     seen = []

@@ -14,7 +14,7 @@ from sqlalchemy import Select, func, literal, null, select, union_all
 
 from store.kinds.protocol import task_kinds
 from store.queries.current import REVIEW, current_labels, current_marks, current_verdicts, status_of
-from store.tables.columns import table_of
+from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.workspace import Workspace
 
@@ -238,7 +238,7 @@ def queue_rows(
         .outerjoin(listed, listed.c.item_id == item.c.id)
         .outerjoin(labels, labels.c.item_id == item.c.id)
         .outerjoin(marks, marks.c.item_id == item.c.id)
-        .where(item.c.id.in_(ids))
+        .where(among(item.c.id, ids))
     )
     if verdicts is not None:
         statement = statement.outerjoin(verdicts, verdicts.c.item_id == item.c.id)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import JSON, ColumnElement, Connection, Select, Table, cast, exists, func, select
 
-from store.tables.columns import table_of
+from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query
 from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, VerdictRow
 
@@ -120,7 +120,7 @@ def those_without_verdict(
 ) -> list[int]:
     """Return, in the order given, those of some items that exist and that a run has no verdict on."""
     item = table_of(Item)
-    found = select(item.c.id).where(item.c.id.in_(item_ids), *_open(item, run_id, kind))
+    found = select(item.c.id).where(among(item.c.id, item_ids), *_open(item, run_id, kind))
     open_items = set(connection.execute(found).scalars())
     return [number for number in item_ids if number in open_items]
 
@@ -166,7 +166,7 @@ def pair_texts(connection: Connection, item_ids: Sequence[int]) -> list[PairText
         .join(pair, pair.c.item_id == item.c.id)
         .join(query, query.c.id == pair.c.query_id)
         .join(code, code.c.id == pair.c.code_id)
-        .where(item.c.id.in_(item_ids))
+        .where(among(item.c.id, item_ids))
     ).mappings()
     found = {row["item_id"]: PairTexts(**row) for row in rows}
     return [found[number] for number in item_ids if number in found]
@@ -175,7 +175,9 @@ def pair_texts(connection: Connection, item_ids: Sequence[int]) -> list[PairText
 def steps_of(connection: Connection, run_id: UUID, item_ids: Sequence[int]) -> dict[int, list[Step]]:
     """Return the steps of a run on some items, by item, in the order they were taken."""
     table = table_of(StepRow)
-    found = select(table).where(table.c.run_id == run_id, table.c.item_id.in_(item_ids)).order_by(table.c.id)
+    found = (
+        select(table).where(table.c.run_id == run_id, among(table.c.item_id, item_ids)).order_by(table.c.id)
+    )
     steps: dict[int, list[Step]] = {}
     for row in connection.execute(found).mappings():
         steps.setdefault(row["item_id"], []).append(Step(**row))
@@ -190,11 +192,11 @@ def executions_of(connection: Connection, step_ids: Sequence[UUID]) -> dict[UUID
     made = [
         Execution(**row)
         for row in connection.execute(
-            select(execution).where(execution.c.step_id.in_(step_ids)).order_by(execution.c.id)
+            select(execution).where(among(execution.c.step_id, step_ids)).order_by(execution.c.id)
         ).mappings()
     ]
     tests: dict[UUID, list[TestOutcomeRow]] = {one.id: [] for one in made}
-    found = select(outcome).where(outcome.c.execution_id.in_(list(tests))).order_by(outcome.c.position)
+    found = select(outcome).where(among(outcome.c.execution_id, list(tests))).order_by(outcome.c.position)
     for row in connection.execute(found).mappings():
         tests[row["execution_id"]].append(TestOutcomeRow(**row))
     return {one.step_id: StoredExecution(one, tuple(tests[one.id])) for one in made if one.step_id}

@@ -1,4 +1,4 @@
-"""The issue's own flow in a real terminal: accept, override, undo, filter, quit, reopen; and a cut connection."""
+"""A session in a real terminal: accept, override, undo, filter, quit, reopen; and a cut connection."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def open_terminal(tmp_path: Path) -> Iterator[object]:
     opened: list[TmuxTerminal] = []
 
     def start(path: Path, size: tuple[int, int] = (120, 40)) -> TmuxTerminal:
-        env = {"WORKBENCH_CONFIG": str(tmp_path / "none.toml")}
+        config = tmp_path / "config.toml"
+        config.touch()
+        env = {"WORKBENCH_CONFIG": str(config)}
         terminal = TmuxTerminal([*WORKBENCH, str(path), "--rater", RATER], size=size, env=env)
         opened.append(terminal)
         return terminal

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from store.errors import WorkbenchError, WorkspaceError
+from store.errors import WorkbenchError
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
 
 if TYPE_CHECKING:
     from store.events import Progress
     from store.workspace import Workspace as OpenWorkspace
+
+
+# What a user reads in the documents, and what the importer calls it.
+_FIELDS = {"id": "external_id", "item": "external_id", "similarity": "scores"}
 
 
 def mapping_of(pairs: list[str]) -> dict[str, str]:
@@ -27,6 +31,7 @@ def mapping_of(pairs: list[str]) -> dict[str, str]:
     mapping: dict[str, str] = {}
     for pair in pairs:
         field, equals, column = (part.strip() for part in pair.partition("="))
+        field = _FIELDS.get(field, field)
         if not (equals and field and column) or field in mapping:
             raise WorkbenchError(
                 "Mapping not understood",
@@ -91,7 +96,7 @@ def import_command(
     All or nothing: when a record is bad, nothing is imported, unless --rejects is given.
     """
     from store.importing import import_files
-    from workbench.output import Bar, print_json
+    from workbench.output import Bar, print_json, say
 
     settings(config)
     fields = mapping_of(mapping or [])
@@ -108,11 +113,13 @@ def import_command(
             dry_run=dry_run,
             progress=_shown_by(bar),
         )
-    facts = report.to_dict()
     if as_json:
-        print_json({"workspace": workspace, **facts})
+        print_json({"workspace": workspace, **report.to_dict()})
     else:
-        _print_report(f"{'Checked, nothing imported' if dry_run else 'Imported'} into {workspace}", facts)
+        say(*(file.sentence() for file in report.files))
+        if report.rejects:
+            say(f"{report.rejected:,} records were refused; they are in {report.rejects} with their reasons.")
+        say(_end(workspace, dry_run=dry_run, adds=report.adds))
 
 
 @command
@@ -132,7 +139,7 @@ def export_command(
     """Export judgments with their provenance, or the current labels of one rater."""
     from store.exporting import export
     from store.workspace import Workspace
-    from workbench.output import Bar, print_json
+    from workbench.output import Bar, print_json, say
 
     with Workspace.open(workspace) as opened, Bar("exporting") as bar:
         report = export(
@@ -140,37 +147,46 @@ def export_command(
         )
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
-    else:
-        _print_report(f"Exported from {workspace}", report.to_dict())
+        return
+    what = f"current labels of {report.rater}" if report.rater else "judgments and marks, of every rater"
+    say(f"{report.destination}: {report.records:,} {what} ({report.format}).")
+    if report.left_out:
+        say(f"{report.left_out:,} items have no label of {report.rater} and are left out.")
 
 
 @command
 def recover_command(
     workspace: Workspace,
-    *,
     journal: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The journal; by default the one beside the workspace."),
+        typer.Argument(help="The journal; by default the one beside the workspace.", show_default=False),
     ] = None,
+    *,
     as_json: AsJson = False,
 ) -> None:
     """Bring back human judgments from the journal, the second copy beside the workspace file."""
-    from store.journal import journal_path
-    from store.raters import register_kinds
     from store.recovery import recover
     from store.workspace import Workspace
-    from workbench.output import print_json
+    from workbench.output import Bar, print_json, say
 
-    path = journal or journal_path(workspace)
-    if not path.is_file():
-        raise WorkspaceError("No journal", f"There is no file {path}.", "Name the journal: --journal FILE")
-    with Workspace.open(workspace) as opened:
-        register_kinds(opened)
-        facts = recover(opened, path).to_dict()
+    with Workspace.open(workspace) as opened, Bar("recovering") as bar:
+        report = recover(opened, journal, progress=_shown_by(bar))
     if as_json:
-        print_json({"workspace": workspace, **facts})
-    else:
-        _print_report(f"Recovered into {workspace}", facts)
+        print_json({"workspace": workspace, **report.to_dict()})
+        return
+    say(f"{report.journal}: {report.lines:,} lines, {report.added:,} records brought back into {workspace}.")
+    say(f"{report.known:,} were there already.")
+    if report.unreadable:
+        say(f"Lines that cannot be read: {', '.join(map(str, report.unreadable))}.")
+    if report.homeless:
+        say(f"{len(report.homeless):,} records found no place; their lines are in {report.aside}:")
+        say(*(f"  line {number}: {reason}" for number, reason in report.homeless))
+
+
+def _end(workspace: Path, *, dry_run: bool, adds: bool) -> str:
+    if dry_run:
+        return "Everything can be imported. Nothing was: this was a dry run."
+    return f"Imported into {workspace}." if adds else f"Nothing of it is new in {workspace}."
 
 
 def _shown_by(bar: Any) -> Any:
@@ -178,19 +194,3 @@ def _shown_by(bar: Any) -> Any:
         bar.show(progress.done, progress.total, progress.stage)
 
     return show
-
-
-def _print_report(title: str, facts: dict[str, Any]) -> None:
-    from workbench.output import print_facts
-
-    print_facts(title, [(name.replace("_", " "), _shown(value)) for name, value in facts.items()])
-
-
-def _shown(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list):
-        return "\n".join(str(_shown(each)) for each in value)
-    if isinstance(value, dict):
-        return ", ".join(f"{name.replace('_', ' ')} {_shown(each)}" for name, each in value.items())
-    return f"{value:,}" if isinstance(value, int) else value

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from store.workspace import Workspace as OpenWorkspace
 
 
+MOST_FOR_PEOPLE = 500
+"""Lines of a list that somebody may want to read; the true count stands below it."""
+
+
 class Status(StrEnum):
     """How far a rater is with an item."""
 
@@ -58,7 +62,9 @@ def items_command(
     workspace: Workspace,
     *,
     status: Annotated[Status | None, typer.Option(help="Only items of this status.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many items.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most so many items; all of them with --json, else 500.")
+    ] = None,
     text: Annotated[str, typer.Option(help="Only items that contain this text.")] = "",
     rater: RaterName = None,
     config: ConfigFile = None,
@@ -78,7 +84,7 @@ def items_command(
             who = reader(connection, given_rater(rater), rater_name(None, loaded))
         ids = [int(number) for number in queue_ids(opened, who.id, wanted, blind=blind)]
         rows: list[QueueRow] = []
-        for start in range(0, len(shown := ids[:limit]), 1000):
+        for start in range(0, len(shown := ids[: limit or (None if as_json else MOST_FOR_PEOPLE)]), 1000):
             rows += queue_rows(opened, who.id, shown[start : start + 1000], blind=blind)
     if as_json:
         print_json(
@@ -281,7 +287,7 @@ def _print_progress(name: str, found: Progress) -> None:
                 None if found.agent_labelled is None else share(found.agent_labelled, found.total),
             ),
             (
-                "you agree with them",
+                "agreement with them",
                 None
                 if found.compared is None or found.agreed is None
                 else share(found.agreed, found.compared),

@@ -1,0 +1,54 @@
+"""The palette's part that comes from the catalogue of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+from screens.commands import Command, Scope, commands_of
+from screens.help import key_name, keys_of
+
+if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
+
+
+class CatalogueProvider(Provider):
+    """Finds the actions of the screen below the palette by their names and by what their help says."""
+
+    def _offered(self) -> Iterable[Command]:
+        screen = self.screen
+        scope: Scope = getattr(screen, "SCOPE", "app")
+        scopes: tuple[Scope, ...] = ("app",) if scope == "app" else (scope, "app")
+        for command in commands_of(*scopes):
+            target = self.app if command.scope == "app" else screen
+            if command.action != "command_palette" and target.check_action(command.action, ()):
+                yield command
+
+    def _about(self, command: Command) -> str:
+        settings = cast("WorkbenchApp", self.app).context.settings
+        return f"{command.label} · key {key_name(keys_of(command, settings))}"
+
+    async def _do(self, command: Command) -> None:
+        await self.app.run_action(command.action, self.app if command.scope == "app" else self.screen)
+
+    async def discover(self) -> Hits:
+        """List every action of the screen before anything is typed."""
+        for command in self._offered():
+            yield DiscoveryHit(command.help, partial(self._do, command), help=self._about(command))
+
+    async def search(self, query: str) -> Hits:
+        """Find actions by their help, their label or their name in the configuration."""
+        matcher = self.matcher(query)
+        for command in self._offered():
+            score = max(matcher.match(text) for text in (command.help, command.label, command.id))
+            if score > 0:
+                yield Hit(
+                    score,
+                    matcher.highlight(command.help),
+                    partial(self._do, command),
+                    text=command.help,
+                    help=self._about(command),
+                )

@@ -1,0 +1,101 @@
+"""Going through the items of a review, in their frozen order."""
+
+from __future__ import annotations
+
+import numpy
+from textual import work
+
+from screens.review.keeping import KeepingPlaces
+from store.queries.queue import QueueFilter, queue_ids
+from store.queries.standing import open_among
+
+NEAR = 256
+"""Items further on that are looked through before the whole queue is."""
+
+
+class MovingThrough(KeepingPlaces):
+    """The part of a review screen that goes from item to item."""
+
+    def _go(self, offset: int) -> bool:
+        self._remember_places()
+        if not self.order.move(offset):
+            return False
+        self.stop_searching()
+        self._show_item()
+        self.keep_place_soon()
+        return True
+
+    def action_next(self) -> None:
+        """Go to the next match of a search, otherwise to the next item."""
+        if self.searching:
+            self.next_match()
+            return
+        self._step(1, "This is the last item. q goes back.")
+
+    def action_previous(self) -> None:
+        """Go to the previous item."""
+        self._step(-1, "This is the first item.")
+
+    def _step(self, offset: int, at_the_end: str) -> None:
+        self._reasons_for = None
+        self._say("")
+        if not self._go(offset):
+            self._say(at_the_end)
+
+    def action_next_open(self) -> None:
+        """Go to the next item of the queue that has neither a label nor a "cannot decide"."""
+        self._reasons_for = None
+        self._say("")
+        if self.order.ids:
+            self._find_open(self.order.ids, self.order.index)
+
+    @work(thread=True, exclusive=True, group="open")
+    def _find_open(self, ids: list[int], index: int) -> None:
+        self.call_later(self._go_to_open, self._next_open(ids, index), index)
+
+    def _next_open(self, ids: list[int], index: int) -> int | None:
+        """Return the next place with an item to judge, from the top again after the last; None without one."""
+        context = self.workbench.context
+        rater_id = context.rater.id if context.rater else 0
+        waiting = {action.item_id for action in list(self.workbench.unsaved.values())}
+        near = ids[index + 1 : index + 1 + NEAR]
+        with context.workspace.reading() as connection:
+            found = open_among(connection, rater_id, near) - waiting
+        for place, item_id in enumerate(near, start=index + 1):
+            if item_id in found:
+                return place
+        parts = [
+            queue_ids(context.workspace, rater_id, QueueFilter(status=status))
+            for status in ("open", "skipped")
+        ]
+        open_ids = numpy.setdiff1d(numpy.concatenate(parts), numpy.fromiter(waiting, dtype=numpy.int64))
+        places = numpy.flatnonzero(numpy.isin(numpy.asarray(ids), open_ids))
+        places = places[places != index]
+        if not len(places):
+            return None
+        later = places[places > index]
+        return int(later[0] if len(later) else places[0])
+
+    def _go_to_open(self, found: int | None, index: int) -> None:
+        if found is None:
+            self._say("Every other item of this queue has your label.")
+        elif index == self.order.index:
+            again = found < index
+            self._go(found - index)
+            if again:
+                self._say("Started again from the top of the queue.")
+
+    def action_back(self) -> None:
+        """End a search or a question that is open; otherwise go back to where the review was opened."""
+        if self.end_search():
+            return
+        if self._reasons_for is not None:
+            self._reasons_for = None
+            self._say("No reason given.")
+            return
+        if self.workbench.key_name == "escape":
+            # On a slow line an arrow key can begin with a lone Escape, which must not throw the rater out.
+            self._say("Nothing to end here; q goes back.")
+            return
+        self.keep_place()
+        self.dismiss()

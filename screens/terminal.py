@@ -1,0 +1,134 @@
+"""Reads the terminal so that pasted text and torn escape sequences can be told from keys.
+
+Textual's own reader hands on each key by itself, and gives up on an escape sequence after a tenth of a
+second; over a slow line what is left of the sequence would then come as letters and digits.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import signal
+import time
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from textual import events
+from textual._parser import ParseError
+from textual._xterm_parser import XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+from screens.key_guard import TORN_SECONDS
+
+READ_SIZE = 4096
+POLL_SECONDS = 0.1
+
+# A sequence that has its introducer and no end yet; nobody types these two within a tenth of a second.
+_UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|O)\Z")
+_REST = re.compile(r"(?:\[[0-?]*[ -/]*[@-~]|O[@-~])")
+
+
+class InputReads:
+    """Turns what is read from a terminal into messages, one read at a time.
+
+    A sequence in two parts is put together when the second one comes within a second of the first: the key
+    that it stands for is handed on, and none of its letters.
+    """
+
+    def __init__(self, debug: bool = False) -> None:
+        self._debug = debug
+        self._parser = XTermParser(debug)
+        self._unfinished = ""
+        self._escaped_at = float("-inf")
+        self._since = 0.0
+
+    def feed(self, data: str, now: float) -> list[Message]:
+        """Return the messages of one read.
+
+        Args:
+            data: What was read.
+            now: When, in seconds of a monotonic clock.
+        """
+        if now - self._escaped_at < TORN_SECONDS and _REST.match(data):
+            # The Escape was handed on as a key already; the sequence it began still means something.
+            data = "\x1b" + data
+        self._escaped_at = float("-inf")
+        found = _UNFINISHED.search(self._unfinished + data)
+        self._unfinished = found[0] if found else ""
+        self._since = now
+        try:
+            return list(self._parser.feed(data))
+        except (ValueError, ParseError):
+            # Some sequences that no terminal sends are too much for Textual's parser; it starts afresh.
+            self._parser = XTermParser(self._debug)
+            return []
+
+    def tick(self, now: float) -> list[Message]:
+        """Return the messages that come because nothing more was read until `now`."""
+        if not self._unfinished:
+            messages = list(self._parser.tick())
+            if any(isinstance(message, events.Key) and message.key == "escape" for message in messages):
+                self._escaped_at = now
+            return messages
+        if now - self._since < TORN_SECONDS:
+            return []
+        # The rest is lost: what there is of the sequence is no key either.
+        self._unfinished = ""
+        for _ in self._parser.tick():
+            pass
+        return []
+
+    def end(self) -> None:
+        """Give up what is unfinished."""
+        try:
+            for _ in self._parser.feed(""):
+                pass
+        except (EOFError, ParseError):
+            pass
+
+
+def printable_times(messages: Iterable[Message]) -> list[float]:
+    """Return when the keys among some messages came, of those that type a character."""
+    return [message.time for message in messages if isinstance(message, events.Key) and message.is_printable]
+
+
+class HearsReads(Protocol):
+    """What the app offers to the driver: it is told which keys came together."""
+
+    def keys_came_together(self, times: Sequence[float]) -> None:
+        """Take note of keys that were in one read; called in the terminal's thread."""
+
+
+class CarefulDriver(LinuxDriver):
+    """The terminal on Linux and macOS, read by `InputReads`; a terminal that is gone ends the program."""
+
+    def run_input_thread(self) -> None:
+        """Wait for input and hand it on, until the app ends."""
+        reads = InputReads(self._debug)
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        with selectors.SelectSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            while not self.exit_event.is_set():
+                if selector.select(POLL_SECONDS):
+                    try:
+                        data = os.read(self.fileno, READ_SIZE)
+                    except OSError:
+                        data = b""
+                    if not data:
+                        # The connection is lost; without this the app would go on with nobody there.
+                        os.kill(os.getpid(), signal.SIGHUP)
+                        break
+                    self._hand_on(reads.feed(decode(data), time.monotonic()))
+                self._hand_on(reads.tick(time.monotonic()))
+        reads.end()
+
+    def _hand_on(self, messages: list[Message]) -> None:
+        times = printable_times(messages)
+        hears = getattr(self._app, "keys_came_together", None)
+        if len(times) > 1 and hears is not None:
+            hears(times)
+        for message in messages:
+            self.process_message(message)

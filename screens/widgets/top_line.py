@@ -1,0 +1,55 @@
+"""The first line of a screen: which workspace, which screen, who judges, whether blind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.widgets import Static
+
+from screens.widgets.visible import one_line
+
+if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
+
+RATER_CELLS = 24
+
+
+class TopLine(Static):
+    """Says where one is and who judges; the rater stays in sight on the narrowest terminal.
+
+    Args:
+        place: What the screen is called.
+    """
+
+    DEFAULT_CSS = """
+    TopLine { width: 1fr; height: 1; padding: 0 1; color: $text-muted; }
+    """
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self._place = place
+
+    def on_mount(self) -> None:
+        """Follow what could not be saved."""
+        app = cast("WorkbenchApp", self.app)
+        app.failed.subscribe(self, lambda _: self.lay_out())
+        app.saved.subscribe(self, lambda _: self.lay_out())
+        self.lay_out()
+
+    def on_resize(self) -> None:
+        """Lay the line out anew."""
+        self.lay_out()
+
+    def lay_out(self) -> None:
+        """Put the line together."""
+        app = cast("WorkbenchApp", self.app)
+        context = app.context
+        rater = one_line(context.rater.name, RATER_CELLS) if context.rater else "nobody (--rater NAME)"
+        right = f"rater: {rater} · blind: {'yes' if context.settings.blind else 'no'}"
+        if app.failures:
+            right = f"! {len(app.failures)} not saved · {right}"
+        width = max(0, self.size.width)
+        left = one_line(f"{context.workspace.path.name} › {self._place}", max(0, width - cell_len(right) - 2))
+        self.update(Content(left + " " * max(1, width - cell_len(left) - cell_len(right)) + right))

@@ -1,0 +1,111 @@
+"""The files of one import: found, made ready, and each one's format told or taken as named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from store.bulk.files import InputFile
+from store.errors import ImportFailed
+from store.formats.fields import Layout
+from store.formats.protocol import Format, Sample, detect, find_format, formats
+from store.formats.sample import look_at
+
+_ENDINGS = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One file of an import.
+
+    Attributes:
+        file: The file, made ready.
+        sample: Its beginning.
+        format: Its format, with the user's column names.
+        layout: Which sort of the format's records it holds.
+        detected: Whether the format was told from the content.
+        why: From what.
+    """
+
+    file: InputFile
+    sample: Sample
+    format: Format
+    layout: Layout
+    detected: bool
+    why: str
+
+
+def listed(paths: Iterable[Path | str]) -> list[Path]:
+    """Return the files, folders replaced by the data files in them.
+
+    Raises:
+        ImportFailed: One is not there, or there is none.
+    """
+    files: list[Path] = []
+    for path in map(Path, paths):
+        if not path.exists():
+            raise ImportFailed(
+                "No such file", f"There is no {path}. Nothing was imported.", "Check the path."
+            )
+        if not path.is_dir():
+            files.append(path)
+            continue
+        inside = sorted(child for child in path.iterdir() if child.is_file() and child.suffix in _ENDINGS)
+        if not inside:
+            raise ImportFailed(
+                "No data files", f"{path} holds no {', '.join(_ENDINGS)} file.", "Name the files themselves."
+            )
+        files += inside
+    if not files:
+        raise ImportFailed("Nothing to import", "No file was named.", "workbench import WORKSPACE FILE...")
+    return files
+
+
+def tell(file: InputFile, name: str | None, mapping: Mapping[str, str]) -> Input:
+    """Tell a file's format.
+
+    Args:
+        file: The file, made ready.
+        name: The format's name when the user gave it.
+        mapping: Our field name to the file's column.
+
+    Raises:
+        ImportFailed: No format fits, several do, or the named one does not.
+        UnknownName: There is no such format or field.
+    """
+    sample = look_at(file.path, file.plain)
+    if name is None:
+        found, why = detect(sample, _candidates(mapping))
+        return Input(file, sample, found, found.layout(sample), True, why)
+    named = find_format(name)
+    if not named.layouts:
+        raise ImportFailed(
+            "Cannot be read", f"The format {name} can only be written.", "Name another: --format"
+        )
+    if sample.container not in named.containers:
+        raise ImportFailed(
+            "Not of this format",
+            f"{file.path} is {sample.container}, which {name} is not. Nothing was imported.",
+            "Leave --format away to have it told from the content.",
+        )
+    fitting = _mapped(named, mapping)
+    return Input(file, sample, fitting, fitting.layout(sample), False, "named")
+
+
+def _candidates(mapping: Mapping[str, str]) -> dict[str, Format]:
+    readable = [known for known in formats().values() if known.layouts]
+    fitting = [known for known in readable if any(_knows(layout, mapping) for layout in known.layouts)]
+    # Without any, the plain table says which of the names is unknown.
+    return {known.name: _mapped(known, mapping) for known in fitting or [formats()["jsonl"]]}
+
+
+def _knows(layout: Layout, mapping: Mapping[str, str]) -> bool:
+    return mapping.keys() <= {field.name for field in layout.fields}
+
+
+def _mapped(format_: Format, mapping: Mapping[str, str]) -> Format:
+    if not mapping:
+        return format_
+    layouts = tuple(layout for layout in format_.layouts if _knows(layout, mapping)) or format_.layouts[:1]
+    return replace(format_, layouts=tuple(layout.mapped(mapping) for layout in layouts))

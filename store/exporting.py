@@ -1,0 +1,144 @@
+"""Export: the record of a workspace, or one rater's current labels, as a file that an import reads back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from store.errors import ExportFailed, UnknownName
+from store.events import Report, silent
+from store.formats.protocol import Export, Format, Written, find_format, formats
+from store.raters import find_rater
+from store.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What an export wrote.
+
+    Attributes:
+        destination: The file, or the folder of the formats that are several files.
+        format: Its format.
+        rater: Whose current labels; None for the full record.
+        records: Judgments and marks, or labelled items.
+        left_out: Items without a label of the rater, which are not in the file.
+    """
+
+    destination: str
+    format: str
+    rater: str | None
+    records: int
+    left_out: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values for JSON."""
+        return asdict(self)
+
+
+def export(
+    workspace: Workspace,
+    destination: Path | str,
+    format: str,
+    *,
+    rater: str | None = None,
+    progress: Report | None = None,
+    overwrite: bool = False,
+) -> ExportReport:
+    """Write the full record, or one rater's current labels, to a file that is whole or not there.
+
+    Args:
+        workspace: The open workspace.
+        destination: The file; for a format of several files a folder.
+        format: `jsonl`, `csv`, `parquet`; or `cosqa`, `cosqa-plus`, which need a rater.
+        rater: Whose current labels to write; None for every judgment and mark with its provenance.
+        progress: Is told how far it is.
+        overwrite: Whether what is at the destination is replaced.
+
+    Returns:
+        How much was written and left out.
+
+    Raises:
+        ExportFailed: Something is at the destination, it cannot be written, or there is nothing to write.
+        UnknownName: There is no such format or rater.
+    """
+    target = Path(destination)
+    form = _writable(format, rater)
+    rater_id: int | None = None
+    if rater is not None:
+        with workspace.reading() as connection:
+            rater_id = find_rater(connection, rater).id
+    _check(target, form, overwrite=overwrite)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+    cursor = workspace.native()
+    try:
+        if form.folder:
+            partial.mkdir()
+        # One snapshot, so that what is judged meanwhile is in all of the file or in none.
+        cursor.execute("BEGIN")
+        written = _write(form, Export(cursor, partial, rater_id, progress or silent))
+        cursor.execute("COMMIT")
+        _put_in_place(partial, target)
+    except OSError as error:
+        raise ExportFailed(
+            "Cannot write", f"{target}: {error.strerror or error}. Nothing was written.", "Choose another place."
+        ) from error
+    finally:
+        cursor.close()
+        _remove(partial)
+    return ExportReport(str(target), form.name, rater, written.records, written.left_out)
+
+
+def _writable(name: str, rater: str | None) -> Format:
+    form = find_format(name)
+    if form.write is None:
+        able = ", ".join(sorted(known.name for known in formats().values() if known.write is not None))
+        raise UnknownName("Cannot be written", f"The format {name} can only be read.", f"Formats to write: {able}.")
+    if form.needs_rater and rater is None:
+        raise ExportFailed(
+            "Whose labels?",
+            f"{name} holds one label an item, so it needs to know whose.",
+            "Name the rater: --rater NAME; or write every judgment: --format jsonl",
+        )
+    return form
+
+
+def _check(target: Path, form: Format, *, overwrite: bool) -> None:
+    if not target.parent.is_dir():
+        raise ExportFailed("No such folder", f"{target.parent} is not a folder.", "Make it first.")
+    if not target.exists():
+        return
+    if not overwrite:
+        raise ExportFailed("Already there", f"{target} exists.", "Choose another name, or say --overwrite.")
+    if target.is_dir() != form.folder:
+        what = "a folder" if form.folder else "a file"
+        raise ExportFailed("Already there", f"{form.name} writes {what}, which {target} is not.", "Choose another name.")
+    if form.folder and (others := sorted(child.name for child in target.iterdir() if child.suffix != ".json")):
+        raise ExportFailed(
+            "Folder in use", f"{target} also holds {', '.join(others[:3])}.", "Choose an empty folder."
+        )
+
+
+def _write(form: Format, wanted: Export) -> Written:
+    assert form.write is not None
+    try:
+        return form.write(wanted)
+    except duckdb.Error as error:
+        raise ExportFailed("Cannot write", f"{error}. Nothing was written.", "Choose another place.") from error
+
+
+def _put_in_place(partial: Path, target: Path) -> None:
+    if partial.is_dir() and target.exists():
+        shutil.rmtree(target)
+    os.replace(partial, target)
+
+
+def _remove(partial: Path) -> None:
+    if partial.is_dir():
+        shutil.rmtree(partial, ignore_errors=True)
+    else:
+        partial.unlink(missing_ok=True)

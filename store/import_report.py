@@ -1,0 +1,146 @@
+"""What an import says of itself, file by file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What came of one file.
+
+    Attributes:
+        file: Its name as it was given.
+        format: The format it was read as.
+        detected: Whether the format was told from the content.
+        why: From what it was told; "named" when it was not.
+        records: How many records it holds.
+        items_added: New items.
+        items_known: Items that were there already, with the same content.
+        items_differing: Those of them whose other fields (rank, origin, extra) differ; what is stored stays.
+        queries_added: New query texts.
+        codes_added: New snippets.
+        judgments_added: New judgments by rater.
+        judgments_known: Labels, judgments and marks that were there already.
+        marks_added: New marks.
+        rejected: Records that could not be taken and were written aside.
+        extra_kept: Fields the format does not know, kept with each item.
+        extra_ignored: Fields the format does not know and has no place for.
+        source_id: The source row of the file; None when it added nothing.
+        imported_before: Whether the very same file was imported before.
+    """
+
+    file: str
+    format: str
+    detected: bool
+    why: str
+    records: int
+    items_added: int
+    items_known: int
+    items_differing: int
+    queries_added: int
+    codes_added: int
+    judgments_added: dict[str, int]
+    judgments_known: int
+    marks_added: int
+    rejected: int
+    extra_kept: tuple[str, ...]
+    extra_ignored: tuple[str, ...]
+    source_id: int | None
+    imported_before: bool
+
+    @property
+    def adds(self) -> bool:
+        """Whether anything of it is new."""
+        return bool(self.items_added or self.marks_added or sum(self.judgments_added.values()))
+
+    def sentence(self) -> str:
+        """Return what came of the file as one line to read."""
+        told = f"told by its content: {self.why}" if self.detected else "as named"
+        parts = [f"{self.file}: {self.format} ({told}), {self.records:,} records"]
+        parts.append(f"{self.items_added:,} items added" if self.items_added else "no item added")
+        if self.items_known:
+            parts.append(f"{self.items_known:,} already there")
+        if self.items_differing:
+            parts.append(
+                f"{self.items_differing:,} of these with other details than stored, left as they were"
+            )
+        parts += [f"{count:,} judgments of {rater!r}" for rater, count in self.judgments_added.items()]
+        if self.marks_added:
+            parts.append(f"{self.marks_added:,} marks")
+        if self.judgments_known:
+            parts.append(f"{self.judgments_known:,} judgments already there")
+        if self.rejected:
+            parts.append(f"{self.rejected:,} rejected")
+        if self.extra_kept:
+            parts.append(f"kept as extra: {', '.join(self.extra_kept)}")
+        if self.extra_ignored:
+            parts.append(f"left out: {', '.join(self.extra_ignored)}")
+        if self.imported_before and not self.adds:
+            parts.append("this very file was imported before")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What came of an import.
+
+    Attributes:
+        files: Of each file, in the order given.
+        dry_run: Whether nothing was imported since nothing was to be.
+        rejects: Where refused records were written, None when they were not asked for.
+    """
+
+    files: tuple[FileReport, ...]
+    dry_run: bool = False
+    rejects: str | None = None
+
+    @property
+    def adds(self) -> bool:
+        """Whether anything is new."""
+        return any(file.adds for file in self.files)
+
+    @property
+    def items_added(self) -> int:
+        """New items of all files."""
+        return sum(file.items_added for file in self.files)
+
+    @property
+    def items_known(self) -> int:
+        """Items of all files that were there already."""
+        return sum(file.items_known for file in self.files)
+
+    @property
+    def rejected(self) -> int:
+        """Records of all files that could not be taken."""
+        return sum(file.rejected for file in self.files)
+
+    @property
+    def judgments_added(self) -> dict[str, int]:
+        """New judgments of all files, by rater."""
+        totals: dict[str, int] = {}
+        for file in self.files:
+            for rater, count in file.judgments_added.items():
+                totals[rater] = totals.get(rater, 0) + count
+        return totals
+
+    def with_sources(self, numbers: dict[int, int]) -> ImportReport:
+        """Return the report with the source ids that publishing gave; numbers: file's place to source id."""
+        files = tuple(
+            replace(file, source_id=numbers.get(place, file.source_id))
+            for place, file in enumerate(self.files)
+        )
+        return replace(self, files=files)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values for JSON."""
+        return {
+            "dry_run": self.dry_run,
+            "items_added": self.items_added,
+            "items_known": self.items_known,
+            "judgments_added": self.judgments_added,
+            "rejected": self.rejected,
+            "rejects": self.rejects,
+            "files": [asdict(file) for file in self.files],
+        }

@@ -1,0 +1,136 @@
+"""What stands of one rater's record: the current record of a key, and the actions to undo and redo next.
+
+Everything is read from the tables each time, so nothing has to be kept in step with what was rolled back,
+imported or recorded by another session.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, Select, Subquery, Table, func, select, union_all
+
+from store.tables.columns import table_of
+from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
+
+Record = Judgment | Mark
+
+_PLACE = ("item_id", "rater_id", "assignment_id", "phase")
+_JUDGMENT_KEY = (*_PLACE, "question_id")
+_MARK_KEY = (*_PLACE, "kind")
+
+
+def row_table(record: Record) -> Table:
+    """Return the table that a record is a row of."""
+    return table_of(JudgmentRow if isinstance(record, Judgment) else MarkRow)
+
+
+def key_of(record: Record) -> tuple[Any, ...]:
+    """Return what a record supersedes within; a judgment and a mark never share a key."""
+    names = _JUDGMENT_KEY if isinstance(record, Judgment) else _MARK_KEY
+    return (type(record).__name__, *(getattr(record, name) for name in names))
+
+
+def stored(connection: Connection, like: Record, number: UUID | None) -> Record | None:
+    """Return the record of some id on the item of another one; None where there is none."""
+    if number is None:
+        return None
+    table = row_table(like)
+    found = select(table).where(table.c.item_id == like.item_id, table.c.id == number)
+    row = connection.execute(found).mappings().first()
+    if row is None:
+        return None
+    return Judgment(**row) if isinstance(like, Judgment) else Mark(**row)
+
+
+def id_before(connection: Connection, record: Record) -> UUID | None:
+    """Return the id of what a record supersedes: the newest of its key that is older than itself."""
+    table = row_table(record)
+    older = _ids(table, record).where(table.c.id < record.id)
+    found: UUID | None = connection.execute(older.limit(1)).scalar()
+    return found
+
+
+def is_newest(connection: Connection, record: Record) -> bool:
+    """Return whether a stored record is the current one of its key; one that came late is not."""
+    newest = connection.execute(_ids(row_table(record), record).limit(1)).scalar()
+    return bool(newest == record.id)
+
+
+def standing_marks(connection: Connection, record: Record, kinds: tuple[str, ...]) -> list[Mark]:
+    """Return the active marks of some kinds by the rater of a record on its item."""
+    table = table_of(MarkRow)
+    found = select(table).where(*_same(table, record, _PLACE), table.c.kind.in_(kinds)).order_by(table.c.id)
+    latest = {row["kind"]: Mark(**row) for row in connection.execute(found).mappings()}
+    return [mark for mark in latest.values() if mark.active]
+
+
+def standing_judgments(connection: Connection, record: Record) -> list[Judgment]:
+    """Return the judgments with a value by the rater of a record on its item, one a question."""
+    table = table_of(JudgmentRow)
+    found = select(table).where(*_same(table, record, _PLACE)).order_by(table.c.id)
+    latest = {row["question_id"]: Judgment(**row) for row in connection.execute(found).mappings()}
+    return [judgment for judgment in latest.values() if judgment.value is not None]
+
+
+def records_of(connection: Connection, action: UUID) -> list[Record]:
+    """Return the records of an action, judgments before marks, older before newer."""
+    judgment, mark = table_of(JudgmentRow), table_of(MarkRow)
+    judgments = select(judgment).where(judgment.c.action == action).order_by(judgment.c.id)
+    marks = select(mark).where(mark.c.action == action).order_by(mark.c.id)
+    records: list[Record] = [Judgment(**row) for row in connection.execute(judgments).mappings()]
+    records += [Mark(**row) for row in connection.execute(marks).mappings()]
+    return records
+
+
+def action_to_undo(connection: Connection, rater_id: int) -> UUID | None:
+    """Return the rater's latest action that stands; None when none does."""
+    last = _last_of_each(rater_id)
+    # Undo and redo keep to the order of the actions, so the latest that stands is the one made last.
+    found = select(last.c.subject).where(last.c.origin != "undo").order_by(last.c.subject.desc())
+    action: UUID | None = connection.execute(found.limit(1)).scalar()
+    return action
+
+
+def action_to_redo(connection: Connection, rater_id: int) -> UUID | None:
+    """Return the action undone last, unless another one was made since; None when there is none."""
+    last, records = _last_of_each(rater_id), _records(rater_id)
+    made = select(records.c.id).where(records.c.origin.not_in(("undo", "redo")))
+    newest = connection.execute(made.order_by(records.c.id.desc()).limit(1)).scalar()
+    found = select(last.c.subject).where(last.c.origin == "undo").order_by(last.c.id.desc())
+    if newest is not None:
+        found = found.where(last.c.id > newest)
+    action: UUID | None = connection.execute(found.limit(1)).scalar()
+    return action
+
+
+def _same(table: Table, record: Record, names: tuple[str, ...]) -> list[ColumnElement[bool]]:
+    return [table.c[name].is_not_distinct_from(getattr(record, name)) for name in names]
+
+
+def _ids(table: Table, record: Record) -> Select[tuple[UUID]]:
+    """Select the ids of a record's key, the newest first."""
+    names = _JUDGMENT_KEY if isinstance(record, Judgment) else _MARK_KEY
+    return select(table.c.id).where(*_same(table, record, names)).order_by(table.c.id.desc())
+
+
+def _records(rater_id: int) -> Subquery:
+    """Select what a rater did by hand, each with the action that it is about: its own, or its target."""
+    parts = []
+    for table in (table_of(JudgmentRow), table_of(MarkRow)):
+        subject = func.coalesce(table.c.target_action, table.c.action).label("subject")
+        parts.append(
+            select(table.c.id, table.c.origin, subject).where(
+                table.c.rater_id == rater_id, table.c.origin.not_in(("import", "ruling"))
+            )
+        )
+    return union_all(*parts).subquery("records")
+
+
+def _last_of_each(rater_id: int) -> Subquery:
+    """Select the last record about each of a rater's actions: it says whether the action stands."""
+    records = _records(rater_id)
+    place = func.row_number().over(partition_by=records.c.subject, order_by=records.c.id.desc())
+    ranked = select(records, place.label("place")).subquery("ranked")
+    return select(ranked.c.id, ranked.c.origin, ranked.c.subject).where(ranked.c.place == 1).subquery("last")

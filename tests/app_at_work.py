@@ -1,0 +1,139 @@
+"""The real app over small workspaces, for tests of the screens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, insert
+from textual.pilot import Pilot
+
+from agents.jobs import JobRunner
+from agents.settings import AnnotationSettings
+from screens.app import WorkbenchApp
+from screens.context import AppContext
+from screens.settings import ScreenSettings
+from store.importing import import_files
+from store.raters import ensure_rater, question_number, register_kinds
+from store.recording import Action, Recorder
+from store.tables.columns import table_of
+from store.tables.people import Rater
+from store.tables.record import Judgment, Mark
+from store.tables.runs import Run, StepRow, VerdictRow
+from store.workspace import Workspace
+
+NO_MODEL = "The agents need a language model, and none is set. Set agents.model in the configuration."
+
+BEGAN = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+"""When everything in these workspaces happened, so that pictures of them stay the same."""
+
+
+def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any) -> AppContext:
+    """A context over a workspace whose jobs end with the app; `changes` replace parts of it."""
+    register_kinds(workspace)
+    settings = changes.pop("settings", None) or ScreenSettings(blind=changes.pop("blind", False))
+    context = AppContext(
+        workspace=workspace,
+        rater=ensure_rater(workspace, rater) if rater else None,
+        settings=settings,
+        make_runner=lambda emit: JobRunner(workspace, emit),
+        annotation=None,
+        annotation_problem=NO_MODEL,
+        import_file=lambda path: import_files(workspace, [path]),
+        load_sample=lambda: AnnotationSettings(model="scripted:none"),
+        is_sample=lambda: False,
+    )
+    return replace(context, **changes)
+
+
+def labelled_by_agents(workspace: Workspace, verdicts: Iterable[tuple[int, float, str]]) -> UUID:
+    """Store a run that is done, with verdicts as (item, value, path) and a screener's step for each."""
+    rater = ensure_rater(workspace, "cosqa-plus:scripted", "agent")
+    run_id = workspace.ids.next()
+    steps: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
+    for item_id, value, path in verdicts:
+        clear = "clear_match" if value else "clear_non_match"
+        assessment = clear if path == "screened" else "unclear"
+        reply = f'{{"assessment": "{assessment}", "justification": "as it reads"}}'
+        step = {"id": workspace.ids.next(), "run_id": run_id, "item_id": item_id, "attempt": 0}
+        step |= {"role": "screener", "outcome": "ok", "reply": reply, "tokens_in": 400, "tokens_out": 20}
+        step |= {"request_hash": "", "error": "", "model": "scripted", "tokens_cached": 0, "money": 0.0001}
+        steps.append({**step, "requests": 1, "seconds": 0.5, "created_at": BEGAN})
+        verdict = {"id": workspace.ids.next(), "run_id": run_id, "item_id": item_id, "value": value}
+        rows.append({**verdict, "path": path, "reason": "as it reads", "created_at": BEGAN})
+
+    def write(connection: Connection) -> None:
+        run = {"id": run_id, "kind": "pair", "name": "cosqa-plus:scripted", "configuration": "{}"}
+        run |= {"model": "scripted", "rater_id": rater.id, "state": "done", "total": len(rows)}
+        ended = BEGAN + timedelta(minutes=3)
+        connection.execute(insert(table_of(Run)).values(**run, started_at=BEGAN, ended_at=ended))
+        if rows:
+            connection.execute(insert(table_of(StepRow)), steps)
+            connection.execute(insert(table_of(VerdictRow)), rows)
+
+    workspace.lane.submit(write).result()
+    return run_id
+
+
+def label(workspace: Workspace, rater: Rater, item_id: int, value: float) -> Action:
+    """An action that gives an item a label."""
+    with workspace.reading() as connection:
+        question = question_number(connection, "pair.match")
+    action = workspace.ids.next()
+    record = Judgment(
+        id=workspace.ids.next(),
+        action=action,
+        item_id=item_id,
+        question_id=question,
+        rater_id=rater.id,
+        value=value,
+        created_at=BEGAN,
+    )
+    return Action(action, (record,))
+
+
+def mark(workspace: Workspace, rater: Rater, item_id: int, kind: str) -> Action:
+    """An action that marks an item."""
+    action = workspace.ids.next()
+    record = Mark(
+        id=workspace.ids.next(),
+        action=action,
+        item_id=item_id,
+        rater_id=rater.id,
+        kind=kind,
+        created_at=BEGAN,
+    )
+    return Action(action, (record,))
+
+
+def recorded(workspace: Workspace, rater: Rater, *actions: Action) -> None:
+    """Store actions."""
+    recorder = Recorder(workspace, rater)
+    for action in actions:
+        recorder.submit(action).result()
+
+
+async def until(pilot: Pilot[Any], true: Callable[[], bool], what: str = "") -> None:
+    """Let the app work until something is true; fail when it does not come about."""
+    for _ in range(400):
+        if true():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError(f"never came about: {what or true}")
+
+
+def app_of(workspace: Workspace, rater: str | None = "dana", **changes: Any) -> WorkbenchApp:
+    """The app over a workspace."""
+    return WorkbenchApp(context_of(workspace, rater, **changes))
+
+
+def import_of(folder: Path, text: str, name: str = "pairs.jsonl") -> Path:
+    """A file with a text."""
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path

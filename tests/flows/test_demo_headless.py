@@ -1,0 +1,128 @@
+"""The demo without a screen: the whole pipeline over the sample, with real executions, and what it prints."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from store.measures.agreement import majority
+from store.tables.columns import table_of
+from store.tables.imported import Item
+from store.tables.runs import ExecutionRow, VerdictRow
+from store.workspace import Workspace
+from workbench import sample
+from workbench.demo import demo_path
+from workbench.sample import NOTICE, allowed_programs
+
+
+def expected(folder):
+    """What the sample's own files say of the counts, read without the program."""
+    replies = [
+        json.loads(line) for line in (folder / "replies.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    screened = {one["subject"]: one["reply"]["assessment"] for one in replies if one["role"] == "screener"}
+    ruled = {one["subject"]: one["reply"]["label"] for one in replies if one["role"] == "arbiter"}
+    verdicts = {
+        name: ruled[name] if said == "unclear" else int(said == "clear_match")
+        for name, said in screened.items()
+    }
+    votes = {}
+    for line in (folder / "labels.csv").read_text(encoding="utf-8").splitlines()[1:]:
+        name, _, _, value, *_ = line.split(",")
+        votes.setdefault(name, []).append(int(value))
+    wanted = {name: majority(values) for name, values in votes.items()}
+    agreed = sum(verdicts[name] == value for name, value in wanted.items() if value is not None)
+    return Counter(screened.values()), Counter(verdicts.values()), agreed
+
+
+@pytest.fixture(scope="module")
+def at(tmp_path_factory):
+    return tmp_path_factory.mktemp("demo") / "demo.duckdb"
+
+
+@pytest.fixture(autouse=True)
+def _short_limit(monkeypatch):
+    # For the one program that never ends; the others take a fraction of a second.
+    monkeypatch.setenv("WORKBENCH_SANDBOX__WALL_SECONDS", "5")
+
+
+def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
+    done = workbench("demo", "--headless", "--at", at, "--json")
+    assert done.code == 0, done.err
+    facts = done.json()
+    screened, verdicts, agreed = expected(sample_folder)
+    assert facts["items"] == sum(screened.values()) >= 60
+    assert facts["clear_match"] == screened["clear_match"]
+    assert facts["clear_nonmatch"] == screened["clear_non_match"]
+    assert facts["unclear"] == facts["executed"] == screened["unclear"]
+    assert facts["executable_share"] == facts["executable"] / facts["executed"]
+    assert 0 < facts["executable"] < facts["executed"]
+    assert (facts["labels"], facts["failed"]) == (facts["items"], 0)
+    assert facts["labels_by_value"] == {str(value): count for value, count in verdicts.items()}
+    against = facts["agreement_with_majority"]
+    assert (against["n"], against["agreed"], against["ties"]) == (facts["items"], agreed, 0)
+    assert against["share"] == agreed / facts["items"]
+    assert against["raters"] == ["sample-ana", "sample-ben", "sample-chi"]
+    assert facts["agreement_among_raters"]["units"] == facts["items"]
+    assert facts["sandbox"] in ("bubblewrap", "process")
+    assert facts["notice"] == NOTICE
+
+
+def test_what_it_printed_is_on_disk(at):
+    execution, verdict, item = table_of(ExecutionRow), table_of(VerdictRow), table_of(Item)
+    with Workspace.open(at) as workspace, workspace.reading() as connection:
+        items = connection.execute(select(func.count()).select_from(item)).scalar_one()
+        ruled = connection.execute(select(func.count(verdict.c.item_id.distinct()))).scalar_one()
+        programs = connection.execute(select(execution.c.program_digest, execution.c.exit_reason)).all()
+    assert ruled == items
+    assert {program for program, _ in programs} == allowed_programs()
+    assert {"ok", "assertion", "error", "timeout"} <= {reason for _, reason in programs}
+
+
+def test_without_a_terminal_it_says_so_and_does_the_same_again(workbench, at):
+    done = workbench("demo", "--at", at)
+    assert done.code == 0
+    assert "No terminal" in done.err
+    assert "0 done, 0 failed" in done.out
+    assert NOTICE in done.out
+    assert "76 of 85" in done.out
+
+
+def test_fresh_begins_anew(workbench, at):
+    workbench("judge", at, "empty-file/1", "1", "--rater", "dana")
+    assert workbench("report", at, "--rater", "dana", "--json").json()["judged"] == 1
+    facts = workbench("demo", "--headless", "--fresh", "--at", at, "--json").json()
+    assert facts["labels"] == facts["items"]
+    assert workbench("report", at, "--rater", "dana").code == 2
+    assert not at.with_name(at.name + ".journal.jsonl").exists()
+
+
+def test_without_bubblewrap_the_shipped_programs_run_as_plain_processes(workbench, in_folder, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_SANDBOX__BWRAP", str(in_folder / "none"))
+    facts = workbench("demo", "--headless", "--at", in_folder, "--json").json()
+    assert facts["sandbox"] == "process"
+    assert (facts["executed"], facts["failed"], facts["labels"]) == (facts["unclear"], 0, facts["items"])
+
+
+def test_a_workspace_of_something_else_is_left_alone(workbench, in_folder):
+    (in_folder / "pairs.csv").write_text("id,query,code\nq1,add,x + 1\n", encoding="utf-8")
+    workbench("import", "study.duckdb", "pairs.csv")
+    before = (in_folder / "study.duckdb").read_bytes()
+    for more in [(), ("--fresh",)]:
+        done = workbench("demo", "--headless", "--at", "study.duckdb", *more, "--json")
+        assert done.code == 2
+        assert done.json()["error"]["title"] == "Not the demo"
+    assert (in_folder / "study.duckdb").read_bytes() == before
+
+
+def test_its_place_is_in_the_users_data_or_where_it_is_told(tmp_path):
+    assert demo_path(None).name == "demo.duckdb"
+    assert demo_path(None).parent.name == "demo"
+    assert demo_path(tmp_path) == tmp_path / "demo.duckdb"
+    assert demo_path(Path("x.duckdb")) == Path("x.duckdb")
+
+
+def test_the_sample_is_found_in_the_checkout(sample_folder):
+    assert sample.sample_folder() == sample_folder

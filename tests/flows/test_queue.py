@@ -1,0 +1,426 @@
+"""The queue at work: what is listed, how it is filtered and ordered, and what becomes of the rows."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from agents.events import ItemAnnotated
+from screens.app import WorkbenchApp
+from screens.messages import JobReported
+from screens.queue.choice_row import ChoiceRow
+from screens.queue.filter import FilterScreen
+from screens.queue.screen import QueueScreen
+from screens.queue.sort import SortScreen
+from store.queries.queue import QueueFilter, QueueSort, queue_ids
+from store.workspace import Workspace
+from tests.app_at_work import app_of, context_of, label, labelled_by_agents, mark, recorded, until
+from tests.small_workspace import GOOD, WRONG, pairs_workspace
+
+QUERIES = (
+    "python check if a file is empty",
+    "sort list of dicts by key",
+    "x: list[int] a[/]b [red]not red[/red]",
+    "split \x1b[31mstring\x1b[0m \u202eon comma",
+)
+COUNT = 300
+
+
+def pairs(count: int = COUNT) -> Iterator[tuple[str, str, str]]:
+    """Pairs of four queries in turn; every second code does what is asked."""
+    for number in range(count):
+        yield (
+            f"q{number % 4}/{number // 4 + 1}",
+            QUERIES[number % 4],
+            f"{GOOD if number % 2 else WRONG}# {number}\n",
+        )
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """300 pairs: the agents labelled those of even ids, dana the first 20 with 1."""
+    with pairs_workspace(tmp_path, pairs()) as made:
+        rater = context_of(made).rater
+        assert rater is not None
+        labelled_by_agents(
+            made,
+            [(n, float(n % 4 == 0), "tested" if n % 3 == 0 else "screened") for n in range(2, COUNT + 1, 2)],
+        )
+        recorded(made, rater, *[label(made, rater, number, 1.0) for number in range(1, 21)])
+        recorded(made, rater, mark(made, rater, 4, "flag"), mark(made, rater, 30, "skip"))
+        recorded(made, rater, mark(made, rater, 31, "cannot_decide"))
+        yield made
+
+
+def queue_of(app: WorkbenchApp) -> QueueScreen:
+    """The queue, which must be what is shown."""
+    assert isinstance(app.screen, QueueScreen)
+    return app.screen
+
+
+def lines(app: WorkbenchApp) -> list[str]:
+    """The lines of the list as they are painted, the heading first."""
+    items = queue_of(app).items
+    return [items.render_line(y).text for y in range(items.size.height)]
+
+
+def read(screen: QueueScreen) -> bool:
+    """Whether the order is complete and every line in sight was read."""
+    return screen._complete and "┄" not in "".join(
+        screen.items.render_line(y).text for y in range(screen.items.size.height)
+    )
+
+
+def said(app: WorkbenchApp, selector: str) -> str:
+    """The text of a line of the screen."""
+    return str(app.screen.query_one(selector, Static).content)
+
+
+async def opened(pilot: Pilot[Any]) -> QueueScreen:
+    """Open the queue from home and wait until it is read."""
+    app = cast(WorkbenchApp, pilot.app)
+    await pilot.press("q")
+    await until(pilot, lambda: isinstance(app.screen, QueueScreen) and read(app.screen), "a queue")
+    return queue_of(app)
+
+
+@pytest.fixture
+def at_home(workspace: Workspace) -> Callable[..., WorkbenchApp]:
+    """Makes the app over the workspace."""
+    return lambda **changes: app_of(workspace, **changes)
+
+
+async def test_lists_every_item_with_the_true_count(at_home: Callable[..., WorkbenchApp]) -> None:
+    app = at_home()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        assert screen.items.count == COUNT
+        assert "all items · 300 of 300" in said(app, "#sentence")
+        heading, first, second, *_ = lines(app)
+        assert heading.split() == ["you", "◆", "agents", "path", "item", "code"]
+        assert first.startswith("▸●")
+        assert "1 match" in first
+        assert "python check if a file" in first
+        # Item 2: the agents say 0, dana says 1.
+        assert second.startswith(" ●▲")
+        assert "0 no match" in second
+        assert "screened" in second
+        assert lines(app)[4].startswith(" ● ⚑")
+
+
+async def test_text_from_files_is_shown_harmlessly(at_home: Callable[..., WorkbenchApp]) -> None:
+    app = at_home()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        painted = "\n".join(lines(app))
+        assert "x: list[int] a[/]b [red" in painted
+        assert "␛[31m" in painted
+        assert "\x1b" not in painted
+        assert "\u202e" not in painted
+
+
+async def test_cursor_moves_by_line_screen_and_to_the_ends(at_home: Callable[..., WorkbenchApp]) -> None:
+    app = at_home()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("down", "down", "up")
+        assert screen.items.cursor == 1
+        await pilot.press("end")
+        await until(pilot, lambda: read(screen))
+        assert screen.items.item_id == COUNT
+        assert lines(app)[-1].startswith("▸○")
+        await pilot.press("pageup")
+        assert screen.items.cursor == COUNT - screen.items.lines
+        await pilot.press("home")
+        assert screen.items.cursor == 0
+        assert screen.items.first == 0
+
+
+async def test_filter_is_chosen_with_the_keyboard_and_reads_as_a_sentence(
+    workspace: Workspace, at_home: Callable[..., WorkbenchApp]
+) -> None:
+    app = at_home()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+        modal = app.screen
+        assert all(row.region.bottom <= 24 for row in modal.query(ChoiceRow))
+        await pilot.press("right", "down", "down", "right")
+        await pilot.press(*["down"] * 4, *"file")
+        await until(pilot, lambda: "35 items" in str(modal.query_one("#sentence", Static).content))
+        await pilot.press("enter")
+        await until(
+            pilot, lambda: app.screen is screen and screen.asked.wanted != QueueFilter() and read(screen)
+        )
+        wanted = QueueFilter(status="open", agent="1", text="file")
+        assert screen.asked.wanted == wanted
+        rater = app.context.rater
+        assert rater is not None
+        expected = queue_ids(workspace, rater.id, wanted).tolist()
+        assert screen.items.ids.tolist() == expected
+        assert f"unjudged · agents say match · contains “file” · {len(expected)} of 300" in said(
+            app, "#sentence"
+        )
+
+
+async def test_leaving_the_filter_changes_nothing_and_reset_takes_all_away(
+    at_home: Callable[..., WorkbenchApp],
+) -> None:
+    app = at_home()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("f", "right", "escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert screen.asked.wanted == QueueFilter()
+        await pilot.press("f", "right", "r", "enter")
+        await until(pilot, lambda: app.screen is screen)
+        assert screen.asked.wanted == QueueFilter()
+
+
+async def test_nothing_matches_is_said_with_the_keys_that_mend_it(
+    at_home: Callable[..., WorkbenchApp],
+) -> None:
+    app = at_home()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("slash", *"zz", "enter")
+        await until(pilot, lambda: screen._complete and not screen.items.count)
+        assert "contains “zz” · 0 of 300" in said(app, "#sentence")
+        assert "Nothing matches" in said(app, "#said")
+        assert "c shows all 300 items" in said(app, "#said")
+        assert not screen.items.display
+        await pilot.press("c")
+        await until(pilot, lambda: screen.items.count == COUNT)
+        assert screen.items.display
+        assert screen.items.has_focus
+
+
+async def test_escape_leaves_the_search_line_and_then_the_queue(at_home: Callable[..., WorkbenchApp]) -> None:
+    app = at_home()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("slash", *"qrc")
+        box = screen.query_one("#find", Input)
+        # Keys of the queue are text in the line.
+        assert box.value == "qrc"
+        await pilot.press("escape")
+        assert not box.display
+        assert screen.asked.wanted.text == ""
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is not screen)
+
+
+async def test_order_is_chosen_by_a_letter_and_turned_by_the_same(
+    at_home: Callable[..., WorkbenchApp],
+) -> None:
+    app = at_home()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("o", "t")
+        await until(pilot, lambda: screen.asked.sort == QueueSort("title") and read(screen))
+        titles = [screen.items.row_of(number).title for number in screen.items.ids[:5].tolist()]  # type: ignore[union-attr]
+        assert titles == [QUERIES[0]] * 5
+        assert "by query or title ↑" in said(app, "#sentence")
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(app.screen, SortScreen))
+        await pilot.press("t")
+        await until(pilot, lambda: screen.asked.sort == QueueSort("title", True) and read(screen))
+        assert "by query or title ↓" in said(app, "#sentence")
+
+
+async def test_a_judgment_shows_on_its_row_and_the_order_stays_until_it_is_taken_anew(
+    workspace: Workspace, at_home: Callable[..., WorkbenchApp]
+) -> None:
+    app = at_home()
+    rater = app.context.rater
+    assert rater is not None
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        screen.ask(screen.asked.__class__(QueueFilter(status="open"), QueueSort()))
+        await until(pilot, lambda: screen.items.count < COUNT and read(screen))
+        before = screen.items.ids.tolist()
+        assert lines(app)[1].startswith("▸○")
+        app.record(label(workspace, rater, before[0], 0.0))
+        await until(pilot, lambda: lines(app)[1].startswith("▸●"))
+        assert "0 no match" in lines(app)[1]
+        assert screen.items.ids.tolist() == before
+        await pilot.press("r")
+        await until(pilot, lambda: screen._complete and screen.items.count == len(before) - 1)
+        assert before[0] not in screen.items.ids.tolist()
+
+
+async def test_a_verdict_shows_on_its_row(workspace: Workspace, at_home: Callable[..., WorkbenchApp]) -> None:
+    app = at_home()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        assert "tested" not in lines(app)[1]
+        run_id = labelled_by_agents(workspace, [(1, 1.0, "tested")])
+        app.post_message(JobReported(ItemAnnotated(1, run_id, 1, "q0/1", 1.0, "tested", None)))
+        await until(pilot, lambda: "tested" in lines(app)[1])
+
+
+async def test_what_could_not_be_saved_is_marked(
+    workspace: Workspace, at_home: Callable[..., WorkbenchApp]
+) -> None:
+    app = at_home()
+    rater = app.context.rater
+    assert rater is not None
+    action = label(workspace, rater, 25, 1.0)
+    async with app.run_test(size=(80, 40)) as pilot:
+        await opened(pilot)
+        await until(pilot, lambda: lines(app)[25].startswith(" ○"))
+        _rename(workspace, "mark", "mark_gone")
+        app.record(action)
+        await until(pilot, lambda: lines(app)[25].startswith(" !"))
+        _rename(workspace, "mark_gone", "mark")
+        app._retry_failed()
+        await until(pilot, lambda: lines(app)[25].startswith(" ●"))
+
+
+async def test_an_error_is_said_and_the_queue_comes_back(
+    workspace: Workspace, at_home: Callable[..., WorkbenchApp]
+) -> None:
+    app = at_home()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        _rename(workspace, "pair", "pair_gone")
+        await pilot.press("r")
+        await until(pilot, lambda: bool(screen._failure))
+        assert "could not be read" in said(app, "#said")
+        assert "judgments are not touched" in said(app, "#said")
+        _rename(workspace, "pair_gone", "pair")
+        await pilot.press("r")
+        await until(pilot, lambda: screen._failure is None and read(screen))
+        assert screen.items.display
+
+
+def _rename(workspace: Workspace, table: str, name: str) -> None:
+    cursor = workspace.native()
+    cursor.execute(f"ALTER TABLE {table} RENAME TO {name}")
+    cursor.close()
+
+
+async def test_blind_offers_nothing_of_the_agents(at_home: Callable[..., WorkbenchApp]) -> None:
+    app = at_home(blind=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await opened(pilot)
+        assert lines(app)[0].split() == ["you", "item", "code"]
+        assert all(row.agent_label is None for number in range(1, 20) if (row := screen.items.row_of(number)))
+        assert "▲" not in "".join(lines(app))
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+        assert {row.field.name for row in app.screen.query(ChoiceRow)} == {"status", "label", "flagged"}
+        await pilot.press("escape", "o")
+        await until(pilot, lambda: isinstance(app.screen, SortScreen))
+        await pilot.press("a")
+        assert isinstance(app.screen, SortScreen)
+        assert "agents" not in said(app, "#orders")
+
+
+async def test_place_filter_and_order_are_there_when_one_comes_back(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("o", "t")
+        await until(pilot, lambda: screen.asked.sort == QueueSort("title") and read(screen))
+        await pilot.press("pagedown", "down", "escape")
+        await until(pilot, lambda: app.screen is not screen)
+        place = screen.items.cursor
+        assert await opened(pilot) is screen
+        assert screen.items.cursor == place
+        item_id = screen.items.item_id
+        await pilot.press("ctrl+q")
+    again = app_of(workspace)
+    async with again.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        assert screen.asked.sort == QueueSort("title")
+        await until(pilot, lambda: screen.items.item_id == item_id)
+        assert screen.items.cursor == place
+
+
+async def test_a_blind_queue_forgets_a_kept_filter_by_the_agents(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        screen.ask(screen.asked.__class__(QueueFilter(agent="1", status="open"), QueueSort("agent")))
+        await until(pilot, lambda: screen.items.count < COUNT and read(screen))
+        await pilot.press("ctrl+q")
+    blind = app_of(workspace, blind=True)
+    async with blind.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        assert screen.asked.wanted == QueueFilter(status="open")
+        assert screen.asked.sort == QueueSort()
+
+
+async def test_enter_reviews_the_item_and_coming_back_finds_the_one_reviewed_last(
+    at_home: Callable[..., WorkbenchApp],
+) -> None:
+    from screens.review.screen import ReviewScreen
+
+    app = at_home()
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("down", "down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
+        review = cast(ReviewScreen, app.screen)
+        await until(pilot, lambda: review.item is not None and review.item.item_id == 3)
+        await pilot.press("n")
+        await until(pilot, lambda: review.item is not None and review.item.item_id == 4)
+        await pilot.press("q")
+        await until(pilot, lambda: app.screen is screen)
+        assert screen.items.item_id == 4
+
+
+async def test_preview_follows_the_cursor_where_there_is_room(at_home: Callable[..., WorkbenchApp]) -> None:
+    app = at_home()
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await opened(pilot)
+        prompt = screen.query_one("#preview-prompt", Static)
+        await until(pilot, lambda: QUERIES[0] in str(prompt.content))
+        await pilot.press("down")
+        await until(pilot, lambda: QUERIES[1] in str(prompt.content))
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: not prompt.region.width or not prompt.parent.display)  # type: ignore[union-attr]
+
+
+async def test_resizing_keeps_the_place(at_home: Callable[..., WorkbenchApp]) -> None:
+    app = at_home()
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("end", *["up"] * 3)
+        place = screen.items.cursor
+        for size in ((80, 24), (100, 30), (120, 40)):
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda: read(screen))
+            assert screen.items.cursor == place
+            assert screen.items.first <= place < screen.items.first + screen.items.lines
+
+
+async def test_an_empty_workspace_says_so_and_lists_what_comes(tmp_path: Path) -> None:
+    with Workspace.create(tmp_path / "empty.duckdb") as workspace:
+        app = app_of(workspace, start_with="queue")
+        async with app.run_test(size=(80, 24)) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen._complete)
+            assert "no items yet" in said(app, "#said")
+
+
+async def test_new_items_are_told_and_listed_when_asked_for(
+    workspace: Workspace, at_home: Callable[..., WorkbenchApp], tmp_path: Path
+) -> None:
+    app = at_home()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is not screen)
+        file = tmp_path / "more.jsonl"
+        file.write_text('{"id": "n1", "query": "new query", "code": "def f(): pass"}\n', encoding="utf-8")
+        app.context.import_file(file)
+        await pilot.press("q")
+        await until(pilot, lambda: "1 new, r lists them" in said(app, "#sentence"))
+        assert screen.items.count == COUNT
+        await pilot.press("r")
+        await until(pilot, lambda: screen.items.count == COUNT + 1)

@@ -1,0 +1,110 @@
+"""doctor: what works here, what does not, and no secret in it."""
+
+import json
+
+import pytest
+
+from screens.commands import COMMANDS
+from store.workspace import Workspace
+from workbench.diagnosis import GROUPS
+
+
+@pytest.fixture
+def study(workbench, in_folder):
+    (in_folder / "pairs.csv").write_text("id,query,code\nq1,add,x + 1\nq2,add,x + 2\n", encoding="utf-8")
+    assert workbench("import", "study.duckdb", "pairs.csv").code == 0
+    return in_folder / "study.duckdb"
+
+
+def test_it_tells_everything_as_json(workbench):
+    done = workbench("doctor", "--json")
+    facts = done.json()
+    assert done.code == (1 if facts["problems"] else 0)
+    assert {box["name"] for box in facts["sandboxes"]} >= {"bubblewrap", "process"}
+    assert all(isinstance(box["works"], bool) and box["detail"] for box in facts["sandboxes"])
+    assert set(facts["registered"]) == set(GROUPS)
+    assert {one["name"] for one in facts["registered"]["workbench.formats"]} >= {"cosqa", "csv", "jsonl"}
+    assert {one["name"] for one in facts["registered"]["workbench.measures"]} >= {"raw_agreement"}
+    assert [one["error"] for found in facts["registered"].values() for one in found if one["error"]] == []
+    assert facts["terminal"]["is_terminal"] is False
+    assert facts["terminal"]["bracketed_paste"] == "unknown"
+    assert facts["workspace"] is None
+    assert [one["id"] for one in facts["actions"]] == [command.id for command in COMMANDS]
+
+
+def test_keys_are_said_to_be_set_and_never_shown(workbench, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-first")
+    monkeypatch.setenv("WORKBENCH_MODELS__ANTHROPIC_API_KEY", "sk-second")
+    plain, facts = workbench("doctor"), workbench("doctor", "--json")
+    assert facts.json()["keys_set"] == {"openai": "OPENAI_API_KEY", "anthropic": "configuration"}
+    assert "sk-" not in plain.out + plain.err + facts.out + facts.err
+
+
+def test_it_shows_where_settings_come_from(workbench, in_folder, monkeypatch):
+    (in_folder / "c.toml").write_text('rater = "dana"\n[screens.keys]\n"app.jobs" = "K"\n', encoding="utf-8")
+    monkeypatch.setenv("WORKBENCH_AGENTS__CONCURRENCY", "2")
+    facts = workbench("doctor", "--config", "c.toml", "--json").json()
+    settings = {one["name"]: (one["value"], one["origin"]) for one in facts["configuration"]["settings"]}
+    assert settings["rater"] == ("dana", "c.toml:1")
+    assert settings["agents.concurrency"] == ("2", "WORKBENCH_AGENTS__CONCURRENCY")
+    assert facts["rater"] == "dana"
+    changed = {one["id"]: one["keys"] for one in facts["actions"] if one["changed"]}
+    assert changed == {"app.jobs": ["K"]}
+    assert "c.toml:1" in workbench("doctor", "--config", "c.toml").out
+
+
+def test_a_wrong_configuration_is_a_problem_and_the_rest_is_told_all_the_same(workbench, in_folder):
+    (in_folder / "c.toml").write_text("ratr = 1\n", encoding="utf-8")
+    done = workbench("doctor", "--config", "c.toml", "--json")
+    assert done.code == 1
+    assert any("c.toml, line 1: ratr" in problem for problem in done.json()["problems"])
+    assert done.json()["sandboxes"]
+
+
+def test_a_sandbox_that_does_not_work_is_told_with_what_to_do(workbench, monkeypatch, in_folder):
+    monkeypatch.setenv("WORKBENCH_SANDBOX__BWRAP", str(in_folder / "none"))
+    boxes = {box["name"]: box for box in workbench("doctor", "--json").json()["sandboxes"]}
+    assert boxes["bubblewrap"]["works"] is False
+    assert boxes["bubblewrap"]["hint"]
+    assert "✗ does not work" in workbench("doctor").out
+
+
+def test_a_healthy_workspace(workbench, study):
+    workbench("judge", study, "q1", "1", "--rater", "dana")
+    done = workbench("doctor", study, "--json")
+    found = done.json()["workspace"]
+    assert found["problems"] == []
+    assert found["schema"] == found["newest_schema"]
+    assert (found["rows"]["item"], found["rows"]["judgment"], found["orphans"]) == (2, 1, {})
+    assert found["journal"].endswith("study.duckdb.journal.jsonl")
+    assert found["journal_ahead"] == 0
+    assert "2 item" in workbench("doctor", study).out
+
+
+def test_what_points_nowhere_is_found(workbench, study):
+    workbench("judge", study, "q1", "1", "--rater", "dana")
+    with Workspace.open(study) as workspace:
+        cursor = workspace.native()
+        cursor.execute("DELETE FROM item WHERE external_id = 'q1'")
+        cursor.close()
+    done = workbench("doctor", study, "--json")
+    assert done.code == 1
+    assert done.json()["workspace"]["orphans"] == {"pair.item_id": 1, "judgment.item_id": 1}
+    assert "judgment.item_id" in json.dumps(done.json()["problems"])
+
+
+def test_a_journal_that_is_ahead_is_found(workbench, study):
+    workbench("judge", study, "q1", "1", "--rater", "dana")
+    with Workspace.open(study) as workspace:
+        cursor = workspace.native()
+        cursor.execute("DELETE FROM judgment")
+        cursor.close()
+    done = workbench("doctor", study)
+    assert done.code == 1
+    assert "workbench recover" in done.out
+
+
+def test_a_workspace_that_is_none_is_an_error(workbench, in_folder):
+    (in_folder / "text.duckdb").write_text("no database, and longer than a header " * 50, encoding="utf-8")
+    assert workbench("doctor", "text.duckdb", "--json").json()["error"]["title"] == "Cannot open workspace"
+    assert workbench("doctor", "none.duckdb").code == 2

@@ -1,0 +1,169 @@
+"""import, export and recover on the command line: what they say, and what is left when they refuse."""
+
+import json
+
+import pytest
+
+from store.errors import WorkbenchError
+from store.workspace import Workspace
+from workbench.cli.exchange import mapping_of
+
+PAIRS = [
+    {"id": "q1/1", "query": "reverse a list", "code": "def back(x):\n    return x[::-1]\n"},
+    {"id": "q1/2", "query": "reverse a list", "code": "def first(x):\n    return x[0]\n"},
+    {"id": "q2/1", "query": "add one", "code": "def inc(x):\n    return x + 1\n", "label": 1},
+]
+
+
+@pytest.fixture
+def pairs(in_folder):
+    return write(in_folder / "pairs.jsonl", PAIRS)
+
+
+def write(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def items(workbench, workspace):
+    return [item["item"] for item in workbench("items", workspace, "--json").json()["items"]]
+
+
+def test_an_import_makes_the_workspace_and_says_what_came_of_it(workbench, pairs):
+    done = workbench("import", "new.duckdb", pairs, "--label-as", "eli")
+    assert done.code == 0
+    assert "jsonl" in done.out
+    assert "3 items added" in done.out
+    assert "1 judgments of 'eli'" in done.out
+    assert items(workbench, "new.duckdb") == ["q1/1", "q1/2", "q2/1"]
+
+
+def test_a_second_import_of_the_same_file_adds_nothing_and_says_so(workbench, pairs):
+    workbench("import", "new.duckdb", pairs)
+    done = workbench("import", "new.duckdb", pairs)
+    assert done.code == 0
+    assert "Nothing of it is new" in done.out
+    facts = workbench("import", "new.duckdb", pairs, "--json").json()
+    assert (facts["items_added"], facts["items_known"]) == (0, 3)
+
+
+def test_a_refused_import_leaves_no_workspace_behind(workbench, in_folder):
+    bad = write(in_folder / "bad.jsonl", [*PAIRS, {"id": "q3/1", "query": 7, "code": "x"}])
+    done = workbench("import", "new.duckdb", bad, "--json")
+    assert done.code == 2
+    assert "bad.jsonl" in done.json()["error"]["message"]
+    assert "4" in done.json()["error"]["message"]
+    assert [path.name for path in in_folder.iterdir()] == ["bad.jsonl"]
+
+
+def test_a_refused_import_leaves_the_workspace_that_was_there(workbench, pairs, in_folder):
+    workbench("import", "new.duckdb", pairs)
+    bad = write(in_folder / "bad.jsonl", [{"id": "q9/1", "query": "x"}])
+    assert workbench("import", "new.duckdb", bad).code == 2
+    assert items(workbench, "new.duckdb") == ["q1/1", "q1/2", "q2/1"]
+
+
+def test_rejects_takes_the_good_ones_and_names_the_file_of_the_others(workbench, in_folder):
+    bad = write(in_folder / "bad.jsonl", [*PAIRS, {"id": "q3/1", "query": 7, "code": "x"}])
+    done = workbench("import", "new.duckdb", bad, "--rejects", "refused.jsonl")
+    assert done.code == 0
+    assert "1 records were refused; they are in refused.jsonl" in done.out
+    assert (in_folder / "refused.jsonl").read_text(encoding="utf-8").count("\n") == 1
+    assert len(items(workbench, "new.duckdb")) == 3
+
+
+def test_a_dry_run_checks_and_changes_nothing(workbench, pairs, in_folder):
+    done = workbench("import", "new.duckdb", pairs, "--dry-run", "--json")
+    assert done.code == 0
+    assert done.json()["items_added"] == 3
+    assert [path.name for path in in_folder.iterdir()] == ["pairs.jsonl"]
+    workbench("import", "new.duckdb", pairs)
+    more = write(in_folder / "more.jsonl", [{"id": "n", "query": "a", "code": "b"}])
+    assert "dry run" in workbench("import", "new.duckdb", more, "--dry-run").out
+    assert len(items(workbench, "new.duckdb")) == 3
+
+
+def test_columns_of_other_names_are_mapped(workbench, in_folder):
+    (in_folder / "q.csv").write_text("number,question,snippet\n1,add,x + 1\n", encoding="utf-8")
+    arguments = ["--map", "id=number", "--map", "query=question", "--map", "code=snippet", "--prefix", "s-"]
+    assert workbench("import", "new.duckdb", "q.csv", *arguments).code == 0
+    assert items(workbench, "new.duckdb") == ["s-1"]
+
+
+@pytest.mark.parametrize(
+    "pairs_", [["query"], ["=x"], ["query="], ["query=a", "query=b"], ["id=a", "external_id=b"]]
+)
+def test_a_mapping_that_cannot_be_read_is_refused(pairs_):
+    with pytest.raises(WorkbenchError, match="Mapping not understood"):
+        mapping_of(pairs_)
+
+
+def test_a_mapping_keeps_what_stands_after_the_first_equals_sign():
+    assert mapping_of(["query = a=b", "id=n"]) == {"query": "a=b", "external_id": "n"}
+
+
+def test_what_is_exported_is_the_same_after_an_import_into_a_new_workspace(workbench, in_folder):
+    pairs = write(in_folder / "pairs.jsonl", PAIRS[:2])
+    workbench("import", "new.duckdb", pairs)
+    workbench("judge", "new.duckdb", "q1/1", "1", "--rater", "dana", "--comment", "yes, ünïcode")
+    workbench("judge", "new.duckdb", "q1/1", "0", "--rater", "dana")
+    done = workbench("export", "new.duckdb", "all.jsonl", "--format", "jsonl")
+    assert done.code == 0
+    assert "all.jsonl" in done.out
+    assert workbench("export", "new.duckdb", "all.jsonl", "--format", "jsonl").code == 2
+    again = workbench("export", "new.duckdb", "all.jsonl", "--format", "jsonl", "--overwrite", "--json")
+    assert again.json()["records"] == 2
+    workbench("import", "copy.duckdb", pairs, "all.jsonl")
+    workbench("export", "copy.duckdb", "copy.jsonl", "--format", "jsonl")
+    assert rows(in_folder / "copy.jsonl") == rows(in_folder / "all.jsonl")
+
+
+def rows(path):
+    return sorted(path.read_text(encoding="utf-8").splitlines())
+
+
+def test_an_export_of_one_raters_labels(workbench, pairs):
+    workbench("import", "new.duckdb", pairs)
+    workbench("judge", "new.duckdb", "q1/1", "1", "--rater", "dana")
+    facts = workbench("export", "new.duckdb", "d.csv", "--format", "csv", "--rater", "dana", "--json").json()
+    assert (facts["records"], facts["left_out"], facts["rater"]) == (1, 2, "dana")
+    assert workbench("export", "new.duckdb", "x.csv", "--format", "csv", "--rater", "nobody").code == 2
+    assert workbench("export", "new.duckdb", "x.csv", "--format", "nonsense").code == 2
+
+
+def test_judgments_come_back_from_the_journal(workbench, pairs, in_folder):
+    workbench("import", "new.duckdb", pairs)
+    workbench("judge", "new.duckdb", "q1/1", "1", "--rater", "dana")
+    (in_folder / "new.duckdb").unlink()
+    workbench("import", "new.duckdb", pairs)
+    assert "recover" in workbench("doctor", "new.duckdb").out
+    done = workbench("recover", "new.duckdb")
+    assert done.code == 0
+    assert "1 records brought back" in done.out
+    again = workbench("recover", "new.duckdb", "--json").json()
+    assert (again["added"], again["known"]) == (0, 1)
+    judged = workbench("items", "new.duckdb", "--rater", "dana", "--status", "judged", "--json").json()
+    assert [item["item"] for item in judged["items"]] == ["q1/1"]
+
+
+def test_without_a_journal_recover_says_so(workbench, pairs):
+    workbench("import", "new.duckdb", pairs)
+    done = workbench("recover", "new.duckdb")
+    assert done.code == 2
+    assert "new.duckdb.journal.jsonl" in done.err
+
+
+def test_a_workspace_that_somebody_has_open_is_named_with_its_holder(workbench, pairs, hold):
+    workbench("import", "new.duckdb", pairs)
+    with hold("new.duckdb") as process:
+        done = workbench("items", "new.duckdb", "--json")
+    assert done.code == 2
+    assert str(process.pid) in done.json()["error"]["message"]
+    assert workbench("items", "new.duckdb").code == 0
+
+
+def test_a_new_workspace_holds_the_questions(workbench, pairs):
+    workbench("import", "new.duckdb", pairs)
+    with Workspace.open("new.duckdb") as workspace, workspace.reading() as connection:
+        found = connection.exec_driver_sql("SELECT name FROM question").scalars().all()
+    assert found == ["pair.match"]

@@ -1,0 +1,167 @@
+"""items, judge and report on the command line: what scripts are told, and what is on disk afterwards."""
+
+import json
+
+import pytest
+from sqlalchemy import select
+
+from store.errors import JudgmentRefused
+from store.journal import journal_path, read_journal
+from store.kinds.pair import MATCH
+from store.tables.columns import table_of
+from store.tables.record import JudgmentRow
+from store.workspace import Workspace
+from workbench.cli.judging import scale_value
+
+PAIRS = [
+    {"id": "q1/1", "query": "reverse a list", "code": "def back(x):\n    return x[::-1]\n", "name": "back"},
+    {"id": "q1/2", "query": "reverse a list", "code": "def first(x):\n    return x[0]\n", "name": "first"},
+    {"id": "q2/1", "query": "add \x1b[31m[red]one", "code": "def inc(x):\n    return x + 1\n", "name": "inc"},
+]
+
+
+@pytest.fixture
+def study(workbench, in_folder):
+    text = "".join(json.dumps(pair) + "\n" for pair in PAIRS)
+    (in_folder / "pairs.jsonl").write_text(text, encoding="utf-8")
+    assert workbench("import", "study.duckdb", "pairs.jsonl").code == 0
+    return in_folder / "study.duckdb"
+
+
+def judgments(study):
+    table = table_of(JudgmentRow)
+    with Workspace.open(study) as workspace, workspace.reading() as connection:
+        return connection.execute(select(table).order_by(table.c.id)).mappings().all()
+
+
+def test_a_judgment_is_on_disk_in_the_workspace_and_in_the_journal(workbench, study):
+    done = workbench("judge", study, "q1/1", "match", "--rater", "dana", "--comment", "fine")
+    assert done.code == 0
+    assert "q1/1: 1 match" in done.out
+    assert "rater dana" in done.out
+    (row,) = judgments(study)
+    assert (row["value"], row["origin"], row["comment"], row["blind"]) == (1.0, "independent", "fine", False)
+    assert row["shown_verdict"] is None
+    (line,) = read_journal(journal_path(study))
+    assert line.record["record"]["id"] == str(row["id"])
+
+
+def test_judging_again_supersedes_and_keeps_what_was(workbench, study):
+    first = workbench("judge", study, "q1/1", "1", "--rater", "dana", "--json").json()
+    second = workbench("judge", study, "q1/1", "no match", "--rater", "dana", "--json").json()
+    assert first["supersedes"] is None
+    assert second["supersedes"] == first["judgment"]
+    assert [row["value"] for row in judgments(study)] == [1.0, 0.0]
+    (item,) = workbench("items", study, "--rater", "dana", "--status", "judged", "--json").json()["items"]
+    assert (item["item"], item["label"]) == ("q1/1", 0.0)
+
+
+def test_an_item_can_be_given_by_its_number(workbench, study):
+    number = workbench("items", study, "--json").json()["items"][1]["number"]
+    assert workbench("judge", study, number, "0", "--rater", "dana", "--json").json()["item"] == "q1/2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("nothing", "1", "--rater", "dana"), "nothing"),
+        (("q1/1", "2", "--rater", "dana"), "1 match, 0 no match"),
+        (("q1/1", "perhaps", "--rater", "dana"), "'perhaps'"),
+        (("q1/1", "nan", "--rater", "dana"), "1 match"),
+        (("q1/1", "1", "--rater", " "), "rater"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused_and_nothing_is_stored(workbench, study, arguments, says):
+    done = workbench("judge", study, *arguments, "--json")
+    assert done.code == 2
+    assert says in json.dumps(done.json()["error"])
+    assert judgments(study) == []
+
+
+def test_the_rater_comes_from_the_configuration_too(workbench, study, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_RATER", "eli")
+    assert workbench("judge", study, "q1/1", "1", "--json").json()["rater"] == "eli"
+    assert workbench("--rater", "dana", "judge", study, "q1/1", "1", "--json").json()["rater"] == "dana"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("0", 0),
+        ("match", 1),
+        ("no match", 0),
+        ("no-match", 0),
+        ("No_Match", 0),
+        ("1.0", 1),
+        ("1 match", 1),
+    ],
+)
+def test_a_value_is_a_number_or_a_word(text, value):
+    assert scale_value(MATCH.scale, text) == value
+
+
+@pytest.mark.parametrize("text", ["", "2", "yes", "inf", "nan", "0.5"])
+def test_anything_else_is_no_value(text):
+    with pytest.raises(JudgmentRefused):
+        scale_value(MATCH.scale, text)
+
+
+def test_items_are_listed_by_status(workbench, study):
+    workbench("judge", study, "q1/1", "1", "--rater", "dana")
+
+    def listed(*options):
+        return [one["item"] for one in workbench("items", study, "--json", *options).json()["items"]]
+
+    assert listed("--rater", "dana", "--status", "judged") == ["q1/1"]
+    assert listed("--rater", "dana", "--status", "open") == ["q1/2", "q2/1"]
+    assert listed("--rater", "dana", "--status", "skipped") == []
+    assert listed("--rater", "dana", "--status", "cannot_decide") == []
+    assert listed("--text", "FIRST(") == ["q1/2"]
+    assert workbench("items", study, "--status", "nonsense").code == 2
+
+
+def test_a_limit_keeps_the_true_count(workbench, study):
+    facts = workbench("items", study, "--limit", "2", "--json").json()
+    assert facts["total"] == 3
+    assert [one["item"] for one in facts["items"]] == ["q1/1", "q1/2"]
+    assert "2 of 3" in workbench("items", study, "--limit", "2").out
+
+
+def test_a_rater_named_on_the_command_line_must_exist_the_login_name_need_not(workbench, study):
+    done = workbench("items", study, "--rater", "danna", "--json")
+    assert done.code == 2
+    assert "danna" in done.json()["error"]["message"]
+    assert workbench("items", study, "--status", "open", "--json").json()["total"] == 3
+    with Workspace.open(study) as workspace, workspace.reading() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM rater").scalar() == 0
+
+
+def test_texts_of_items_cannot_command_a_terminal(workbench, study):
+    plain = workbench("items", study)
+    assert "\x1b" not in plain.out
+    assert "␛[31m[red]one" in plain.out
+    assert workbench("items", study, "--json").json()["items"][2]["title"] == PAIRS[2]["query"]
+    assert "\x1b" not in workbench("items", study, "--json").out
+
+
+def test_the_report_counts_what_was_judged(workbench, study):
+    workbench("judge", study, "q1/1", "1", "--rater", "dana")
+    facts = workbench("report", study, "progress", "--rater", "dana", "--json").json()
+    assert facts["report"] == "progress"
+    assert (facts["total"], facts["judged"], facts["left"], facts["today"]) == (3, 1, 2, 1)
+    assert (facts["agent_labelled"], facts["compared"], facts["agreed"]) == (0, 0, 0)
+    plain = workbench("report", study, "--rater", "dana").out
+    assert "1 of 3 (33.3 %)" in plain
+    assert "dana" in plain
+    assert workbench("report", study, "nonsense").code == 2
+
+
+def test_a_blind_review_tells_nothing_of_the_agents(workbench, study, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_SCREENS__BLIND", "true")
+    facts = workbench("report", study, "--json").json()
+    assert facts["blind"] is True
+    assert facts["agent_labelled"] is None
+    listed = workbench("items", study, "--json").json()
+    assert listed["blind"] is True
+    assert {one["agent_label"] for one in listed["items"]} == {None}

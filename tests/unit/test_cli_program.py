@@ -1,0 +1,112 @@
+"""The command line as a whole: what opens what, how errors look, how little is imported."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from workbench.cli.opening import COMMANDS as KNOWN
+from workbench.cli.program import COMMANDS
+
+HEAVY = (
+    "torch",
+    "openai",
+    "anthropic",
+    "docker",
+    "numpy",
+    "pyarrow",
+    "krippendorff",
+    "textual",
+    "duckdb",
+    "sqlalchemy",
+)
+
+
+def test_importing_the_command_line_imports_nothing_heavy():
+    code = "import json, sys, workbench.cli, workbench.cli.program; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    loaded = {name.split(".")[0] for name in json.loads(done.stdout)}
+    assert not loaded & set(HEAVY)
+
+
+@pytest.mark.parametrize("command", [(), ("--version",), ("items", "--help"), ("--help",)])
+def test_help_and_version_import_nothing_heavy(command):
+    code = (
+        "import sys, atexit\n"
+        f"heavy = {HEAVY!r}\n"
+        "atexit.register(lambda: sys.stderr.write('LOADED' if set(heavy) & set(sys.modules) else 'LIGHT'))\n"
+        "from workbench.cli import main\n"
+        f"main({[*command] or ['--help']!r})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stderr.endswith("LIGHT")
+
+
+def test_it_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "workbench", "--version"], capture_output=True, check=True, text=True
+    )
+    assert done.stdout.startswith("workbench 0.")
+
+
+def test_every_command_is_known_to_the_one_that_suggests_them():
+    assert tuple(name for name, _, _ in COMMANDS) == KNOWN
+
+
+def test_without_a_terminal_the_app_is_refused_and_nothing_is_made(workbench, in_folder):
+    for arguments in [
+        (),
+        ("study.duckdb",),
+        ("--rater", "dana", "study.duckdb"),
+        ("study.duckdb", "--rater", "dana"),
+    ]:
+        done = workbench(*arguments)
+        assert done.code == 2
+        assert "No terminal" in done.err
+        assert done.out == ""
+    assert list(in_folder.iterdir()) == []
+
+
+def test_a_slip_of_the_hand_makes_no_workspace(workbench, in_folder):
+    done = workbench("improt")
+    assert done.code == 2
+    assert "Did you mean `workbench import`?" in done.err
+    assert "improt.duckdb" in done.err
+    assert list(in_folder.iterdir()) == []
+
+
+def test_usage_errors_have_the_same_exit_code(workbench, in_folder):
+    assert workbench("items").code == 2
+    assert workbench("items", "--nonsense", "x").code == 2
+    assert workbench("study.duckdb", "extra").code == 2
+
+
+def test_an_error_is_a_panel_and_json_where_json_was_asked_for(workbench, in_folder):
+    plain = workbench("items", "none.duckdb")
+    assert (plain.code, plain.out) == (2, "")
+    assert "There is no file none.duckdb" in plain.err
+    assert "workbench import" in plain.err
+    done = workbench("items", "none.duckdb", "--json")
+    assert done.code == 2
+    assert done.json()["error"]["title"] == "No workspace"
+    assert set(done.json()["error"]) == {"title", "message", "hint"}
+    assert "No workspace" in done.err
+
+
+def test_a_wrong_configuration_is_said_by_every_command(workbench, in_folder):
+    (in_folder / "wrong.toml").write_text("ratr = 1\n", encoding="utf-8")
+    for arguments in [
+        ("--config", "wrong.toml", "items", "x.duckdb"),
+        ("items", "x.duckdb", "--config", "wrong.toml"),
+    ]:
+        done = workbench(*arguments)
+        assert done.code == 2
+        assert "wrong.toml, line 1: ratr" in done.err
+
+
+def test_what_is_printed_cannot_command_a_terminal(workbench, in_folder):
+    done = workbench("items", "\x1b]0;title\x07[red]\u202e.duckdb")
+    assert done.code == 2
+    assert "[red]" in done.err
+    assert not {"\x1b", "\x07", "\u202e"} & set(done.err)

@@ -1,0 +1,72 @@
+"""The documents: their tables are current, their commands work, their links lead somewhere."""
+
+import re
+import shlex
+import shutil
+
+import pytest
+
+from workbench.reference import documents
+
+FILES = {
+    "pairs.jsonl": """\
+{"id": "q1/1", "query": "python reverse a list", "code": "def back(x):\\n    return x[::-1]\\n"}
+{"id": "q1/2", "query": "python reverse a list", "code": "def first(x):\\n    return x[0]\\n"}
+""",
+    "questions.csv": "number,question,snippet\n1,python reverse a list,def back(x): return x[::-1]\n",
+    "labels.csv": "item,rater,value,comment\nq1/1,eli,1,\nq1/2,eli,0,takes one only\n",
+}
+
+
+def pages(repository):
+    return {
+        path.relative_to(repository).as_posix(): path
+        for path in [*repository.glob("docs/*.md"), repository / "README.md"]
+    }
+
+
+def test_what_is_generated_is_current(repository):
+    for path, text in documents(repository).items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run python -m workbench.reference"
+
+
+def test_links_lead_somewhere(repository):
+    for name, path in pages(repository).items():
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+            if target != "docs/review.svg":
+                assert (path.parent / target).exists(), f"{name} links to {target}"
+
+
+def test_the_command_for_the_tests_is_the_one_that_is_run(repository):
+    readme = (repository / "README.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^    (tests/setup && .*)$", readme, re.MULTILINE)
+    assert command.endswith(" && tests/run")
+    assert (repository / ".ci" / "run").read_text(encoding="utf-8").splitlines()[-1] == command
+
+
+def examples(repository):
+    for name, path in sorted(pages(repository).items()):
+        text = path.read_text(encoding="utf-8")
+        blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+        commands = [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+        if commands:
+            yield name, commands
+
+
+def test_there_are_examples(repository):
+    assert len(dict(examples(repository))) >= 4
+
+
+@pytest.mark.parametrize("name", ["getting-started", "importing", "annotating", "exporting", "scripting"])
+def test_examples_work_in_the_order_they_are_given(
+    repository, sample_folder, in_folder, workbench, monkeypatch, name
+):
+    monkeypatch.setenv("WORKBENCH_SANDBOX__WALL_SECONDS", "2")  # for the sample's endless program
+    for file, text in FILES.items():
+        (in_folder / file).write_text(text, encoding="utf-8")
+    shutil.copytree(sample_folder, in_folder / "sample")
+    for command in dict(examples(repository))[f"docs/{name}.md"]:
+        program, *arguments = shlex.split(command)
+        assert program == "workbench"
+        done = workbench(*arguments)
+        assert done.code == 0, f"{command}\n{done.err}"
