@@ -1,9 +1,9 @@
 """How long an import takes, as a multiple of DuckDB's own read_json of the same file, in one run.
 
-    python benchmarks/import_speed.py [--queries 20604] [--codes 132952] [--form jsonl|cosqa-plus] [--labelled]
+    python benchmarks/import_speed.py [--queries N] [--codes N] [--form jsonl|cosqa-plus] [--labelled]
 
-It also says how long a judgment waited for its commit while the import ran (median, p95, worst), and while
-nothing else did.
+It also says how long a judgment waited for its commit while the import ran (median, p95, worst), and
+while nothing else did.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Took:
     cpu: float
 
     def against(self, other: Took) -> str:
+        """Return how many times the other it is."""
         return f"ratio {self.wall / other.wall:.2f} (by CPU time {self.cpu / other.cpu:.2f})"
 
     def __str__(self) -> str:
@@ -52,7 +53,9 @@ def timed(work: Callable[[], object]) -> Took:
 def read_by_duckdb(path: Path, place: Path) -> Took:
     """Time DuckDB making a table in a file out of the same records."""
     with duckdb.connect(str(place)) as connection:
-        return timed(lambda: connection.execute("CREATE TABLE pairs AS SELECT * FROM read_json(?)", [str(path)]))
+        return timed(
+            lambda: connection.execute("CREATE TABLE pairs AS SELECT * FROM read_json(?)", [str(path)])
+        )
 
 
 class Judging:
@@ -87,10 +90,12 @@ class Judging:
             self.waits.append((started, time.perf_counter() - started))
 
     def stop(self) -> None:
+        """Judge no more."""
         self._stop.set()
         self._thread.join()
 
     def told(self, start: float, end: float) -> str:
+        """Return how long the judgments between two moments waited."""
         waits = sorted(wait * 1000 for begun, wait in self.waits if begun + wait >= start and begun <= end)
         if not waits:
             return "none"
@@ -161,7 +166,10 @@ def while_judging(path: Path, workspace_path: Path, native: Took) -> None:
         finally:
             judging.stop()
         publishing = next(at for stage, at in marks if stage == "publishing")
-        print(f"import while judging           {ended - started:6.2f} s   ratio {(ended - started) / native.wall:.2f}")
+        print(
+            f"import while judging           {ended - started:6.2f} s   "
+            f"ratio {(ended - started) / native.wall:.2f}"
+        )
         print(f"a judgment alone               {judging.told(began, started)}")
         print(f"a judgment while staging       {judging.told(started, publishing)}")
         print(f"a judgment while publishing    {judging.told(publishing, ended)}")

@@ -19,13 +19,9 @@ CODES = 132_952
 CANDIDATES = 20
 SEED = 20_604
 
-_VERBS = "get set read write sort merge split count find check remove convert parse format load".split()
-_NOUNS = "list dict file string date row column number path key value line table index array".split()
-_TAILS = (
-    "by key|in place|from csv|without loop|to json|with regex|as int|in order|case insensitive|fast".split(
-        "|"
-    )
-)
+_VERBS = ("get", "set", "read", "write", "sort", "merge", "split", "count", "find", "check", "parse", "load")
+_NOUNS = ("list", "dict", "file", "string", "date", "row", "column", "number", "path", "key", "line", "array")
+_TAILS = ("by key", "in place", "from csv", "without loop", "to json", "with regex", "in order", "fast")
 _LINES = (
     "    {a} = [{b} for {b} in {c} if {b} is not None]",
     "    for {a}, {b} in enumerate({c}):",
@@ -43,7 +39,8 @@ _LINES = (
 def queries(count: int, draw: random.Random) -> list[str]:
     """Return `count` different query texts, about 30 characters each."""
     return [
-        f"python {draw.choice(_VERBS)} {draw.choice(_NOUNS)} {draw.choice(_NOUNS)} {draw.choice(_TAILS)} {number}"
+        f"python {draw.choice(_VERBS)} {draw.choice(_NOUNS)} {draw.choice(_NOUNS)} "
+        f"{draw.choice(_TAILS)} {number}"
         for number in range(count)
     ]
 

@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
@@ -58,7 +59,7 @@ class WorkbenchApp(App[None]):
     """
 
     TITLE = "workbench"
-    CSS_PATH = "app.tcss"
+    CSS_PATH = Path(__file__).with_name("app.tcss")
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("app"))
     COMMANDS = App.COMMANDS | {CatalogueProvider}
     RETRY_SECONDS: ClassVar[float] = 5.0
@@ -103,7 +104,7 @@ class WorkbenchApp(App[None]):
         self._open_first_screen()
 
     def get_driver_class(self) -> type[Driver]:
-        """Return what reads and paints the terminal; on Linux and macOS the one that tells pasting from keys."""
+        """Return what reads the terminal; on Linux and macOS the one that tells pasting from keys."""
         found = super().get_driver_class()
         if found.__name__ == "LinuxDriver":
             from screens.terminal import CarefulDriver
@@ -205,11 +206,14 @@ class WorkbenchApp(App[None]):
                     "Torn key", "What looks like the rest of a torn key was left out; press the key again."
                 )
                 return
-            self.key_time = event.time
+            self.key_time, self.key_name = event.time, event.key
         await super().on_event(event)
 
     key_time = 0.0
     """When the key whose action runs was typed, in seconds of the monotonic clock."""
+
+    key_name = ""
+    """What Textual calls that key."""
 
     def keys_came_together(self, times: Sequence[float]) -> None:
         """Take note of keys that were in one read of the terminal; called in the terminal's thread."""

@@ -85,7 +85,9 @@ def export(
         _put_in_place(partial, target)
     except OSError as error:
         raise ExportFailed(
-            "Cannot write", f"{target}: {error.strerror or error}. Nothing was written.", "Choose another place."
+            "Cannot write",
+            f"{target}: {error.strerror or error}. Nothing was written.",
+            "Choose another place.",
         ) from error
     finally:
         cursor.close()
@@ -97,7 +99,9 @@ def _writable(name: str, rater: str | None) -> Format:
     form = find_format(name)
     if form.write is None:
         able = ", ".join(sorted(known.name for known in formats().values() if known.write is not None))
-        raise UnknownName("Cannot be written", f"The format {name} can only be read.", f"Formats to write: {able}.")
+        raise UnknownName(
+            "Cannot be written", f"The format {name} can only be read.", f"Formats to write: {able}."
+        )
     if form.needs_rater and rater is None:
         raise ExportFailed(
             "Whose labels?",
@@ -116,8 +120,12 @@ def _check(target: Path, form: Format, *, overwrite: bool) -> None:
         raise ExportFailed("Already there", f"{target} exists.", "Choose another name, or say --overwrite.")
     if target.is_dir() != form.folder:
         what = "a folder" if form.folder else "a file"
-        raise ExportFailed("Already there", f"{form.name} writes {what}, which {target} is not.", "Choose another name.")
-    if form.folder and (others := sorted(child.name for child in target.iterdir() if child.suffix != ".json")):
+        raise ExportFailed(
+            "Already there", f"{form.name} writes {what}, which {target} is not.", "Choose another name."
+        )
+    if form.folder and (
+        others := sorted(child.name for child in target.iterdir() if child.suffix != ".json")
+    ):
         raise ExportFailed(
             "Folder in use", f"{target} also holds {', '.join(others[:3])}.", "Choose an empty folder."
         )
@@ -128,7 +136,9 @@ def _write(form: Format, wanted: Export) -> Written:
     try:
         return form.write(wanted)
     except duckdb.Error as error:
-        raise ExportFailed("Cannot write", f"{error}. Nothing was written.", "Choose another place.") from error
+        raise ExportFailed(
+            "Cannot write", f"{error}. Nothing was written.", "Choose another place."
+        ) from error
 
 
 def _put_in_place(partial: Path, target: Path) -> None:

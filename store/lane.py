@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import heapq
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Write = Callable[[Connection], Any]
@@ -47,7 +50,7 @@ class WriteLane:
 
     Args:
         engine: Gives the lane its connection, and another one after a failure.
-        hold_seconds: How long a batch holds the lane at most, the last write of it and the commit not counted.
+        hold_seconds: How long a batch takes up further writes; its last one and the commit come on top.
         after_failure: Told of every error a transaction failed with, before it is reported.
         between: Called after every transaction, when nothing urgent waits.
     """
@@ -134,7 +137,7 @@ class WriteLane:
                 continue
             self._transact(pending)
             if self._coming() != URGENT:
-                self._between()
+                self._call(self._between)
         self._let_go()
         pending.future.set_result(None)
 
@@ -169,7 +172,7 @@ class WriteLane:
                     following = self._another(following, deadline)
         except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the one who submitted it
             self._let_go()
-            self._after_failure(error)
+            self._call(self._after_failure, error)
             if len(taken) > 1:
                 for pending in taken:
                     pending.alone = True
@@ -189,6 +192,12 @@ class WriteLane:
         if self._coming() != BATCH or self._ready[0].alone:
             return None
         return heapq.heappop(self._ready)
+
+    def _call(self, hook: Callable[..., None], *told: BaseException) -> None:
+        try:
+            hook(*told)
+        except Exception:  # noqa: BLE001 - a mistake in keeping house must not end the lane
+            _log.exception("after a write")
 
     def _let_go(self) -> None:
         """Give up the connection: after a failure, what state it is in is not worth finding out."""

@@ -13,7 +13,7 @@ from store.errors import JudgmentRefused
 from store.ids import now
 from store.journal import Journal, journal_path
 from store.scales import Scale
-from store.standing import (
+from store.supersession import (
     Record,
     action_to_redo,
     action_to_undo,
@@ -178,7 +178,7 @@ class Recorder:
     def _again(
         self, connection: Connection, wanted: list[tuple[Record, Record | None]], origin: str, target: UUID
     ) -> Action:
-        """Record, for the key of each first one, that the content of the second one (None: nothing) stands."""
+        """Record, for the key of each first one, that the content of the second one stands; None: nothing."""
         action, moment = self._workspace.ids.next(), now()
         records = []
         for like, content in wanted:
@@ -187,18 +187,12 @@ class Recorder:
                 "action": action,
                 "origin": origin,
                 "target_action": target,
+                "restores": None if content is None else content.restores or content.id,
                 "created_at": moment,
             }
-            if content is not None:
-                records.append(
-                    content.model_copy(update={**fresh, "restores": content.restores or content.id})
-                )
-            elif isinstance(like, Mark):
-                records.append(
-                    like.model_copy(update={**fresh, "restores": None, "active": False, "text": ""})
-                )
-            else:
-                records.append(like.model_copy(update={**fresh, "restores": None, **_NO_LABEL}))
+            if content is None:
+                fresh |= {"active": False, "text": ""} if isinstance(like, Mark) else _NO_LABEL
+            records.append((content or like).model_copy(update=fresh))
         return self._write(connection, Action(action, tuple(records)))
 
     def _check(self, connection: Connection, record: Record) -> None:

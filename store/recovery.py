@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,9 @@ def recover(
     """
     path = journal_path(workspace.path) if journal is None else Path(journal)
     if not path.is_file():
-        raise WorkspaceError("No journal", f"There is no journal {path}.", "Name it: workbench recover WORKSPACE FILE")
+        raise WorkspaceError(
+            "No journal", f"There is no journal {path}.", "Name it: workbench recover WORKSPACE FILE"
+        )
     register_kinds(workspace)
     replay = _Replay()
     report = progress or silent
@@ -113,7 +115,7 @@ def journal_ahead(workspace: Workspace) -> int:
         return len(set(_lacking(connection, lines)))
 
 
-def _lacking(connection: Connection, lines: "Sequence[dict[str, Any]] | Iterator[dict[str, Any]]") -> list[str]:
+def _lacking(connection: Connection, lines: Iterable[dict[str, Any]]) -> list[str]:
     """Return the ids of the journal's records that are not in their table."""
     ids: dict[str, list[str]] = {name: [] for name in _CLASSES}
     for line in lines:
@@ -126,7 +128,9 @@ def _lacking(connection: Connection, lines: "Sequence[dict[str, Any]] | Iterator
             continue
         table = table_of(row)
         if len(ids[name]) == 1:
-            stored = set(connection.execute(select(table.c.id).where(table.c.id == UUID(ids[name][0]))).scalars())
+            stored = set(
+                connection.execute(select(table.c.id).where(table.c.id == UUID(ids[name][0]))).scalars()
+            )
         else:
             stored = set(connection.execute(select(table.c.id)).scalars())
         lacking += [number for number in ids[name] if UUID(number) not in stored]
@@ -226,7 +230,9 @@ def _keys(
     if found is None:
         raise JudgmentRefused("No such item", f"no {kind} {external_id!r} in the workspace")
     if found.content_hash != content:
-        raise JudgmentRefused("Other content", f"{kind} {external_id!r} has other content than the judged one")
+        raise JudgmentRefused(
+            "Other content", f"{kind} {external_id!r} has other content than the judged one"
+        )
     keys: dict[str, Any] = {"item_id": found.id, "rater_id": rater_row(connection, rater, "human").id}
     if isinstance(record, Judgment):
         number = _id_of(connection, table_of(Question), "name", question)
@@ -245,7 +251,7 @@ def _id_of(connection: Connection, table: Table, column: str, value: object) -> 
 
 
 def _put_aside(path: Path, replay: _Replay) -> Path:
-    """Copy the lines without a home beside the journal, so that they can be replayed when their items are there."""
+    """Copy the lines without a home beside the journal, to be replayed when their items are there."""
     aside = path.with_name(path.name.removesuffix(".jsonl") + ".aside.jsonl")
     partial = aside.with_name(f".{aside.name}.part")
     with partial.open("w", encoding="utf-8") as file:

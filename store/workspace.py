@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import threading
 import time
@@ -19,16 +18,16 @@ from duckdb_sqlalchemy import ConnectionWrapper
 from sqlalchemy import Connection, Engine, Select, create_engine, pool
 from sqlalchemy.exc import DBAPIError
 
+from store.connecting import check_place, connect, connect_to_newest
 from store.errors import WorkspaceError, WorkspaceLocked
 from store.ids import IdClock, lowest_at
 from store.lane import WriteLane
-from store.schema import keep_copy, migrate, version_of
-from store.schema import migrations as migrations
+from store.schema import migrations
 
 if TYPE_CHECKING:
     import numpy
 
-_LOCK_HOLDER = re.compile(r"Conflicting lock is held in (?P<program>.*?) ?\(PID (?P<pid>\d+)\)")
+__all__ = ["Workspace", "migrations"]
 
 CHECKPOINT_BYTES = 16 * 1024 * 1024
 """How large the write-ahead log grows before it is worked into the file."""
@@ -55,6 +54,7 @@ class Workspace:
         self._real = path.resolve()
         self._master = master
         self._cursors: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
+        self._listing = threading.Lock()
         self.engine: Engine = create_engine(
             "duckdb://",
             creator=lambda: ConnectionWrapper(self.native()),
@@ -98,7 +98,7 @@ class Workspace:
             raise WorkspaceError(
                 "No workspace", f"There is no file {path}.", f"Make one: workbench import {path} FILE"
             )
-        _check_place(path)
+        check_place(path)
         real = path.resolve()
         with _opening:
             if real in _open_files:
@@ -109,7 +109,7 @@ class Workspace:
                 )
             _open_files.add(real)
         try:
-            return cls(path, _open(path))
+            return cls(path, connect_to_newest(path))
         except BaseException:
             _open_files.discard(real)
             raise
@@ -126,7 +126,8 @@ class Workspace:
         The caller closes it. Interactive queries use `reading`.
         """
         cursor = self._master.cursor()
-        self._cursors.add(cursor)
+        with self._listing:
+            self._cursors.add(cursor)
         return cursor
 
     def column(self, statement: Select[Any]) -> numpy.ndarray[Any, Any]:
@@ -167,7 +168,9 @@ class Workspace:
 
     def _disconnect(self) -> None:
         """Close every connection; as long as one is left, the file stays locked."""
-        for cursor in [*self._cursors, self._master]:
+        with self._listing:
+            cursors = [*self._cursors, self._master]
+        for cursor in cursors:
             with suppress(duckdb.Error):
                 cursor.interrupt()
             with suppress(duckdb.Error):
@@ -185,17 +188,15 @@ class Workspace:
         self._checkpoint_at = size + CHECKPOINT_BYTES
         if shutil.disk_usage(self.path.parent).free < 2 * size + CHECKPOINT_BYTES:
             return
-        cursor = self.native()
         try:
-            cursor.execute("CHECKPOINT")
+            with self.native() as cursor:
+                cursor.execute("CHECKPOINT")
             self._checkpoint_at = CHECKPOINT_BYTES
         except duckdb.TransactionException:
             # An import is being written, or somebody reads what was changed since.
             self._checkpoint_at = size + CHECKPOINT_BYTES // 16
         except duckdb.Error as error:
             self._mend(error)
-        finally:
-            cursor.close()
 
     def _mend(self, error: BaseException) -> None:
         """Connect anew after an error that has made the database useless; what was committed is on disk."""
@@ -206,79 +207,10 @@ class Workspace:
         self._disconnect()
         for _ in range(3):
             try:
-                self._master = _connect(self.path)
+                self._master = connect(self.path)
                 return
             except WorkspaceError:  # every later write says so, and tries again
                 time.sleep(0.1)
-
-
-def _check_place(path: Path) -> None:
-    if path.is_dir():
-        raise WorkspaceError("Not a file", f"{path} is a folder.", "Name the workspace file in it.")
-    if not path.parent.is_dir():
-        raise WorkspaceError(
-            "No such folder", f"{path.parent} is not a folder.", "Make it first, or choose another place."
-        )
-    if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.R_OK | os.W_OK)):
-        raise WorkspaceError(
-            "Cannot write here",
-            f"{path} and the folder it is in must be readable and writable: its journal stands beside it.",
-            "Change the permissions, or copy it to a place of your own.",
-        )
-
-
-def _open(path: Path) -> duckdb.DuckDBPyConnection:
-    """Connect to a file that has the newest schema, or is given it."""
-    master = _connect(path)
-    try:
-        version = version_of(master, path)
-        newest = migrations()[-1][0]
-        if 0 < version < newest:
-            master.execute("CHECKPOINT")
-            master.close()
-            keep_copy(path, version)
-            master = _connect(path)
-        if version < newest:
-            migrate(master, path, version)
-    except duckdb.Error as error:
-        master.close()
-        raise _unreadable(path, error) from error
-    except BaseException:
-        master.close()
-        raise
-    return master
-
-
-def _connect(path: Path) -> duckdb.DuckDBPyConnection:
-    try:
-        # Made absolute, since DuckDB has a meaning of its own for names such as ":memory:" and "md:x".
-        connection = duckdb.connect(str(path.absolute()))
-        # See Workspace._checkpoint.
-        connection.execute("SET GLOBAL checkpoint_threshold = '1TB'")
-        connection.execute("SET GLOBAL TimeZone = 'UTC'")
-    except duckdb.IOException as error:
-        holder = _LOCK_HOLDER.search(str(error))
-        if holder:
-            raise WorkspaceLocked(
-                "Workspace in use",
-                f"{path} is held by process {holder['pid']} ({holder['program'] or 'unknown program'}); "
-                "one process at a time can open a workspace.",
-                "Close the other workbench (or wait for its command to end), then try again.",
-            ) from error
-        raise WorkspaceError(
-            "Cannot open workspace", f"{path}: {error}", "Check that it is a workspace file you may write."
-        ) from error
-    except duckdb.Error as error:
-        raise _unreadable(path, error) from error
-    return connection
-
-
-def _unreadable(path: Path, error: duckdb.Error) -> WorkspaceError:
-    return WorkspaceError(
-        "Cannot open workspace",
-        f"{path} could not be read: {error}",
-        "If the file is damaged, restore a copy, then replay the journal: workbench recover",
-    )
 
 
 def _highest_future_id(master: duckdb.DuckDBPyConnection) -> uuid.UUID | None:

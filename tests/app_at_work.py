@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -28,7 +29,7 @@ from store.workspace import Workspace
 
 NO_MODEL = "The agents need a language model, and none is set. Set agents.model in the configuration."
 
-BEGAN = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+BEGAN = datetime(2024, 3, 4, 9, 30, tzinfo=UTC)
 """When everything in these workspaces happened, so that pictures of them stay the same."""
 
 
@@ -116,6 +117,29 @@ def recorded(workspace: Workspace, rater: Rater, *actions: Action) -> None:
     recorder = Recorder(workspace, rater)
     for action in actions:
         recorder.submit(action).result()
+
+
+def script(
+    folder: Path, replies: Iterable[tuple[str, str, float]], name: str = "replies.jsonl"
+) -> AnnotationSettings:
+    """Settings of a job that answers one item after another from a file.
+
+    Args:
+        folder: Where the file is written.
+        replies: (item's external id, assessment or "!kind" of an error, seconds it takes).
+        name: The file's name.
+    """
+    lines = []
+    for subject, word, seconds in replies:
+        line: dict[str, Any] = {"role": "screener", "subject": subject, "delay_seconds": seconds}
+        line["usage"] = {"tokens_in": 400, "tokens_out": 20}
+        if word.startswith("!"):
+            line["error"] = word[1:]
+        else:
+            line["reply"] = {"assessment": word, "justification": "as it reads"}
+        lines.append(json.dumps(line))
+    path = import_of(folder, "\n".join(lines) + "\n", name)
+    return AnnotationSettings(model=f"scripted:{path}", concurrency=1, stop_seconds=0.0)
 
 
 async def until(pilot: Pilot[Any], true: Callable[[], bool], what: str = "") -> None:

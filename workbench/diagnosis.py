@@ -121,7 +121,7 @@ def _terminal() -> dict[str, Any]:
     size = shutil.get_terminal_size()
     encoding = sys.stdout.encoding or ""
     return {
-        "is_terminal": sys.stdin.isatty() and sys.stdout.isatty(),
+        "is_terminal": all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)),
         "columns": size.columns,
         "lines": size.lines,
         "term": os.environ.get("TERM", ""),

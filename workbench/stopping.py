@@ -45,6 +45,30 @@ def stopped_by_signals() -> Iterator[list[int]]:
     before = {each: signal.signal(each, stop) for each in wanted}
     try:
         yield came
+    except Exception as error:
+        # The database swallows what the handler raised and says in its own way that it was interrupted.
+        if came and _interrupted(error):
+            raise Stopped(came[-1]) from error
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def ignore_further_signals() -> None:
+    """From here to the end of the block of `stopped_by_signals`, let nothing cut off what is being closed.
+
+    A terminal that closes may send more than one signal, and an event loop that has ended leaves the second
+    one to kill the process.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for number in _ENDING:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    while error is not None:
+        if type(error).__name__ == "InterruptException" or str(error) == "Query interrupted":
+            return True
+        error = error.__cause__ or error.__context__
+    return False

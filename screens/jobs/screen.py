@@ -21,7 +21,7 @@ from screens.jobs.facts import RunsRead, failures, funnel, read_runs, spent
 from screens.jobs.wording import STATE_GLYPHS, bar, parts
 from screens.widgets.key_line import KeyLine
 from screens.widgets.top_line import TopLine
-from screens.widgets.visible import one_line
+from screens.widgets.visible import one_line, pieces
 from store.tables.runs import Run
 
 if TYPE_CHECKING:
@@ -36,6 +36,13 @@ LOG_SECONDS = 0.2
 
 LOG_CELLS = 400
 RUNS_LISTED = 4
+
+
+def _folded(mark: str, text: str, width: int) -> list[tuple[str, str]]:
+    """Return a line of the log in lines of a width, the first with its mark, the others indented."""
+    shown = one_line(text, LOG_CELLS)
+    parts = list(pieces(shown, width))
+    return [(mark if number == 0 else "    ", part) for number, part in enumerate(parts)]
 
 
 class JobsScreen(Screen[None]):
@@ -265,8 +272,13 @@ class JobsScreen(Screen[None]):
         self._logged = board.logged
         if fresh:
             lines = list(board.log)[-fresh:]
+            width = max(20, (log.size.width or self.app.size.width) - 3)
             log.write_lines(
-                [f"{'!' if level != 'info' else ' '} {one_line(text, LOG_CELLS)}" for level, text in lines]
+                [
+                    f"{mark}{part}"
+                    for level, text in lines
+                    for mark, part in _folded("! " if level != "info" else "  ", text, width)
+                ]
             )
 
     # -- keys -----------------------------------------------------------------------------------------
@@ -296,7 +308,8 @@ class JobsScreen(Screen[None]):
         job = self.workbench.runner.running
         if job is not None:
             job.stop(0.0 if job.state == "stopping" else None)
-            self._lay_out()
+            # The jobs' own thread takes note of it a moment later, and no event tells so.
+            self.set_timer(LOG_SECONDS, self._lay_out)
 
     def action_move(self, lines: int) -> None:
         """Go to another run."""

@@ -215,6 +215,9 @@ class QueueScreen(Screen[None]):
         said = self._said()
         self.set_class(bool(said), "-saying")
         self.query_one("#said", Static).update(Content(said))
+        if not said and self.focused is None:
+            # A list that was out of sight has lost the focus.
+            self.call_after_refresh(self.items.focus)
 
     def _sentence(self) -> str:
         asked, count = self.asked, self.items.count if self._generation else 0

@@ -20,6 +20,7 @@ SaveState = Literal["none", "saving", "saved", "failed"]
 CHOICE_ROWS = 4
 """Rows that the codes of reasons may take at most."""
 
+
 def _cells(text: str) -> int:
     return Content(text).cell_length
 
@@ -95,7 +96,7 @@ class ClaimLine(Static):
         right = f"{mine}{' ⚑' if item.own.flagged else ''}{state} "
         line = _pad(f" {claim}", right, width)
         split = len(line) - len(right)
-        self.update(Content.assemble((line[:split], "$text-warning"), (line[split:], "$text-accent")))
+        self.update(Content.assemble((line[:split], "$text-warning"), (line[split:], "$text-primary")))
 
     @staticmethod
     def _mine(item: ItemView, *, long: bool) -> str:
@@ -131,7 +132,7 @@ class CaseTabs(Static):
         parts: list[Content] = []
         for pane_id, title in self._tabs:
             if pane_id == active:
-                parts.append(Content.styled(f"[{title}]", "bold $text-accent reverse"))
+                parts.append(Content.styled(f"[{title}]", "bold $text-primary reverse"))
             else:
                 parts.append(Content.styled(f" {title} ", "$text-muted"))
         self.update(Content("").join(parts))
@@ -190,7 +191,7 @@ class SayLine(Static):
         rows = fitted(pairs[:-1], pairs[-1], width, CHOICE_ROWS)
         lines = [
             Content(" · ").join(
-                Content.assemble((code, "bold $text-accent"), f" {words}") for code, words in row
+                Content.assemble((code, "bold $text-primary"), f" {words}") for code, words in row
             )
             for row in rows
         ]

@@ -2,48 +2,56 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
 from textual import events, on
 from textual.widgets import Input
 
-from screens.review.showing import ShowingItems
+from screens.review.line import harmless_line
+from screens.review.moving import MovingThrough
+from screens.review.reading import COMMENT
 from screens.widgets.visible import one_line
 from store.queries.item import OwnState
 from store.recording import Action
 from store.tables.record import Judgment
 
 
-class JudgeKeys(ShowingItems):
+class JudgeKeys(MovingThrough):
     """The part of a review screen that records; nothing is taken before the item was on the screen."""
 
     # -- judging --------------------------------------------------------------------------------------
 
-    def _may_judge(self) -> bool:
-        """Return whether a key may record something now; say why when not."""
-        app = self.workbench
-        if app.recorder is None or self.desk is None:
-            if app.context.rater is None:
-                app.say_no_rater()
-            else:
-                self._say("Not ready yet; the key was not taken.", alarm=True)
+    def _by_hand(self) -> bool:
+        """Return whether a hand pressed the key, and not into a text; say why not."""
+        if isinstance(self.focused, Input):
+            self._say("Keys are text while a line is open; Esc closes it.", alarm=True)
             return False
-        if self.item is None or not self._painted:
-            self._say(
-                "The item was not on the screen yet; the key was not taken. Press it again.", alarm=True
-            )
-            return False
-        if time.monotonic() < self._settled_at:
-            self._say(
-                "◆ The agents' label came just now; the key was not taken. Look, then press.", alarm=True
-            )
-            return False
-        if app.is_burst():
+        if self.workbench.is_burst():
             self._say("Several keys came at once, as from pasted text; none of them judged.", alarm=True)
             return False
         return True
+
+    def _may_judge(self) -> bool:
+        """Return whether a key may record something of the item now; say why when not."""
+        app = self.workbench
+        if app.context.rater is None:
+            app.say_no_rater()
+        elif not self._by_hand():
+            pass
+        elif self.desk is None or self.item is None:
+            self._say("There is no item on the screen yet; the key was not taken.", alarm=True)
+        elif self._painted_at is None or app.key_time < self._painted_at:
+            self._say(
+                "Not recorded: the item was not on the screen when you pressed. Press again.",
+                alarm=True,
+            )
+        elif app.key_time < self._settled_at:
+            self._say("Not recorded: the agents' label came just now. Look, then press.", alarm=True)
+        else:
+            return True
+        return False
 
     def action_judge(self, value: float) -> None:
         """Give the item a label."""
@@ -68,12 +76,12 @@ class JudgeKeys(ShowingItems):
         record = cast(Judgment, action.records[0])
         if record.origin == "override":
             self._reasons_for = (action, item.item_id, False)
-            said = f"● {words} · overrides ◆ · why? {self._codes(False)} · u undo"
+            said = f"● {words} · overrides ◆ · {one_line(item.external_id, 24)} · why? · u undo"
         else:
             self._reasons_for = None
             accepts = " · accepts ◆" if record.origin == "accept" else ""
             said = f"● {words}{accepts} · {one_line(item.external_id, 24)} · u undo"
-        self._advance(said)
+        self._advance(said, choices=self._codes(undecided=False) if self._reasons_for else ())
 
     def action_accept(self) -> None:
         """Take over the agents' label as it stands on the screen."""
@@ -90,7 +98,7 @@ class JudgeKeys(ShowingItems):
         """Ask why the rater cannot decide; the code that follows records it."""
         if self._may_judge() and self.item is not None:
             self._reasons_for = (None, self.item.item_id, True)
-            self._say(f"Cannot decide, because: {self._codes(True)} · Esc no")
+            self._say("Cannot decide, because:", choices=self._codes(undecided=True))
 
     def action_skip(self) -> None:
         """Put the item off: it comes again last."""
@@ -121,39 +129,46 @@ class JudgeKeys(ShowingItems):
             self._say("A reason belongs to an override, and this item has none.", alarm=True)
             return
         self._reasons_for = (None, self.item.item_id, False)
-        self._say(f"Why another label than ◆? {self._codes(False)} · Esc no")
+        now = f" Now: {self.item.own.reason}." if self.item.own.reason else ""
+        self._say(f"Why another label than ◆?{now}", choices=self._codes(undecided=False))
 
     def action_undo(self) -> None:
         """Take back the latest action, whichever session it was in."""
-        self._reasons_for = None
-        self.workbench.undo()
+        if self._by_hand():
+            self._reasons_for = None
+            self.workbench.undo()
 
     def action_redo(self) -> None:
         """Bring back the action undone last."""
-        self._reasons_for = None
-        self.workbench.undo(redo=True)
+        if self._by_hand():
+            self._reasons_for = None
+            self.workbench.undo(redo=True)
 
-    def _codes(self, undecided: bool) -> str:
+    def _codes(self, *, undecided: bool) -> list[tuple[str, str]]:
         settings = self.workbench.context.settings
         codes = settings.undecided if undecided else settings.reasons
-        return " ".join(f"{code} {words} ·" for code, words in codes.items()).rstrip(" ·")
+        return [*codes.items(), ("Esc", "nothing" if undecided else "no reason")]
 
     def on_key(self, event: events.Key) -> None:
-        """Take the code of a reason while one is asked for; any other key leaves the question."""
+        """Take the code of a reason while one is asked for; Enter gives none."""
         self._watch.touch()
         if self._reasons_for is None or isinstance(self.focused, Input):
             return
         action, item_id, undecided = self._reasons_for
         settings = self.workbench.context.settings
         reason = (settings.undecided if undecided else settings.reasons).get(event.character or "")
-        if reason is None:
+        if reason is None and event.key != "enter":
             return
         event.stop()
         event.prevent_default()
-        if self.workbench.is_burst() or self.desk is None:
+        if self.workbench.is_burst(event.time):
+            self._say("Several keys came at once, as from pasted text; no reason was taken.", alarm=True)
             return
         self._reasons_for = None
-        self._give_reason(action, item_id, reason, undecided=undecided)
+        if reason is None:
+            self._say("No reason given.")
+        elif self.desk is not None:
+            self._give_reason(action, item_id, reason, undecided=undecided)
 
     def _give_reason(self, action: Action | None, item_id: int, reason: str, *, undecided: bool) -> None:
         item, desk = self.item, self.desk
@@ -169,7 +184,7 @@ class JudgeKeys(ShowingItems):
             kept = self.reader.kept(item_id)
             own = replace(kept.own, reason=reason) if kept else None
             self._record(desk.with_reason(action, reason), own=own)
-            self._say(f"Reason: {reason} · u undo takes back label and reason")
+            self._say(f"Reason: {reason} · o changes it · u undo takes back label and reason")
         elif item is not None and item.item_id == item_id:
             value = item.own.labels[item.question.name]
             self._record(desk.label(item, value, self._watch, reason), own=replace(item.own, reason=reason))
@@ -185,10 +200,10 @@ class JudgeKeys(ShowingItems):
             self.item = view
             self._show_claim()
 
-    def _advance(self, said: str) -> None:
+    def _advance(self, said: str, choices: Sequence[tuple[str, str]] = ()) -> None:
+        self._say(said, choices=choices)
         if not self._go(1):
-            said += " · this was the last item"
-        self._say(said)
+            self._say(f"{said} · this was the last item", choices=choices)
 
     # -- comment --------------------------------------------------------------------------------------
 
@@ -197,41 +212,50 @@ class JudgeKeys(ShowingItems):
         if not self._may_judge() or self.item is None:
             return
         self._reasons_for = None
-        box = self.query_one("#comment", Input)
+        self._say("")
+        box = self.query_one(f"#{COMMENT}", Input)
         box.value = self._drafts.get(self.item.item_id, self.item.own.comment)
+        box.cursor_position = len(box.value)
         box.display = True
         box.focus()
+
+    @on(Input.Changed, "#comment")
+    def _comment_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.input.display:
+            # A draft must outlive a connection that is lost while it is written.
+            self.keep_place_soon()
 
     @on(Input.Submitted, "#comment")
     def _comment_given(self, event: Input.Submitted) -> None:
         event.stop()
         item = self.item
-        self._close_comment()
         if item is None or self.desk is None:
+            self.keep_draft()
             return
         self._drafts.pop(item.item_id, None)
+        self._close_comment()
+        self.keep_place_soon()
         text = event.value.strip()
-        if text == item.own.comment:
+        if text == harmless_line(item.own.comment):
             self._say("The comment is as it was.")
             return
         action = self.desk.mark(item.item_id, "comment", active=bool(text), text=text)
         self._record(action, own=replace(item.own, comment=text))
-        self._say("Comment saved · u undo" if text else "Comment taken away · u undo")
+        self._say("Comment given · u undo" if text else "Comment taken away · u undo")
 
-    def _close_comment(self) -> None:
-        box = self.query_one("#comment", Input)
-        box.display = False
-        self.focus_active()
+    def _close_comment(self, *, focus: bool = True) -> None:
+        self.query_one(f"#{COMMENT}", Input).display = False
+        if focus:
+            self.focus_active()
 
-    def keep_draft(self) -> bool:
+    def keep_draft(self, *, focus: bool = True) -> bool:
         """Close the comment line and keep what is in it; return whether it was open."""
-        box = self.query_one("#comment", Input)
+        box = self.query_one(f"#{COMMENT}", Input)
         if not box.display or self.item is None:
             return False
-        if box.value.strip() and box.value != self.item.own.comment:
-            self._drafts[self.item.item_id] = box.value
-            self._say("Draft kept; c goes on with it.")
-        else:
-            self._drafts.pop(self.item.item_id, None)
-        self._close_comment()
+        self._note_draft()
+        self._close_comment(focus=focus)
+        self.keep_place_soon()
+        self._say("Draft kept; c goes on with it." if self.item.item_id in self._drafts else "")
         return True

@@ -113,11 +113,17 @@ def desk_of(workspace: Workspace, rater_id: int, *, blind: bool) -> Desk:
     """Read what every record of a rater's session has in common."""
     question, guideline = table_of(Question), table_of(Guideline)
     with workspace.reading() as connection:
-        questions = connection.execute(select(question.c.name, question.c.id)).tuples().all()
+        questions = connection.execute(select(question.c.name, question.c.id)).all()
         guidelines = connection.execute(
             select(guideline.c.task_kind, guideline.c.id).order_by(guideline.c.id)
-        ).tuples()
-        return Desk(workspace.ids, rater_id, dict(questions), dict(guidelines.all()), blind)
+        ).all()
+        return Desk(
+            workspace.ids,
+            rater_id,
+            {name: number for name, number in questions},  # noqa: C416 - rows are no pairs for a type checker
+            {kind: number for kind, number in guidelines},  # noqa: C416
+            blind,
+        )
 
 
 class SessionCount:

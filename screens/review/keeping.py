@@ -57,7 +57,7 @@ class KeepingPlaces(ShowingItems):
                 self.preferred = self.active
                 self._fill(view)
         if view.item_id in self._drafts:
-            self._say("Your unsaved comment is kept: c goes on with it.")
+            self._say_also("Your unsaved comment is kept: c goes on with it.")
         for name, pane in self._panes.items():
             pane.restore(places.get(name, Place()))
 
@@ -76,9 +76,7 @@ class KeepingPlaces(ShowingItems):
                 "item": self.item.item_id,
                 "active": self.active,
                 "drafts": {str(number): text for number, text in drafts},
-                "places": {
-                    name: asdict(place) for name, place in self._places[self.item.item_id].items()
-                },
+                "places": {name: asdict(place) for name, place in self._places[self.item.item_id].items()},
             }
         )
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import ClassVar
 
 from textual import events
+from textual.actions import SkipAction
+from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
+_JOINERS = "\u200c\u200d"
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
@@ -18,11 +22,21 @@ def harmless_line(text: str) -> str:
     """
     joined = " ".join(part.strip() for part in text.splitlines() if part.strip()).replace("\t", " ")
     # Joiners hold emoji and some scripts together; everything else of these kinds can only mislead.
-    return "".join(each for each in joined if each in "\u200c\u200d" or unicodedata.category(each) not in _UNSEEN)
+    return "".join(each for each in joined if each in _JOINERS or unicodedata.category(each) not in _UNSEEN)
 
 
 class Line(Input):
     """An input that takes the whole of what is pasted, and shows no character that acts on the terminal."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "copy_or_quit", "copy", show=False, id="line.copy", tooltip="Copy, or leave.")
+    ]
+
+    def action_copy_or_quit(self) -> None:
+        """Copy what is selected; without a selection do what the key does everywhere else."""
+        if self.selection.is_empty:
+            raise SkipAction
+        self.action_copy()
 
     def validate_value(self, value: str) -> str:
         """Keep what is shown harmless, wherever it comes from."""

@@ -54,7 +54,7 @@ class MovingThrough(KeepingPlaces):
         self.call_later(self._go_to_open, self._next_open(ids, index), index)
 
     def _next_open(self, ids: list[int], index: int) -> int | None:
-        """Return the next place with an item to judge, from the top again after the last; None without one."""
+        """Return the next place with an item to judge, after the last from the top; None without one."""
         context = self.workbench.context
         rater_id = context.rater.id if context.rater else 0
         waiting = {action.item_id for action in list(self.workbench.unsaved.values())}

@@ -114,8 +114,13 @@ def _verdict(case: AgentCase) -> str:
     tokens = sum(step.tokens_in + step.tokens_out for step in case.steps)
     seconds = sum(step.seconds for step in case.steps)
     if case.verdict is not None:
-        lines += ["", f"{case.verdict.model} · {len(case.steps)} steps · {tokens:,} tokens · {seconds:.1f} s"]
+        steps = _counted(len(case.steps), "step")
+        lines += ["", f"{case.verdict.model} · {steps} · {tokens:,} tokens · {seconds:.1f} s"]
     return "\n".join(lines)
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _test(case: AgentCase) -> PaneText:

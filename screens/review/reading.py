@@ -7,10 +7,12 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual import events, on
+from textual.app import SuspendNotSupported
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input
 
@@ -24,6 +26,12 @@ OSC52_LIMIT = 74_994
 """Bytes that terminals are known to take in one OSC 52 sequence; longer texts go to a file."""
 
 SUBJECT = "subject"
+PROMPT = "prompt"
+FIND = "find"
+COMMENT = "comment"
+
+SINGLE_BELOW = 120
+"""Cells below which one pane is shown at a time."""
 
 
 class ReadingActions(Screen[None]):
@@ -36,10 +44,13 @@ class ReadingActions(Screen[None]):
 
     searching: bool = False
 
-    def _say(self, text: str, *, alarm: bool = False) -> None:
+    def _say(self, text: str, *, alarm: bool = False, choices: Sequence[tuple[str, str]] = ()) -> None:
         raise NotImplementedError
 
-    def keep_draft(self) -> bool:
+    def _fit_prompt(self) -> None:
+        raise NotImplementedError
+
+    def keep_draft(self, *, focus: bool = True) -> bool:
         """Close the comment line, keeping what is in it."""
         raise NotImplementedError
 
@@ -48,7 +59,7 @@ class ReadingActions(Screen[None]):
     @property
     def narrow(self) -> bool:
         """Whether one pane is shown at a time."""
-        return self.app.size.width < 120
+        return self.app.size.width < SINGLE_BELOW
 
     @property
     def pane(self) -> TextPane:
@@ -67,11 +78,16 @@ class ReadingActions(Screen[None]):
         self.set_class(self.narrow, "-single")
         self.set_class(self.active == SUBJECT, "-subject")
         self.set_class(self.active != SUBJECT, "-in-case")
+        self.set_class(self._in_prompt, "-in-prompt")
         switcher = self.query_one("#switcher", ContentSwitcher)
-        if self.active != SUBJECT:
+        if self.active not in {SUBJECT, switcher.current}:
             switcher.current = self.active
         shown = self.active if self.narrow or self.active != SUBJECT else switcher.current or ""
         self.query_one(CaseTabs).show(self._tabs(), shown)
+
+    @property
+    def _in_prompt(self) -> bool:
+        return self.focused is not None and self.focused.id == PROMPT
 
     def _choose(self, pane_id: str) -> None:
         self.active = pane_id
@@ -98,12 +114,22 @@ class ReadingActions(Screen[None]):
         """Lay the tabs out anew; panes keep their places themselves."""
         if self.is_mounted and self.item is not None:
             self._show_active()
+            self._fit_prompt()
+            # A pane that has no room any more cannot keep the focus.
+            if isinstance(self.focused, TextPane) and self.focused.id in self._panes:
+                self.focus_active()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Take a pane that was clicked for the active one."""
+        """Take a pane that was clicked for the active one; a text line that was left is closed."""
         widget = event.widget
-        if isinstance(widget, TextPane) and widget.id in self._panes and widget.id != self.active:
+        if not isinstance(widget, TextPane):
+            return
+        self.keep_draft(focus=False)
+        self.query_one(f"#{FIND}", Input).display = False
+        if widget.id in self._panes and widget.id != self.active:
             self._choose(widget.id)
+        else:
+            self._show_active()
 
     def action_next_pane(self) -> None:
         """Go to the other pane; in a narrow terminal to the next tab."""
@@ -114,12 +140,22 @@ class ReadingActions(Screen[None]):
         self._step_pane(-1)
 
     def _step_pane(self, step: int) -> None:
+        """Go round: subject, case (its tabs one by one where only one pane is shown), and a long prompt."""
         if self.narrow:
-            self._step_tab(step)
-        elif self.active == SUBJECT:
-            self.show_pane(self.query_one("#switcher", ContentSwitcher).current or SUBJECT)
+            names = [pane_id for pane_id, _ in self._tabs()]
         else:
-            self.show_pane(SUBJECT)
+            names = [SUBJECT, self.query_one("#switcher", ContentSwitcher).current or SUBJECT]
+        prompt = self.query_one(f"#{PROMPT}", TextPane)
+        if prompt.max_scroll_y > 0:
+            names.append(PROMPT)
+        current = PROMPT if self._in_prompt else self.active
+        if not names or current not in names:
+            return
+        following = names[(names.index(current) + step) % len(names)]
+        if following == PROMPT:
+            prompt.focus()
+        else:
+            self.show_pane(following)
 
     def action_next_tab(self) -> None:
         """Show the next part of the case."""
@@ -159,6 +195,10 @@ class ReadingActions(Screen[None]):
             self._say("There is no log here.")
             return
         self.show_pane("run")
+        # The pane may have been hidden until now, and then has no size to scroll in.
+        self.call_after_refresh(self._go_to_failure)
+
+    def _go_to_failure(self) -> None:
         line = self._panes["run"].jump_to_landmark()
         self._say(f"Failure at line {line}; g goes to the next one." if line else "The log shows no failure.")
 
@@ -167,22 +207,23 @@ class ReadingActions(Screen[None]):
     def action_find(self) -> None:
         """Open the search line for the focused pane."""
         self._searched = self.pane
-        box = self.query_one("#find", Input)
+        box = self.query_one(f"#{FIND}", Input)
         box.display = True
         box.focus()
+        box.select_all()
 
     _searched: TextPane | None = None
 
     @on(Input.Changed, "#find")
     def _find_changed(self, event: Input.Changed) -> None:
         event.stop()
-        if self._searched is not None and self.query_one("#find", Input).display:
+        if self._searched is not None and self.query_one(f"#{FIND}", Input).display:
             self._searched.search(event.value)
 
     @on(Input.Submitted, "#find")
     def _find_given(self, event: Input.Submitted) -> None:
         event.stop()
-        box = self.query_one("#find", Input)
+        box = self.query_one(f"#{FIND}", Input)
         box.display = False
         self.searching = bool(event.value) and self._searched is not None
         if self._searched is not None:
@@ -214,9 +255,13 @@ class ReadingActions(Screen[None]):
         else:
             self._say("No search is open; / begins one.")
 
+    def stop_searching(self) -> None:
+        """Let the search end with the text that it was in."""
+        self.searching = False
+
     def end_search(self) -> bool:
         """End a search or close a text line; return whether there was one."""
-        box = self.query_one("#find", Input)
+        box = self.query_one(f"#{FIND}", Input)
         if self.keep_draft():
             return True
         if not self.searching and not box.display:
@@ -226,7 +271,6 @@ class ReadingActions(Screen[None]):
         if self._searched is not None:
             self._searched.search("")
             self._searched.focus()
-        box.value = ""
         self._say("")
         return True
 
@@ -250,6 +294,9 @@ class ReadingActions(Screen[None]):
     def action_copy_file(self) -> None:
         """Write the selection or the pane to a file, and say where."""
         text = self.pane.copy_text()
+        if not text:
+            self._say("There is nothing to write in this pane.")
+            return
         with tempfile.NamedTemporaryFile(
             "w",
             encoding="utf-8",
@@ -263,15 +310,20 @@ class ReadingActions(Screen[None]):
         self._say(f"{len(text):,} characters written to {file.name}")
 
     def action_pager(self) -> None:
-        """Open the pane's text in the pager of the environment."""
-        pager = os.environ.get("PAGER") or shutil.which("less") or shutil.which("more")
+        """Open the pane's text in the pager of the environment, less without one."""
+        pager = os.environ.get("PAGER") or shutil.which("less")
         if not pager:
             self._say("No pager: set PAGER, or press Y to write a file.", alarm=True)
             return
         text = self.pane.copy_text()
+        # Without it, less runs commands and opens other files at a key.
+        environment = {**os.environ, "LESSSECURE": "1"}
         with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
             file = Path(folder) / "pane.txt"
             file.write_bytes(text.encode("utf-8", "surrogatepass"))
-            with self.app.suspend():
-                subprocess.run([*shlex.split(pager), str(file)], check=False)
+            try:
+                with self.app.suspend():
+                    subprocess.run([*shlex.split(pager), str(file)], check=False, env=environment)
+            except (OSError, ValueError, SuspendNotSupported) as error:
+                self._say(f"The pager {pager} did not start: {error}. Y writes a file.", alarm=True)
         self.refresh()

@@ -17,8 +17,8 @@ from screens.jobs.line import JobLine
 from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, SayLine
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judge_keys import JudgeKeys
-from screens.review.line import Line
 from screens.review.judging import Desk, SessionCount, desk_of
+from screens.review.line import Line
 from screens.review.part import review_parts
 from screens.review.reading import COMMENT, FIND, PROMPT, SUBJECT
 from screens.widgets.key_line import KeyLine

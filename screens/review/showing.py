@@ -238,6 +238,12 @@ class ShowingItems(ReadingActions):
         self.set_class(bool(choices), "-asking")
         self.query_one(SayLine).say(text, alarm=alarm, choices=choices)
 
+    def _say_also(self, text: str) -> None:
+        """Say a sentence after what is said already, unless that is a question."""
+        line = self.query_one(SayLine)
+        if not self.has_class("-asking"):
+            self._say(f"{line.said} · {text}" if line.said else text)
+
     def tell(self, text: str, *, alarm: bool = False) -> None:
         """Say what the app has to say, in the line that covers nothing."""
         self._say(f"! {text}" if alarm else text, alarm=alarm)

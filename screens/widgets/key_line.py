@@ -48,6 +48,8 @@ class KeyLine(Static):
     def on_resize(self) -> None:
         """Lay the line out anew."""
         self.show_keys()
+        # What is asked for while a screen is laid out is forgotten with that layout.
+        self.call_after_refresh(self.refresh, layout=True)
 
     def show_keys(self) -> None:
         """Name the keys that the screen offers now."""

@@ -1,20 +1,23 @@
 """The fast reader: DuckDB reads a whole file and answers whether everything in it is as it should be.
 
-It is never more lenient than store.bulk.values; when in doubt it leaves the file to the exact reader. Of DuckDB's JSON
-functions it uses those alone that do not recurse (json_keys, json_type, json_extract*): json_structure,
-json_merge_patch and casts end the process on a deeply nested value.
+It reads twice: once for the shape of the records, which DuckDB would otherwise bend to the types asked
+for, and once for their values. It is never more lenient than store.bulk.values; when in doubt it leaves the file
+to the exact reader. Of DuckDB's JSON functions it uses those alone that do not recurse (json_keys, json_type):
+json_structure, json_merge_patch and casts end the process on a deeply nested value.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import duckdb
 
 from store.bulk.files import InputFile
-from store.formats.fields import SCORE_PREFIX, Field, FieldType, Layout
+from store.bulk.inputs import Input
+from store.formats.fields import SCORE_PREFIX, STAGED, Field, FieldType, Layout
 from store.formats.protocol import Sample
 
 _LARGEST_RECORD = 16 << 20
@@ -32,8 +35,13 @@ _JSON_TYPES: dict[FieldType, tuple[str, ...]] = {
     "boolean": ("BOOLEAN",),
     "moment": ("VARCHAR",),
 }
-_STRING = r'"(\\.|[^"\\])*"'
-_UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+_READ_AS: dict[FieldType, str] = {
+    "integer": "BIGINT",
+    "number": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "scores": "JSON",
+    "object": "JSON",
+}
 # DuckDB takes a comma after the last field, which is no JSON.
 _SOUND = (
     "starts_with(json, '{') AND NOT CASE WHEN "
@@ -43,72 +51,92 @@ _SOUND = (
 # Whatever does not look like this is not cast: a deeply nested value would end the process.
 _NUMBER = "-?[0-9]{1,20}([.][0-9]{1,40})?([eE][-+]?[0-9]{1,2})?"
 _FLAT = rf'^\{{("[^"\\]*":{_NUMBER}(,|\}}$))*$'
+_STRING = r'"(\\.|[^"\\])*"'
+_UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _MOMENT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?([+-]\d\d(:?\d\d)?|Z)$"
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A file in which everything was in order: how many records, and its fields that the format does not know."""
+    """A file in which everything was in order: its fields that the format does not know."""
 
-    records: int
     extra: tuple[str, ...]
 
 
-def stage(
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the file: the field it fills (None: an extra one), and the JSON types it was seen with."""
+
+    name: str
+    field: Field | None
+    types: frozenset[str]
+    nulls: bool
+    absent: bool
+
+    @property
+    def sql(self) -> str:
+        return '"' + self.name.replace('"', '""') + '"'
+
+    @property
+    def read_as(self) -> str:
+        if self.field is None or self.field.kept:
+            return "JSON"
+        return _READ_AS.get(self.field.type, "VARCHAR")
+
+    @property
+    def nests(self) -> bool:
+        return bool(self.types & {"OBJECT", "ARRAY"})
+
+
+def read_into(
     cursor: duckdb.DuckDBPyConnection,
-    file: InputFile,
-    sample: Sample,
-    layout: Layout,
+    table: str,
+    given: Input,
     columns: dict[str, FieldType],
-    offset: int,
 ) -> Read | None:
-    """Read a file into its staging table.
+    """Read a file into a new table, a row a record in their order.
 
     Args:
-        cursor: The cursor that holds the staging tables.
-        file: The file, made ready.
-        sample: How its records are stored.
-        layout: What they hold.
-        columns: The columns of the staging table.
-        offset: How many records the files before it have.
+        cursor: The cursor that is to hold the table.
+        table: Its name.
+        given: The file.
+        columns: The columns of the table, beside extra.
 
     Returns:
-        What was read; None when anything is out of order, and then nothing is staged.
+        What was read; None when anything is out of order, and then there is no table.
     """
-    if sample.container not in ("json lines", "JSON array", "Parquet"):
+    file, sample, layout = given.file, given.sample, given.layout
+    shape = {"json lines": "newline_delimited", "JSON array": "array", "Parquet": "newline_delimited"}
+    if sample.container not in shape:
+        return None
+    if sample.container == "JSON array" and _last_character(file) != b"]":
+        # DuckDB takes an array that breaks off after a comma for a whole one.
         return None
     try:
-        if not _load(cursor, file, sample):
+        source = _as_json(cursor, file) if sample.container == "Parquet" else file.plain
+        if source is None:
             return None
-        return _stage(cursor, file, layout, columns, offset)
+        reading = f"{_quoted(str(source))}, format = '{shape[sample.container]}'"
+        reading += f", maximum_object_size = {_LARGEST_RECORD}"
+        found = _columns(cursor, f"read_json_objects({reading})", sample, layout)
+        if found is None or not _acceptable(found, layout):
+            return None
+        cursor.execute(f"CREATE TEMP TABLE {table} AS {_selected(found, columns, reading)}")
     except duckdb.Error:
         # Which record it was, and why, is for the exact reader to say.
         return None
-    finally:
-        cursor.execute("DROP TABLE IF EXISTS raw")
+    return Read(tuple(column.name for column in found if column.field is None or column.field.kept))
 
 
-def _load(cursor: duckdb.DuckDBPyConnection, file: InputFile, sample: Sample) -> bool:
-    """Fill the table raw with one JSON text a record, in order; return whether the whole file is sound."""
-    if sample.container == "Parquet":
-        described = cursor.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(file.plain)]).fetchall()
-        if any("BLOB" in str(column[1]) for column in described):
-            return False
-        cursor.execute(
-            "CREATE TEMP TABLE raw AS SELECT to_json(row) AS json FROM read_parquet(?) AS row",
-            [str(file.plain)],
-        )
-        return True
-    if sample.container == "JSON array" and _last_character(file) != b"]":
-        # DuckDB takes an array that breaks off after a comma for a whole one.
-        return False
-    shape = "array" if sample.container == "JSON array" else "newline_delimited"
-    cursor.execute(
-        "CREATE TEMP TABLE raw AS SELECT json FROM "
-        f"read_json_objects(?, format = '{shape}', maximum_object_size = {_LARGEST_RECORD})",
-        [str(file.plain)],
-    )
-    return True
+def _as_json(cursor: duckdb.DuckDBPyConnection, file: InputFile) -> Path | None:
+    """Rewrite a Parquet file as JSON beside its other copies; None when it holds bytes, which JSON cannot."""
+    parquet = f"read_parquet({_quoted(str(file.plain))})"
+    described = cursor.execute(f"DESCRIBE SELECT * FROM {parquet}").fetchall()
+    if any("BLOB" in str(column[1]) for column in described):
+        return None
+    target = file.spare
+    cursor.execute(f"COPY (SELECT * FROM {parquet}) TO {_quoted(str(target))} (FORMAT json)")
+    return target
 
 
 def _last_character(file: InputFile) -> bytes:
@@ -117,205 +145,154 @@ def _last_character(file: InputFile) -> bytes:
         return text.read().rstrip()[-1:]
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """A column of the file: the field it fills (None: an extra one), and the JSON types it was seen with."""
-
-    column: str
-    field: Field | None
-    types: frozenset[str]
-    always: bool
-
-    @property
-    def nests(self) -> bool:
-        return bool(self.types & {"OBJECT", "ARRAY"})
-
-
-def _stage(
-    cursor: duckdb.DuckDBPyConnection,
-    file: InputFile,
-    layout: Layout,
-    columns: dict[str, FieldType],
-    offset: int,
-) -> Read | None:
-    names = _column_names(cursor)
-    if names is None:
-        return None
-    plan = _plan(names, layout)
-    if plan is None:
-        return None
-    cuts = _cuts(cursor, plan)
-    if not _types_fit(cuts, layout):
-        return None
-    extra = [cut for cut in cuts if cut.field is None or cut.field.kept]
-    objects = [cut for cut in cuts if cut.field and cut.field.name == "extra"]
-    if len(extra) > _MOST_EXTRA or (extra and objects):
-        return None
-    by_field = {cut.field.name: place for place, cut in enumerate(cuts, start=1) if cut.field}
-    values = {
-        name: _expression(type_, f"x[{by_field[name]}]", cuts[by_field[name] - 1])
-        for name, type_ in columns.items()
-        if name in by_field
-    }
-    extra_text = f"coalesce(x[{by_field['extra']}], '{{}}')" if objects else _extra_text(extra)
-    checks = [*_checks(cuts, values), *_nesting_checks(cuts, extra)]
-    before = _count(cursor, f"SELECT count(*) FROM stage_{layout.makes}")
-    staged = ", ".join(values.get(name, "NULL") for name in columns)
-    bad = " OR ".join(checks) or "false"
-    read = (
-        f"(SELECT rowid, json_extract_string(json, {_pointers(cut.column for cut in cuts)}) AS x, "
-        f"json_extract(json, {_pointers(cut.column for cut in extra)}) AS y FROM raw)"
-    )
-    # A record in doubt fails the statement, so that nothing of the file stays behind.
-    cursor.execute(
-        f"INSERT INTO stage_{layout.makes} SELECT ?, "
-        f"CASE WHEN {bad} THEN error('doubt') ELSE ? + rowid + 1 END, rowid + 1, NULL, {staged}, {extra_text} "
-        f"FROM {read}",
-        [file.number, offset],
-    )
-    records = _count(cursor, f"SELECT count(*) FROM stage_{layout.makes}") - before
-    return Read(records, tuple(cut.column for cut in extra))
-
-
-def _column_names(cursor: duckdb.DuckDBPyConnection) -> list[str] | None:
-    """Return every field name of the file; None when a record is no object or names a field twice."""
-    names: dict[str, None] = {}
-    for keys, sound in cursor.execute(f"SELECT DISTINCT json_keys(json), {_SOUND} FROM raw").fetchall():
-        if not sound or keys is None or len(set(keys)) != len(keys):
+def _columns(
+    cursor: duckdb.DuckDBPyConnection, reading: str, sample: Sample, layout: Layout
+) -> list[_Column] | None:
+    """Return every column of the file; None when a record is no object or names a field twice."""
+    # The first records tell which columns to ask about; with others, the file is read once more.
+    asked = sorted(sample.columns)
+    while True:
+        if any("\x00" in name for name in asked) or len({name.lower() for name in asked}) < len(asked):
             return None
-        names.update(dict.fromkeys(keys))
-    return None if any("\x00" in name for name in names) else list(names)
+        groups = cursor.execute(
+            f"SELECT DISTINCT json_keys(json), json_type(json, {_pointers(asked)}), {_SOUND} FROM {reading}"
+        ).fetchall()
+        names: dict[str, None] = {}
+        for keys, _, sound in groups:
+            if not sound or keys is None or len(set(keys)) != len(keys):
+                return None
+            names.update(dict.fromkeys(keys))
+        if names.keys() <= set(asked):
+            break
+        asked = list(names)
+    fields = _assigned(names, layout)
+    if fields is None:
+        return None
+    columns = []
+    for name in names:
+        seen = {types[asked.index(name)] for _, types, _ in groups}
+        kinds = frozenset(kind for kind in seen if kind not in (None, "NULL"))
+        columns.append(_Column(name, fields[name], kinds, "NULL" in seen, None in seen))
+    return columns
 
 
-def _plan(names: Sequence[str], layout: Layout) -> dict[str, Field | None] | None:
-    """Return which field each column fills; None when a field goes by two names in the file."""
-    plan: dict[str, Field | None] = dict.fromkeys(names)
+def _assigned(names: Iterable[str], layout: Layout) -> dict[str, Field | None] | None:
+    """Return which field each column fills; None when a field goes by two names, or lacks one it needs."""
+    fields: dict[str, Field | None] = dict.fromkeys(names)
     for field in layout.fields:
-        present = [name for name in field.columns if name in plan]
-        if len(present) > 1:
-            return None
-        if not present and field.required:
+        present = [name for name in field.columns if name in fields]
+        if len(present) > 1 or (field.required and not present):
             return None
         for name in present:
-            plan[name] = field
-        if field.type == "scores" and any(name.startswith(SCORE_PREFIX) for name in names):
+            fields[name] = field
+        if field.type == "scores" and any(name.startswith(SCORE_PREFIX) for name in fields):
             return None
-    return plan
+    return fields
 
 
-def _cuts(cursor: duckdb.DuckDBPyConnection, plan: dict[str, Field | None]) -> list[_Cut]:
-    names = list(plan)
-    groups = cursor.execute(f"SELECT DISTINCT json_type(json, {_pointers(names)}) FROM raw").fetchall()
-    seen: list[set[str]] = [set() for _ in names]
-    absent = [False] * len(names)
-    for (types,) in groups:
-        for place, type_ in enumerate(types):
-            if type_ in (None, "NULL"):
-                absent[place] = True
-            else:
-                seen[place].add(type_)
-    return [
-        _Cut(name, field, frozenset(types), not missing)
-        for (name, field), types, missing in zip(plan.items(), seen, absent, strict=True)
-    ]
-
-
-def _types_fit(cuts: Sequence[_Cut], layout: Layout) -> bool:
+def _acceptable(columns: Sequence[_Column], layout: Layout) -> bool:
+    extra = [column for column in columns if column.field is None or column.field.kept]
+    stored = any(column.field and column.field.name == "extra" for column in columns)
+    if len(extra) > _MOST_EXTRA or (extra and stored):
+        return False
+    # A field that is null in one record and not there in another: read_json makes them the same.
+    if layout.extra and any(column.nulls and column.absent for column in extra):
+        return False
     return all(
-        cut.types <= set(_JSON_TYPES[cut.field.type]) and (cut.always or not cut.field.required)
-        for cut in cuts
-        if cut.field is not None
+        column.types <= set(_JSON_TYPES[column.field.type])
+        and not (column.field.required and (column.nulls or column.absent))
+        for column in columns
+        if column.field is not None
     )
 
 
-def _expression(type_: FieldType, x: str, cut: _Cut) -> str:
-    if type_ == "integer":
-        return f"TRY_CAST({x} AS BIGINT)"
-    if type_ == "number":
-        return f"TRY_CAST({x} AS DOUBLE)"
-    if type_ == "boolean":
-        return f"TRY_CAST({x} AS BOOLEAN)"
-    if type_ == "uuid":
-        return f"TRY_CAST({x} AS UUID)"
-    if type_ == "moment":
-        return f"TRY_CAST({x} AS TIMESTAMPTZ)"
-    if type_ != "scores":
-        return x
-    one = f"MAP {{{_quoted(cut.column)}: TRY_CAST({x} AS DOUBLE)}}"
+def _selected(found: Sequence[_Column], columns: dict[str, FieldType], reading: str) -> str:
+    """Return the SELECT of the staged columns; a record in doubt makes it fail."""
+    by_field = {column.field.name: column for column in found if column.field}
+    values = {name: _value(type_, by_field[name]) for name, type_ in columns.items() if name in by_field}
+    extra = [column for column in found if column.field is None or column.field.kept]
+    stored = by_field.get("extra")
+    extra_text = f"coalesce({stored.sql}::VARCHAR, '{{}}')" if stored else _extra_text(extra)
+    checks = " OR ".join([*_checks(found, values), *_nesting_checks(found)]) or "false"
+    staged = [f"{values.get(name, 'NULL')}::{STAGED[type_]} AS {name}" for name, type_ in columns.items()]
+    read_as = ", ".join(f"{_quoted(column.name)}: '{column.read_as}'" for column in found)
     return (
-        f"CASE WHEN {x} IS NULL THEN NULL WHEN NOT starts_with({x}, '{{') THEN {one} "
-        f"WHEN regexp_matches({x}, '{_FLAT}') THEN CAST(CAST({x} AS JSON) AS MAP(VARCHAR, DOUBLE)) "
-        "ELSE error('doubt') END"
+        f"SELECT CASE WHEN {checks} THEN error('doubt') ELSE true END AS sound, {', '.join(staged)}, "
+        f"{extra_text} AS extra FROM read_json({reading}, auto_detect = false, columns = {{{read_as}}})"
     )
 
 
-def _checks(cuts: Sequence[_Cut], values: dict[str, str]) -> Iterator[str]:
+def _value(type_: FieldType, column: _Column) -> str:
+    text = f"{column.sql}::VARCHAR"
+    if column.field and column.field.kept:
+        # It was read as JSON, to stay among the extra fields as it was.
+        return f"json_extract_string({column.sql}, '$')"
+    if type_ in ("uuid", "moment"):
+        return f"TRY_CAST({text} AS {STAGED[type_]})"
+    if type_ != "scores":
+        return column.sql if type_ != "object" else text
+    one = f"MAP {{{_quoted(column.field.columns[0] if column.field else '')}: TRY_CAST({text} AS DOUBLE)}}"
+    return (
+        f"(CASE WHEN {text} IS NULL THEN NULL WHEN NOT starts_with({text}, '{{') THEN {one} "
+        f"WHEN regexp_matches({text}, '{_FLAT}') THEN CAST({column.sql} AS MAP(VARCHAR, DOUBLE)) "
+        "ELSE error('doubt') END)"
+    )
+
+
+def _checks(found: Sequence[_Column], values: dict[str, str]) -> Iterator[str]:
     """Yield the conditions under which a record is in doubt."""
-    for place, cut in enumerate(cuts, start=1):
-        field = cut.field
+    for column in found:
+        field = column.field
         if field is None:
             continue
-        x, value = f"x[{place}]", values.get(field.name, "")
+        text, value = f"{column.sql}::VARCHAR", values.get(field.name, column.sql)
         if field.filled or field.type == "id":
-            yield f"coalesce({x} = '', false)"
-        if field.type in ("integer", "number", "boolean", "uuid", "moment"):
-            yield f"({x} IS NOT NULL AND {value} IS NULL)"
+            yield f"coalesce({value} = '', false)"
         if field.type == "number":
             yield f"coalesce(NOT isfinite({value}), false)"
         if field.type == "scores":
-            yield f"coalesce(NOT starts_with({x}, '{{') AND NOT isfinite(TRY_CAST({x} AS DOUBLE)), false)"
+            one = f"NOT starts_with({text}, '{{') AND NOT isfinite(TRY_CAST({text} AS DOUBLE))"
+            yield f"coalesce({one}, false)"
         if field.type in ("uuid", "moment"):
-            yield f"coalesce(NOT regexp_matches({x}, '{_UUID if field.type == 'uuid' else _MOMENT}'), false)"
+            pattern = _UUID if field.type == "uuid" else _MOMENT
+            yield f"({text} IS NOT NULL AND {value} IS NULL)"
+            yield f"coalesce(NOT regexp_matches({text}, '{pattern}'), false)"
         if field.values:
-            allowed = ", ".join(
-                _quoted(known) if isinstance(known, str) else repr(known) for known in field.values
-            )
+            allowed = ", ".join(_quoted(one) if isinstance(one, str) else repr(one) for one in field.values)
             yield f"coalesce({value} NOT IN ({allowed}), false)"
 
 
-def _nesting_checks(cuts: Sequence[_Cut], extra: Sequence[_Cut]) -> Iterator[str]:
-    kept = [(f"y[{place}]::VARCHAR", cut) for place, cut in enumerate(extra, start=1)]
-    kept += [
-        (f"x[{place}]", cut)
-        for place, cut in enumerate(cuts, start=1)
-        if cut.field and cut.field.type == "object"
-    ]
-    for text, cut in kept:
-        if not (cut.nests or "DOUBLE" in cut.types):
+def _nesting_checks(found: Sequence[_Column]) -> Iterator[str]:
+    for column in found:
+        if column.read_as != "JSON" or (column.field and column.field.type == "scores"):
             continue
-        cheap = f"regexp_matches({text}, 'NaN|Infinity')"
+        if not (column.nests or "DOUBLE" in column.types):
+            continue
+        text = f"{column.sql}::VARCHAR"
         bare = f"regexp_replace({text}, '{_STRING}', '', 'g')"
-        sure = f"regexp_matches({bare}, 'NaN|Infinity')"
-        if cut.nests:
+        cheap, sure = f"regexp_matches({text}, 'NaN|Inf')", f"regexp_matches({bare}, 'NaN|Inf')"
+        if column.nests:
             # Brackets within strings nest nothing, but taking the strings out costs more than counting.
             cheap += f" OR length({text}) - length(translate({text}, '[{{', '')) > {_NESTING}"
             sure += f" OR length({bare}) - length(translate({bare}, '[{{', '')) > {_NESTING}"
         yield f"coalesce(CASE WHEN {cheap} THEN {sure} ELSE false END, false)"
 
 
-def _extra_text(extra: Sequence[_Cut]) -> str:
+def _extra_text(extra: Sequence[_Column]) -> str:
     if not extra:
         return "'{}'"
-    parts = ", ".join(
-        f"{_quoted(_json_string(cut.column))} || ':' || y[{place}]::VARCHAR"
-        for place, cut in enumerate(extra, start=1)
-    )
-    return f"'{{' || concat_ws(',', {parts}) || '}}'"
-
-
-def _json_string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    parts = []
+    for column in extra:
+        value = f"{column.sql}::VARCHAR"
+        name = _quoted(json.dumps(column.name, ensure_ascii=False) + ":")
+        parts.append(f"{name} || " + (f"coalesce({value}, 'null')" if column.nulls else value))
+    return f"'{{' || concat_ws(',', {', '.join(parts)}) || '}}'"
 
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _pointers(names: Iterator[str] | Sequence[str]) -> str:
+def _pointers(names: Iterable[str]) -> str:
     pointers = (_quoted("/" + name.replace("~", "~0").replace("/", "~1")) for name in names)
     return f"[{', '.join(pointers)}]::VARCHAR[]"
-
-
-def _count(cursor: duckdb.DuckDBPyConnection, statement: str) -> int:
-    row = cursor.execute(statement).fetchone()
-    return int(row[0]) if row else 0

@@ -27,6 +27,7 @@ class InputFile:
         plain: The same content without compression and byte order mark.
         sha256: Hash of the file as it is, hex.
         size: Bytes of the plain content.
+        spare: A path where another copy may be put.
     """
 
     number: int
@@ -34,6 +35,7 @@ class InputFile:
     plain: Path
     sha256: str
     size: int
+    spare: Path
 
     @property
     def name(self) -> str:
@@ -89,7 +91,7 @@ def prepare(number: int, path: Path, folder: Path, progress: Report) -> InputFil
         raise ImportFailed(
             "Empty file", f"{path} is empty. Nothing was imported.", "Check where it came from."
         )
-    return InputFile(number, path, plain, digest.hexdigest(), size)
+    return InputFile(number, path, plain, digest.hexdigest(), size, folder / f"{number}.spare")
 
 
 def broken_line(plain: Path) -> int | None:

@@ -95,17 +95,13 @@ def tell(file: InputFile, name: str | None, mapping: Mapping[str, str]) -> Input
 
 def _candidates(mapping: Mapping[str, str]) -> dict[str, Format]:
     readable = [known for known in formats().values() if known.layouts]
-    fitting = [known for known in readable if any(_knows(layout, mapping) for layout in known.layouts)]
+    fitting = [known for known in readable if any(layout.knows(mapping) for layout in known.layouts)]
     # Without any, the plain table says which of the names is unknown.
     return {known.name: _mapped(known, mapping) for known in fitting or [formats()["jsonl"]]}
-
-
-def _knows(layout: Layout, mapping: Mapping[str, str]) -> bool:
-    return mapping.keys() <= {field.name for field in layout.fields}
 
 
 def _mapped(format_: Format, mapping: Mapping[str, str]) -> Format:
     if not mapping:
         return format_
-    layouts = tuple(layout for layout in format_.layouts if _knows(layout, mapping)) or format_.layouts[:1]
+    layouts = tuple(layout for layout in format_.layouts if layout.knows(mapping)) or format_.layouts[:1]
     return replace(format_, layouts=tuple(layout.mapped(mapping) for layout in layouts))

@@ -8,6 +8,7 @@ from uuid import UUID
 import duckdb
 
 from store.bulk.problems import Problem
+from store.bulk.staging import Stages
 from store.ids import IdClock
 from store.kinds.protocol import QuestionSpec
 
@@ -27,17 +28,14 @@ _SAME_JUDGMENT = (*_SAME, "question_id", "value", "reason", "comment", "evidence
 _SAME_MARK = (*_SAME, "kind", "active", "text")
 
 
-def take_items(cursor: duckdb.DuckDBPyConnection) -> None:
+def take_items(stages: Stages) -> None:
     """Stage the pairs that staged judgments carry with them, each once a file."""
-    cursor.execute(
-        """
-        INSERT INTO stage_pair BY NAME
-        SELECT DISTINCT ON (file, external_id, query, code) file, position, number,
-            line, external_id, query, code, name,
-            language, repository, path, licence, rank, scores, coalesce(item_extra, '{}') AS extra
-        FROM stage_judgment WHERE kind = 'pair' AND query IS NOT NULL AND code IS NOT NULL
-        ORDER BY file, number
-        """
+    stages.derive(
+        "pair",
+        "judgment",
+        "SELECT DISTINCT ON (external_id, query, code) number, line, external_id, query, code, name, "
+        "language, repository, path, licence, rank, scores, coalesce(item_extra, '{{}}') AS extra "
+        "FROM {part} WHERE kind = 'pair' AND query IS NOT NULL AND code IS NOT NULL ORDER BY number",
     )
 
 
@@ -132,17 +130,17 @@ def _differs(table: str, columns: tuple[str, ...]) -> str:
 
 
 def record_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int, int]:
-    """Return what a file, by its number, adds: judgments by rater and marks; and how many records are there already."""
+    """Return the judgments by rater and the marks that a file adds, and how many are known already."""
     judgments = dict(
         cursor.execute(
-            "SELECT rater, count(*) FROM new_record WHERE file = ? AND record = 'judgment' AND NOT (held OR repeated) "
-            "GROUP BY rater",
+            "SELECT rater, count(*) FROM new_record "
+            "WHERE file = ? AND record = 'judgment' AND NOT (held OR repeated) GROUP BY rater",
             [file],
         ).fetchall()
     )
     row = cursor.execute(
-        "SELECT count(*) FILTER (WHERE record = 'mark' AND NOT (held OR repeated)), count(*) FILTER (WHERE held OR repeated) "
-        "FROM new_record WHERE file = ?",
+        "SELECT count(*) FILTER (WHERE record = 'mark' AND NOT (held OR repeated)), "
+        "count(*) FILTER (WHERE held OR repeated) FROM new_record WHERE file = ?",
         [file],
     ).fetchone()
     marks, known = row or (0, 0)
@@ -159,9 +157,10 @@ def publish_judgments(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
     cursor.execute(
         """
         INSERT INTO judgment BY NAME
-        SELECT n.id, n.action, n.item_id, q.id AS question_id, r.id AS rater_id, n.assignment AS assignment_id,
-            coalesce(n.phase, 'review') AS phase, n.value, n.origin, n.supersedes, n.target_action, n.restores,
-            n.shown_verdict, n.shown_execution, g.id AS guideline_id, coalesce(n.blind, false) AS blind,
+        SELECT n.id, n.action, n.item_id, q.id AS question_id, r.id AS rater_id,
+            n.assignment AS assignment_id, coalesce(n.phase, 'review') AS phase, n.value, n.origin,
+            n.supersedes, n.target_action, n.restores, n.shown_verdict, n.shown_execution,
+            g.id AS guideline_id, coalesce(n.blind, false) AS blind,
             coalesce(n.reason, '') AS reason, coalesce(n.comment, '') AS comment,
             coalesce(n.evidence, '[]') AS evidence, n.elapsed_ms, n.active_ms, n.created_at
         FROM new_record n JOIN question q ON q.name = n.question JOIN rater r ON r.name = trim(n.rater)

@@ -47,7 +47,9 @@ def resolve_labels(
         f"""
         CREATE OR REPLACE TEMP TABLE new_label AS
         WITH given AS (
-            SELECT file, position, number, line, external_id, question, rater, value, comment FROM stage_label
+            SELECT file, position, number, line, external_id,
+                coalesce(nullif(question, ''), '{MATCH.name}') AS question, rater, value, comment
+            FROM stage_label
             UNION ALL
             SELECT file, position, number, line, external_id, '{MATCH.name}', p.rater, label, ''
             FROM stage_pair JOIN pair_rater p USING (file) WHERE label IS NOT NULL
@@ -87,7 +89,7 @@ def resolve_labels(
         "no item {external_id!r} in the workspace or in the files imported with it": (
             "allowed IS NOT NULL AND item_id IS NULL"
         ),
-        "{value:g} is off the scale of {question}": "allowed IS NOT NULL AND NOT list_contains(allowed, value)",
+        "{value:g} is off the scale of {question}": "NOT list_contains(allowed, value)",
         "the label has no rater": "rater = ''",
         "{rater!r} is the name of an agent; labels need a rater of their own": "rater_kind = 'agent'",
         "{rater!r} labelled {external_id!r} before with another value": (
@@ -104,7 +106,8 @@ def resolve_labels(
     problems: list[Problem] = []
     for reason, condition in reasons.items():
         rows = cursor.execute(
-            f"SELECT file, number, line, question, external_id, rater, value FROM new_label n WHERE {condition}"
+            "SELECT file, number, line, question, external_id, rater, value "
+            f"FROM new_label n WHERE {condition}"
         ).fetchall()
         problems += [
             Problem(
@@ -138,7 +141,7 @@ def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str
 
 
 def publish_labels(cursor: duckdb.DuckDBPyConnection, ids: IdClock, imported_at: datetime) -> None:
-    """Append the new labels as judgments; inside the publishing transaction, with raters and questions stored.
+    """Append the new labels as judgments; inside the publishing transaction, raters and questions stored.
 
     Args:
         cursor: The cursor that holds the staging tables.
@@ -153,7 +156,9 @@ def publish_labels(cursor: duckdb.DuckDBPyConnection, ids: IdClock, imported_at:
     cursor.execute(
         """
         INSERT INTO judgment BY NAME
-        SELECT CAST($high || lpad(to_hex($low::UBIGINT + (row_number() OVER (ORDER BY n.position) - 1)::UBIGINT), 16, '0') AS UUID) AS id,
+        SELECT CAST($high || lpad(to_hex(
+                $low::UBIGINT + (row_number() OVER (ORDER BY n.position) - 1)::UBIGINT
+            ), 16, '0') AS UUID) AS id,
             $action AS action, n.item_id, q.id AS question_id, r.id AS rater_id, $phase AS phase, n.value,
             'import' AS origin, false AS blind, '' AS reason, n.comment, '[]' AS evidence, $now AS created_at
         FROM fresh_label n JOIN question q ON q.name = n.question JOIN rater r ON r.name = n.rater
@@ -177,7 +182,7 @@ def reserve(ids: IdClock, count: int) -> tuple[int, int]:
     """
     while True:
         start = ids.next().int
-        # The gap is wider than any step of the clock, so an id drawn meanwhile by another thread is not among these.
+        # The gap is wider than any step of the clock: no id that another thread draws now is among these.
         if (start & _LOW) + _BLOCK_GAP + count <= _LOW:
             break
     first = start + _BLOCK_GAP

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Literal
 
 import duckdb
 
 from store.bulk.problems import Problem
+from store.bulk.staging import Stages
 
 NAME_PATTERN = r"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+([\p{L}_][\p{L}\p{N}_]*)"
 """The first function or class of a Python snippet, which names the code when the file does not."""
@@ -19,13 +21,13 @@ _SAME_CODE = " AND ".join(f"c.{column} = w.{column}" for column in _CODE)
 
 
 def text_hash(text: str) -> str:
-    """Return the hash under which a query's or code's exact text is stored: SHA-256, hex."""
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+    """Return the hash under which a query's or a code's exact text is found: MD5, hex."""
+    return hashlib.md5(text.encode("utf-8"), usedforsecurity=False).hexdigest()
 
 
 def pair_content_hash(query: str, code: str) -> str:
-    """Return the content hash of a pair: the first halves of the hashes of its query and of its code, hex."""
-    return text_hash(query)[:32] + text_hash(code)[:32]
+    """Return the content hash of a pair: MD5 of the hashes of its query and its code, one after the other."""
+    return text_hash(text_hash(query) + text_hash(code))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +50,29 @@ class PairCounts:
     codes: int = 0
 
 
-def join_texts(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+def join_texts(stages: Stages) -> list[Problem]:
     """Fill in the texts of pairs that only refer to them, from the query and code files of the same import.
 
     Returns:
         The pairs, queries and codes that cannot be taken: a text given twice, differently, or not at all.
     """
+    cursor = stages.cursor
     problems = []
-    for makes in ("query", "code"):
+    sorts: tuple[Literal["query", "code"], ...] = ("query", "code")
+    for makes in sorts:
+        cursor.execute(
+            f"CREATE OR REPLACE TEMP TABLE text_of AS SELECT ref AS key, arg_min({makes}, position) AS text, "
+            f"min({makes}) <> max({makes}) AS torn FROM stage_{makes} GROUP BY ref"
+        )
         rows = cursor.execute(
-            f"SELECT s.file, s.number, s.line, s.ref FROM stage_{makes} s JOIN "
-            f"(SELECT ref, arg_min({makes}, position) AS first FROM stage_{makes} GROUP BY ref "
-            f"HAVING count(DISTINCT {makes}) > 1) t ON t.ref = s.ref AND s.{makes} <> t.first"
+            f"SELECT s.file, s.number, s.line, s.ref FROM stage_{makes} s JOIN text_of t ON t.key = s.ref "
+            f"WHERE t.torn AND s.{makes} <> t.text"
         ).fetchall()
         problems += [
             Problem(file, number, line, f"{makes} {ref!r} was given before with another text")
             for file, number, line, ref in rows
         ]
-        cursor.execute(
-            f"UPDATE stage_pair SET {makes} = t.text FROM "
-            f"(SELECT ref, arg_min({makes}, position) AS text FROM stage_{makes} GROUP BY ref) t "
-            f"WHERE stage_pair.{makes} IS NULL AND stage_pair.{makes}_ref = t.ref"
-        )
+        stages.fill("pair", makes, f"{makes}_ref", "text_of")
         rows = cursor.execute(
             f"SELECT file, number, line, {makes}_ref FROM stage_pair WHERE {makes} IS NULL"
         ).fetchall()
@@ -96,7 +99,8 @@ def resolve_pairs(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         """
         CREATE OR REPLACE TEMP TABLE new_query AS
         WITH q AS (
-            SELECT query AS text, sha256(query) AS text_hash, min(position) AS seen FROM stage_pair GROUP BY query
+            SELECT query AS text, md5(query) AS text_hash, min(position) AS seen
+            FROM stage_pair GROUP BY query
         )
         SELECT q.*, w.id AS known, coalesce(w.id, (SELECT coalesce(max(id), 0) FROM query) + seen) AS id
         FROM q LEFT JOIN query w ON w.text_hash = q.text_hash AND w.text = q.text
@@ -108,7 +112,7 @@ def resolve_pairs(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         WITH given AS (
             SELECT code AS text, {_GIVEN} AS about, min(position) AS given_at FROM stage_pair s GROUP BY ALL
         ), c AS (
-            SELECT *, sha256(text) AS text_hash, {_about(0, "'python'")} AS language,
+            SELECT *, md5(text) AS text_hash, {_about(0, "'python'")} AS language,
                 {_about(1, f"regexp_extract(text, '{NAME_PATTERN}', 1)")} AS name,
                 {_about(2)} AS repository, {_about(3)} AS path, {_about(4)} AS licence
             FROM given
@@ -123,7 +127,7 @@ def resolve_pairs(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         f"""
         CREATE OR REPLACE TEMP TABLE new_item AS
         SELECT s.position, s.file, s.number, s.line, s.external_id, s.rank, s.scores, s.extra,
-            q.id AS query_id, c.id AS code_id, left(q.text_hash, 32) || left(c.text_hash, 32) AS content_hash,
+            q.id AS query_id, c.id AS code_id, md5(q.text_hash || c.text_hash) AS content_hash,
             w.id AS known, w.content_hash AS known_hash
         FROM stage_pair s
         JOIN new_query q ON q.text = s.query
@@ -162,7 +166,7 @@ def _about(place: int, otherwise: str = "''") -> str:
 
 
 def _first_seen(cursor: duckdb.DuckDBPyConnection) -> str:
-    """Return where a code is first seen; the same one may be given with and without what is known by default."""
+    """Return where a code is first seen: it may be given both with and without what is otherwise derived."""
     one = cursor.execute(f"SELECT 1 FROM stage_pair s WHERE {_GIVEN} <> '' LIMIT 1").fetchone()
     if one is None:
         return "given_at"
@@ -194,14 +198,15 @@ def number_items(cursor: duckdb.DuckDBPyConnection) -> None:
 
 
 def pair_counts(cursor: duckdb.DuckDBPyConnection, file: int, offset: int, records: int) -> PairCounts:
-    """Count what a file, by its number, adds: one with `records` records after the `offset` of those before it."""
+    """Count what a file adds that has `records` records after `offset` ones of other files."""
     row = cursor.execute(
         """
         SELECT
             (SELECT count(*) FROM fresh_item WHERE file = $file),
             (SELECT count(*) FROM new_item WHERE file = $file),
             (SELECT count(*) FROM new_query WHERE known IS NULL AND seen BETWEEN $first AND $last),
-            (SELECT count(*) FROM new_code WHERE known IS NULL AND given_at = seen AND seen BETWEEN $first AND $last)
+            (SELECT count(*) FROM new_code
+                WHERE known IS NULL AND given_at = seen AND seen BETWEEN $first AND $last)
         """,
         {"file": file, "first": offset + 1, "last": offset + records},
     ).fetchone()

@@ -1,6 +1,6 @@
 """The exact reader: every record of a file with its line, by Python's own parsers.
 
-The fast reader of store.bulk.staging leaves a file to this one as soon as anything in it is not as it should be:
+The fast reader (store.bulk.fast) leaves a file to this one as soon as anything in it is not as it should be:
 this one says which record, on which line, and why. CSV is always read here.
 """
 
@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn
 
-import pyarrow
-import pyarrow.parquet
-
+from store.bulk.arrow import pyarrow
 from store.bulk.files import InputFile, broken_line
 from store.formats.protocol import Sample
 
@@ -77,7 +75,7 @@ def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
     elif sample.container == "CSV":
         yield from _csv(file, sample.delimiter)
     else:
-        text = file.plain.read_text(encoding="utf-8", newline="")
+        text = file.plain.read_bytes().decode("utf-8")
         yield from _json_text(text, array=sample.container == "JSON array")
 
 
@@ -116,8 +114,9 @@ def _json_lines(lines: BinaryIO) -> Iterator[RawRecord]:
                 value, end = _DECODER.raw_decode(text, at)
             except (ValueError, RecursionError) as error:
                 yield RawRecord(number, line, None, _said(error), text[at:])
-                if (end := _end_of_value(text, at)) is None:
+                if (after := _end_of_value(text, at)) is None:
                     break
+                end = after
             else:
                 yield _taken(number, line, value)
             at = end

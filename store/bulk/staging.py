@@ -6,92 +6,23 @@ file is as it should be; where it is not, the file is read again, exactly, by st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
-import pyarrow
 
 from store.bulk import fast
+from store.bulk.arrow import pyarrow
+from store.bulk.columns import STAGE
 from store.bulk.files import InputFile
+from store.bulk.inputs import Input
 from store.bulk.problems import Problem
 from store.bulk.records import read_records
 from store.bulk.values import Refused, as_json, staged
 from store.events import Progress, Report
-from store.formats.fields import STAGED, FieldType, Layout, Makes
+from store.formats.fields import STAGED, FieldType, Makes
 from store.formats.protocol import Sample
-
-STAGE: dict[Makes, dict[str, FieldType]] = {
-    "pair": {
-        "external_id": "id",
-        "query_ref": "id",
-        "code_ref": "id",
-        "query": "text",
-        "code": "text",
-        "name": "text",
-        "language": "text",
-        "repository": "text",
-        "path": "text",
-        "licence": "text",
-        "rank": "integer",
-        "label": "number",
-        "scores": "scores",
-    },
-    "query": {"ref": "id", "query": "text"},
-    "code": {"ref": "id", "code": "text"},
-    "label": {
-        "kind": "text",
-        "external_id": "id",
-        "question": "text",
-        "rater": "text",
-        "value": "number",
-        "comment": "text",
-    },
-    "judgment": {
-        "record": "text",
-        "id": "uuid",
-        "action": "uuid",
-        "kind": "text",
-        "external_id": "id",
-        "content_hash": "text",
-        "question": "text",
-        "rater": "text",
-        "rater_kind": "text",
-        "assignment": "uuid",
-        "phase": "text",
-        "value": "number",
-        "origin": "text",
-        "supersedes": "uuid",
-        "target_action": "uuid",
-        "restores": "uuid",
-        "shown_verdict": "uuid",
-        "shown_execution": "uuid",
-        "guideline": "text",
-        "blind": "boolean",
-        "reason": "text",
-        "comment": "text",
-        "evidence": "text",
-        "elapsed_ms": "integer",
-        "active_ms": "integer",
-        "created_at": "moment",
-        "mark": "text",
-        "active": "boolean",
-        "query": "text",
-        "code": "text",
-        "name": "text",
-        "language": "text",
-        "repository": "text",
-        "path": "text",
-        "licence": "text",
-        "rank": "integer",
-        "scores": "scores",
-        "item_extra": "object",
-    },
-}
-"""The columns of the staging tables, beside file, number, line, position and extra.
-
-The position counts on over all files of an import, so new keys can be taken from it."""
 
 _CHUNK = 5_000
 _ARROW: dict[FieldType, Any] = {
@@ -117,95 +48,159 @@ class Staging:
     extra: tuple[str, ...]
 
 
-def create_stages(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Make the empty staging tables; they vanish with the cursor."""
-    for makes, columns in STAGE.items():
-        named = "".join(f"{name} {STAGED[type_]}, " for name, type_ in columns.items())
-        cursor.execute(
-            f"CREATE TEMP TABLE stage_{makes} (file INTEGER, position BIGINT, number BIGINT, "
-            f"line BIGINT, {named}extra VARCHAR)"
-        )
-
-
 @dataclass(frozen=True, slots=True)
-class Arrival:
-    """A file on its way into the staging table of what it makes.
+class _Part:
+    """The table of one file's records; its rows are numbered by their order unless they say otherwise."""
 
-    Attributes:
-        cursor: The cursor that holds the staging tables.
-        file: The file, made ready.
-        sample: How its records are stored.
-        layout: What they hold.
-        offset: How many records the files before it have.
-    """
-
-    cursor: duckdb.DuckDBPyConnection
-    file: InputFile
-    sample: Sample
-    layout: Layout
+    table: str
+    makes: Makes
+    file: int
     offset: int
+    numbered: bool
+    prefix: str
 
     @property
-    def columns(self) -> dict[str, FieldType]:
-        """The columns of the staging table that it fills."""
-        return STAGE[self.layout.makes]
+    def number(self) -> str:
+        return "number" if self.numbered else "(rowid + 1)"
 
-
-def stage(arrival: Arrival, key_prefix: str, progress: Report) -> Staging:
-    """Read a file into the staging table of what it makes.
-
-    Args:
-        arrival: The file, and where it goes.
-        key_prefix: What is put before each item's external id.
-        progress: Is told the records read, where that is known.
-
-    Returns:
-        How many records there are, and which cannot be taken.
-    """
-    file = arrival.file
-    progress(Progress(f"checking {file.path.name}", 0, None))
-    read = fast.stage(arrival.cursor, file, arrival.sample, arrival.layout, arrival.columns, arrival.offset)
-    staging = _stage_exactly(arrival, progress) if read is None else Staging(read.records, (), read.extra)
-    if key_prefix and "external_id" in arrival.columns:
-        arrival.cursor.execute(
-            f"UPDATE stage_{arrival.layout.makes} SET external_id = ? || external_id WHERE file = ?",
-            [key_prefix, file.number],
+    def select(self) -> str:
+        columns = dict.fromkeys(STAGE[self.makes])
+        named = [
+            f"$prefix${self.prefix}$prefix$ || {name} AS {name}"
+            if name == "external_id" and self.prefix
+            else name
+            for name in columns
+        ]
+        return (
+            f"SELECT {self.file}::INTEGER AS file, {self.offset} + {self.number} AS position, "
+            f"{self.number} AS number, {'line' if self.numbered else 'NULL::BIGINT'} AS line, "
+            f"{', '.join(named)}, extra FROM {self.table}"
         )
-    return staging
 
 
-def _stage_exactly(arrival: Arrival, progress: Report) -> Staging:
-    file, container = arrival.file, arrival.sample.container
-    problems: list[Problem] = []
-    extra_names: dict[str, None] = {}
-    rows: list[tuple[Any, ...]] = []
-    insert = _inserter(arrival)
-    count = 0
-    for raw in read_records(file, arrival.sample):
-        count += 1
-        if raw.value is None:
-            problems.append(Problem(file.number, raw.number, raw.line, raw.reason, raw.text))
-            continue
-        try:
-            values, extra = staged(
-                raw.value, arrival.layout, texts=container == "CSV", typed=container == "Parquet"
+class Stages:
+    """The records of all files of an import: a view stage_MAKES over the tables of the files that make it.
+
+    Each has the columns of `STAGE`, and file, position, number, line and extra. The position counts on over
+    all files, so that new keys can be taken from it.
+    """
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self.cursor = cursor
+        self.offsets: list[int] = [0]
+        self._parts: list[_Part] = []
+        for makes in STAGE:
+            self._view(makes)
+
+    def add(self, given: Input, key_prefix: str, progress: Report) -> Staging:
+        """Read a file.
+
+        Args:
+            given: The file.
+            key_prefix: What is put before each item's external id.
+            progress: Is told the records read, where that is known.
+
+        Returns:
+            How many records there are, and which cannot be taken.
+        """
+        file, makes = given.file, given.layout.makes
+        table = f"part_{file.number}"
+        progress(Progress(f"checking {file.path.name}", 0, None))
+        read = fast.read_into(self.cursor, table, given, STAGE[makes])
+        if read is None:
+            staging = self._read_exactly(given, table, progress)
+        else:
+            row = self.cursor.execute(f"SELECT count(*) FROM {table}").fetchone()
+            staging = Staging(int(row[0]) if row else 0, (), read.extra)
+        self._parts.append(_Part(table, makes, file.number, self.offsets[-1], read is None, key_prefix))
+        self.offsets.append(self.offsets[-1] + staging.records)
+        self._view(makes)
+        return staging
+
+    def derive(self, makes: Makes, source: Makes, select: str) -> None:
+        """Stage what the records of one sort carry of another.
+
+        Args:
+            makes: The sort that is carried.
+            source: The sort that carries it.
+            select: A SELECT of number, line, the columns and extra, out of the parts of that sort: {part}.
+        """
+        for part in [part for part in self._parts if part.makes == source]:
+            table = f"{part.table}_{makes}"
+            self._make(table, makes)
+            self.cursor.execute(f"INSERT INTO {table} BY NAME " + select.format(part=f"({part.select()})"))
+            self._parts.append(_Part(table, makes, part.file, part.offset, True, ""))
+        self._view(makes)
+
+    def fill(self, makes: Makes, column: str, key: str, texts: str) -> None:
+        """Fill in what is missing in a column from a table (key, text)."""
+        for part in [part for part in self._parts if part.makes == makes]:
+            self.cursor.execute(
+                f"UPDATE {part.table} SET {column} = t.text FROM {texts} t "
+                f"WHERE {part.table}.{column} IS NULL AND {part.table}.{key} = t.key"
             )
-            kept = as_json(extra)
-        except Refused as refusal:
-            problems.append(Problem(file.number, raw.number, raw.line, str(refusal), raw.value))
-            continue
-        extra_names.update(dict.fromkeys(extra))
-        rows.append((raw.number, raw.line, *(values.get(name) for name in arrival.columns), kept))
-        if len(rows) == _CHUNK:
-            insert(rows)
-            rows.clear()
-            progress(Progress(f"checking {file.path.name}", count, None))
-    insert(rows)
-    return Staging(count, tuple(problems), tuple(extra_names))
+
+    def remove(self, records: Iterable[tuple[int, int]]) -> None:
+        """Take records out, each given by its file and number."""
+        by_file: dict[int, list[int]] = {}
+        for file, number in records:
+            by_file.setdefault(file, []).append(number)
+        for part in self._parts:
+            if numbers := by_file.get(part.file):
+                self.cursor.execute(
+                    f"DELETE FROM {part.table} WHERE {part.number} IN (SELECT unnest(?::BIGINT[]))", [numbers]
+                )
+
+    def _make(self, table: str, makes: Makes) -> None:
+        columns = "".join(f"{name} {STAGED[type_]}, " for name, type_ in STAGE[makes].items())
+        self.cursor.execute(f"CREATE TEMP TABLE {table} (number BIGINT, line BIGINT, {columns}extra VARCHAR)")
+
+    def _view(self, makes: Makes) -> None:
+        parts = [part.select() for part in self._parts if part.makes == makes]
+        if not parts:
+            self._make(f"no_{makes}", makes)
+            parts = [_Part(f"no_{makes}", makes, 0, 0, True, "").select()]
+        self.cursor.execute(f"CREATE OR REPLACE TEMP VIEW stage_{makes} AS {' UNION ALL '.join(parts)}")
+
+    def _read_exactly(self, given: Input, table: str, progress: Report) -> Staging:
+        file, container, layout = given.file, given.sample.container, given.layout
+        columns = STAGE[layout.makes]
+        self._make(table, layout.makes)
+        problems: list[Problem] = []
+        extra_names: dict[str, None] = {}
+        rows: list[tuple[Any, ...]] = []
+        insert = _inserter(self.cursor, table, columns)
+        count = 0
+        for raw in read_records(file, given.sample):
+            count += 1
+            if raw.value is None:
+                problems.append(Problem(file.number, raw.number, raw.line, raw.reason, raw.text))
+                continue
+            try:
+                values, extra = staged(
+                    raw.value, layout, texts=container == "CSV", typed=container == "Parquet"
+                )
+                kept = as_json(extra)
+            except Refused as refusal:
+                problems.append(Problem(file.number, raw.number, raw.line, str(refusal), raw.value))
+                continue
+            extra_names.update(dict.fromkeys(extra))
+            rows.append((raw.number, raw.line, *(values.get(name) for name in columns), kept))
+            if len(rows) == _CHUNK:
+                insert(rows)
+                rows.clear()
+                progress(Progress(f"checking {file.path.name}", count, None))
+        insert(rows)
+        return Staging(count, tuple(problems), tuple(extra_names))
 
 
-def _inserter(arrival: Arrival) -> Callable[[Sequence[tuple[Any, ...]]], None]:
-    columns, cursor = arrival.columns, arrival.cursor
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _inserter(
+    cursor: duckdb.DuckDBPyConnection, table: str, columns: dict[str, FieldType]
+) -> Callable[[Sequence[tuple[Any, ...]]], None]:
     types = [
         pyarrow.int64(),
         pyarrow.int64(),
@@ -224,10 +219,7 @@ def _inserter(arrival: Arrival) -> Callable[[Sequence[tuple[Any, ...]]], None]:
             by_column[place] = [None if found is None else list(found.items()) for found in by_column[place]]
         arrays = [pyarrow.array(values, type_) for values, type_ in zip(by_column, types, strict=True)]
         cursor.register("arriving", pyarrow.table(arrays, names=names))
-        cursor.execute(
-            f"INSERT INTO stage_{arrival.layout.makes} SELECT ?, ? + number, number, line, {cast}, extra FROM arriving",
-            [arrival.file.number, arrival.offset],
-        )
+        cursor.execute(f"INSERT INTO {table} SELECT number, line, {cast}, extra FROM arriving")
         cursor.unregister("arriving")
 
     return insert

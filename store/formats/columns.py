@@ -69,13 +69,14 @@ LABEL_COLUMNS: tuple[str, ...] = (
     "label",
     "extra",
 )
-"""The columns of one rater's current labels, in order; each is read back by the import under the same name."""
+"""The columns of one rater's current labels, in order; an import reads each back under the same name."""
 
-_SCORES = """(SELECT item_id, to_json(map_from_entries(list({'k': model, 'v': value} ORDER BY model))) AS similarity
+_SCORES = """(SELECT item_id,
+        to_json(map_from_entries(list({'k': model, 'v': value} ORDER BY model))) AS similarity
     FROM similarity GROUP BY item_id)"""
 
-_CONTENT = """i.content_hash, q.text AS query, c.text AS code, c.name, c.language, c.repository, c.path, c.licence,
-    p.rank, m.similarity, CAST(i.extra AS JSON) AS extra"""
+_CONTENT = """i.content_hash, q.text AS query, c.text AS code, c.name, c.language, c.repository, c.path,
+    c.licence, p.rank, m.similarity, CAST(i.extra AS JSON) AS extra"""
 
 _ITEM = f"""LEFT JOIN pair p ON p.item_id = i.id LEFT JOIN query q ON q.id = p.query_id
     LEFT JOIN code c ON c.id = p.code_id LEFT JOIN {_SCORES} m ON m.item_id = i.id"""
@@ -94,11 +95,11 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
     both = """
         SELECT 'judgment' AS record, id, action, item_id, question_id, rater_id, phase, value, origin,
             NULL::VARCHAR AS mark, NULL::BOOLEAN AS active, supersedes, target_action, restores, blind,
-            shown_verdict, shown_execution, guideline_id, assignment_id, reason, comment, evidence, elapsed_ms,
-            active_ms, created_at FROM judgment
+            shown_verdict, shown_execution, guideline_id, assignment_id, reason, comment, evidence,
+            elapsed_ms, active_ms, created_at FROM judgment
         UNION ALL BY NAME
-        SELECT 'mark' AS record, id, action, item_id, rater_id, phase, origin, kind AS mark, active, supersedes,
-            target_action, restores, assignment_id, text AS comment, created_at FROM mark"""
+        SELECT 'mark' AS record, id, action, item_id, rater_id, phase, origin, kind AS mark, active,
+            supersedes, target_action, restores, assignment_id, text AS comment, created_at FROM mark"""
     uuids = ", ".join(
         f"r.{name}::VARCHAR AS {name}"
         for name in (
@@ -113,10 +114,10 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
     )
     return f"""
         SELECT {", ".join(RECORD_COLUMNS)} FROM (
-            SELECT r.* EXCLUDE (id, action, supersedes, target_action, restores, shown_verdict, shown_execution,
-                    created_at),
-                {uuids}, i.kind, i.external_id AS item, u.name AS question, a.name AS rater, a.kind AS rater_kind,
-                w.word, g.version AS guideline, r.assignment_id::VARCHAR AS assignment,
+            SELECT r.* EXCLUDE (id, action, supersedes, target_action, restores, shown_verdict,
+                    shown_execution, created_at),
+                {uuids}, i.kind, i.external_id AS item, u.name AS question, a.name AS rater,
+                a.kind AS rater_kind, w.word, g.version AS guideline, r.assignment_id::VARCHAR AS assignment,
                 strftime(r.created_at, '%Y-%m-%dT%H:%M:%S.%f+00:00') AS created_at, {_CONTENT}
             FROM ({both}) r
             JOIN item i ON i.id = r.item_id JOIN rater a ON a.id = r.rater_id

@@ -1,4 +1,4 @@
-"""CoSQA: a JSON array of `idx`, `doc` (the web query), `code`, tokens of both, and `label` in labelled parts."""
+"""CoSQA: a JSON array of `idx`, `doc` (the web query), `code`, tokens of both, and mostly `label`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BATCH = 5_000
 
 
 def write_cosqa(export: Export) -> Written:
-    """Write one rater's current labels as CoSQA records; the fields that an import kept go back to their places."""
+    """Write one rater's current labels as CoSQA records, with the fields that an import kept."""
     assert export.rater_id is not None
     cursor = export.cursor
     selected = labels(cursor, export.rater_id)

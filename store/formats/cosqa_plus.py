@@ -1,7 +1,7 @@
 """CoSQA+: pairs with their texts, or pairs that refer to a file of queries and a file of codes.
 
-Its own files say `pair-idx`, `query-idx`, `code-idx`; older ones say `pair-index` and so on. All are read. It is
-written as a folder of three files: codebase.json, queries.json, pairs.json.
+Its own files say `pair-idx`, `query-idx`, `code-idx`; older ones say `pair-index` and so on. All are read.
+It is written as a folder of three files: codebase.json, queries.json, pairs.json.
 """
 
 from __future__ import annotations

@@ -72,24 +72,34 @@ class Layout:
         """Return the layout with other column names.
 
         Args:
-            mapping: Our field name to the file's column.
+            mapping: Our field, by its name or by what files call it first, to the file's column.
 
         Raises:
             UnknownName: A name is none of our fields.
         """
-        known = {field.name for field in self.fields}
+        wanted = {self._field(name): column for name, column in mapping.items()}
         for name in mapping:
-            if name not in known:
+            if self._field(name) is None:
                 raise UnknownName(
                     "Unknown field",
                     f"There is no field {name!r} to map.",
-                    f"Fields: {', '.join(sorted(known))}.",
+                    f"Fields: {', '.join(sorted(field.columns[0] for field in self.fields))}.",
                 )
         fields = tuple(
-            replace(field, columns=(mapping[field.name],), required=True) if field.name in mapping else field
+            replace(field, columns=(wanted[field.name],), required=True) if field.name in wanted else field
             for field in self.fields
         )
         return replace(self, fields=fields)
+
+    def knows(self, mapping: Mapping[str, str]) -> bool:
+        """Return whether every name that is mapped is one of its fields."""
+        return all(self._field(name) is not None for name in mapping)
+
+    def _field(self, name: str) -> str | None:
+        for field in self.fields:
+            if name in (field.name, field.columns[0]):
+                return field.name
+        return None
 
     def missing(self, columns: frozenset[str]) -> tuple[str, ...]:
         """Return the preferred names of the required fields that a file with these columns lacks."""

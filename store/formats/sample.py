@@ -7,9 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.parquet
-
+from store.bulk.arrow import pyarrow
 from store.errors import ImportFailed
 from store.formats.protocol import Container, Sample
 

@@ -2,8 +2,8 @@
 
 Written without a rater they hold the full record (store.formats.columns.RECORD_COLUMNS), which the format
 `judgments` reads back; with one, that rater's current labels (LABEL_COLUMNS), which this format reads back.
-CSV is written as RFC 4180 has it: nothing is put before a text that begins with `=`, so a spreadsheet may take
-such a cell for a formula; open it as text there.
+CSV is written as RFC 4180 has it: nothing is put before a text that begins with `=`, so a spreadsheet may
+take such a cell for a formula; open it as text there.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import ColumnElement, Subquery, Table, and_, case, func, select
+from sqlalchemy import ColumnElement, String, Subquery, Table, and_, case, cast, func, select
 
 from store.kinds.protocol import task_kinds
 from store.tables.columns import among, table_of
@@ -89,7 +89,8 @@ def current_marks(rater_id: int, phase: str = REVIEW, item_ids: Collection[int] 
             has("skip").label("skipped"),
             has("flag").label("flagged"),
             has("comment").label("commented"),
-            func.max(case((latest.c.kind == "skip", latest.c.id))).label("skipped_by"),
+            # As text, which sorts alike: PostgreSQL has no maximum of UUIDs.
+            func.max(case((latest.c.kind == "skip", cast(latest.c.id, String)))).label("skipped_by"),
         )
         .group_by(latest.c.item_id)
         .subquery("marked")

@@ -19,6 +19,8 @@ from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
 
+_DIGITS = 18  # a number of more digits is no key, and too large for its column
+
 
 @dataclass(frozen=True, slots=True)
 class VerdictSeen:
@@ -156,7 +158,7 @@ def find_item(connection: Connection, name: str) -> int:
     found = connection.execute(select(item.c.id).where(item.c.external_id == name).limit(2)).scalars().all()
     if len(found) == 1:
         return int(found[0])
-    if not found and name.isdecimal():
+    if not found and name.isdecimal() and len(name) <= _DIGITS:
         number = connection.execute(select(item.c.id).where(item.c.id == int(name))).scalar()
         if number is not None:
             return int(number)

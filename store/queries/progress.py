@@ -15,7 +15,7 @@ from store.tables.columns import table_of
 from store.tables.imported import Item, Source
 from store.tables.people import Rater
 from store.tables.record import JudgmentRow
-from store.tables.runs import StepRow
+from store.tables.runs import StepRow, VerdictRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,8 @@ def progress(connection: Connection, rater: Rater, *, blind: bool = False, phase
     agent_labelled = compared = agreed = None
     raters: tuple[RaterProgress, ...] = (RaterProgress(rater.name, rater.kind, counts.judged),)
     if not blind:
-        verdicts = current_verdicts()
-        agent_labelled = connection.execute(select(func.count()).select_from(verdicts)).scalar_one()
+        verdict, verdicts = table_of(VerdictRow), current_verdicts()
+        agent_labelled = connection.execute(select(func.count(verdict.c.item_id.distinct()))).scalar_one()
         compared, agreed = connection.execute(
             select(func.count(), func.count(case((labels.c.value == verdicts.c.value, 1))))
             .select_from(labels)

@@ -179,7 +179,7 @@ def steps_of(connection: Connection, run_id: UUID, item_ids: Sequence[int]) -> d
         select(table).where(table.c.run_id == run_id, among(table.c.item_id, item_ids)).order_by(table.c.id)
     )
     steps: dict[int, list[Step]] = {}
-    for row in connection.execute(found).mappings():
+    for row in connection.execute(found.order_by(table.c.id)).mappings():
         steps.setdefault(row["item_id"], []).append(Step(**row))
     return steps
 
@@ -259,10 +259,10 @@ def _pairs(connection: Connection, statement: Select[Any]) -> dict[Any, int]:
 
 def _assessments(step: Table, run_id: UUID) -> Select[Any]:
     """Count items by the screener's last assessment; replies of failed steps need not be JSON."""
+    place = func.row_number().over(partition_by=step.c.item_id, order_by=step.c.id.desc())
     screened = (
-        select(step.c.item_id, func.max(step.c.id).label("id"))
+        select(step.c.id, place.label("place"))
         .where(step.c.run_id == run_id, step.c.role == "screener", step.c.outcome == "ok")
-        .group_by(step.c.item_id)
         .subquery()
     )
     assessment = cast(step.c.reply, JSON)["assessment"].as_string()
@@ -270,6 +270,7 @@ def _assessments(step: Table, run_id: UUID) -> Select[Any]:
         select(assessment, func.count())
         .select_from(step)
         .join(screened, screened.c.id == step.c.id)
+        .where(screened.c.place == 1)
         .group_by(assessment)
     )
 

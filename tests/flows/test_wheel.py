@@ -12,14 +12,15 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from pathlib import Path
 
 import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    from conftest import REPOSITORY
-
     pytest.importorskip("hatchling", reason="hatchling builds the wheel; install the extra dev")
     folder = tmp_path_factory.mktemp("wheel")
     command = [
@@ -58,8 +59,6 @@ def test_it_holds_what_the_program_needs_and_nothing_else(wheel, repository):
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory):
     """The wheel's `workbench` in an empty environment."""
-    from conftest import REPOSITORY
-
     folder = tmp_path_factory.mktemp("empty") / "env"
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"

@@ -53,6 +53,21 @@ def test_it_shows_where_settings_come_from(workbench, in_folder, monkeypatch):
     assert "c.toml:1" in workbench("doctor", "--config", "c.toml").out
 
 
+def test_a_plug_in_that_cannot_be_loaded_is_named(workbench, tmp_path, monkeypatch):
+    folder = tmp_path / "site" / "broken-1.0.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", encoding="utf-8")
+    entry = "[workbench.measures]\nodd = no_such_module_of_mine:measure\n"
+    (folder / "entry_points.txt").write_text(entry, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder.parent))
+    done = workbench("doctor", "--json")
+    assert done.code == 1
+    found = {one["name"]: one for one in done.json()["registered"]["workbench.measures"]}
+    assert found["odd"]["package"] == "broken 1.0"
+    assert "no_such_module_of_mine" in found["odd"]["error"]
+    assert any("odd cannot be loaded" in problem for problem in done.json()["problems"])
+
+
 def test_a_wrong_configuration_is_a_problem_and_the_rest_is_told_all_the_same(workbench, in_folder):
     (in_folder / "c.toml").write_text("ratr = 1\n", encoding="utf-8")
     done = workbench("doctor", "--config", "c.toml", "--json")

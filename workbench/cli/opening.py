@@ -39,8 +39,8 @@ def open_workspace(
 
 
 def in_terminal() -> bool:
-    """Return whether both input and output are a terminal."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    """Return whether keys come from a terminal and everything goes to one; the app draws on stderr."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def chosen_workspace(given: Path | None, config: Config) -> Path:
@@ -82,10 +82,14 @@ def run_app(
     from screens.app import WorkbenchApp
     from store.workspace import Workspace
     from workbench.context import Runners, make_context
+    from workbench.stopping import ignore_further_signals
 
     with Workspace.open(path, create=True) as workspace, Runners(workspace, begin_with=annotation) as runners:
         context = make_context(workspace, config, rater, runners, annotation=annotation)
         app = WorkbenchApp(context)
-        app.run()
+        try:
+            app.run()
+        finally:
+            ignore_further_signals()
     if app.return_code:
         raise typer.Exit(app.return_code)

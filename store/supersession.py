@@ -1,4 +1,4 @@
-"""What stands of one rater's record: the current record of a key, and the actions to undo and redo next.
+"""What a rater's records supersede, what of them stands, and which actions are undone and redone next.
 
 Everything is read from the tables each time, so nothing has to be kept in step with what was rolled back,
 imported or recorded by another session.
@@ -6,15 +6,19 @@ imported or recorded by another session.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Select, Subquery, Table, func, select, union_all
+from sqlalchemy import Connection, Subquery, Table, func, select, union_all
 
 from store.tables.columns import table_of
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 
 Record = Judgment | Mark
+RecordT = TypeVar("RecordT", Judgment, Mark)
+
+_TABLES: dict[type[Record], Table] = {Judgment: table_of(JudgmentRow), Mark: table_of(MarkRow)}
 
 _PLACE = ("item_id", "rater_id", "assignment_id", "phase")
 _JUDGMENT_KEY = (*_PLACE, "question_id")
@@ -23,7 +27,7 @@ _MARK_KEY = (*_PLACE, "kind")
 
 def row_table(record: Record) -> Table:
     """Return the table that a record is a row of."""
-    return table_of(JudgmentRow if isinstance(record, Judgment) else MarkRow)
+    return _TABLES[type(record)]
 
 
 def key_of(record: Record) -> tuple[Any, ...]:
@@ -36,41 +40,32 @@ def stored(connection: Connection, like: Record, number: UUID | None) -> Record 
     """Return the record of some id on the item of another one; None where there is none."""
     if number is None:
         return None
-    table = row_table(like)
-    found = select(table).where(table.c.item_id == like.item_id, table.c.id == number)
-    row = connection.execute(found).mappings().first()
-    if row is None:
-        return None
-    return Judgment(**row) if isinstance(like, Judgment) else Mark(**row)
+    return next((record for record in _on_item(connection, like) if record.id == number), None)
 
 
 def id_before(connection: Connection, record: Record) -> UUID | None:
     """Return the id of what a record supersedes: the newest of its key that is older than itself."""
-    table = row_table(record)
-    older = _ids(table, record).where(table.c.id < record.id)
-    found: UUID | None = connection.execute(older.limit(1)).scalar()
-    return found
+    older = [one.id for one in _of_key(connection, record) if one.id < record.id]
+    return older[-1] if older else None
 
 
 def is_newest(connection: Connection, record: Record) -> bool:
     """Return whether a stored record is the current one of its key; one that came late is not."""
-    newest = connection.execute(_ids(row_table(record), record).limit(1)).scalar()
-    return bool(newest == record.id)
+    return _of_key(connection, record)[-1].id == record.id
 
 
 def standing_marks(connection: Connection, record: Record, kinds: tuple[str, ...]) -> list[Mark]:
     """Return the active marks of some kinds by the rater of a record on its item."""
-    table = table_of(MarkRow)
-    found = select(table).where(*_same(table, record, _PLACE), table.c.kind.in_(kinds)).order_by(table.c.id)
-    latest = {row["kind"]: Mark(**row) for row in connection.execute(found).mappings()}
-    return [mark for mark in latest.values() if mark.active]
+    latest = {
+        mark.kind: mark for mark in _rows(connection, Mark, record.item_id) if _same_place(mark, record)
+    }
+    return [mark for mark in latest.values() if mark.active and mark.kind in kinds]
 
 
 def standing_judgments(connection: Connection, record: Record) -> list[Judgment]:
     """Return the judgments with a value by the rater of a record on its item, one a question."""
-    table = table_of(JudgmentRow)
-    found = select(table).where(*_same(table, record, _PLACE)).order_by(table.c.id)
-    latest = {row["question_id"]: Judgment(**row) for row in connection.execute(found).mappings()}
+    judgments = _rows(connection, Judgment, record.item_id)
+    latest = {one.question_id: one for one in judgments if _same_place(one, record)}
     return [judgment for judgment in latest.values() if judgment.value is not None]
 
 
@@ -105,14 +100,29 @@ def action_to_redo(connection: Connection, rater_id: int) -> UUID | None:
     return action
 
 
-def _same(table: Table, record: Record, names: tuple[str, ...]) -> list[ColumnElement[bool]]:
-    return [table.c[name].is_not_distinct_from(getattr(record, name)) for name in names]
+def _on_item(connection: Connection, like: Record) -> Sequence[Record]:
+    if isinstance(like, Judgment):
+        return _rows(connection, Judgment, like.item_id)
+    return _rows(connection, Mark, like.item_id)
 
 
-def _ids(table: Table, record: Record) -> Select[tuple[UUID]]:
-    """Select the ids of a record's key, the newest first."""
-    names = _JUDGMENT_KEY if isinstance(record, Judgment) else _MARK_KEY
-    return select(table.c.id).where(*_same(table, record, names)).order_by(table.c.id.desc())
+def _of_key(connection: Connection, record: Record) -> list[Record]:
+    key = key_of(record)
+    return [one for one in _on_item(connection, record) if key_of(one) == key]
+
+
+def _same_place(one: Record, other: Record) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in _PLACE)
+
+
+def _rows(connection: Connection, model: type[RecordT], item_id: int) -> list[RecordT]:
+    """Return all judgments or marks of an item, the oldest first.
+
+    One condition alone lets DuckDB use the index on it; with further ones it reads the whole table.
+    """
+    table = _TABLES[model]
+    found = select(table).where(table.c.item_id == item_id).order_by(table.c.id)
+    return [model(**row) for row in connection.execute(found).mappings()]
 
 
 def _records(rater_id: int) -> Subquery:

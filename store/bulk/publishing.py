@@ -1,0 +1,137 @@
+"""Publishing what was staged: names through the write lane, then everything else in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import duckdb
+from sqlalchemy import Connection, insert, select
+
+from store.bulk.inputs import Input
+from store.bulk.judgments import publish_judgments
+from store.bulk.labels import publish_labels
+from store.bulk.pairs import publish_pairs
+from store.errors import ImportFailed, JudgmentRefused
+from store.ids import now
+from store.import_report import ImportReport
+from store.raters import RaterKind, next_number, rater_row, register_kinds
+from store.tables.columns import table_of
+from store.tables.people import Guideline
+from store.workspace import Workspace
+
+
+def publish(
+    workspace: Workspace,
+    cursor: duckdb.DuckDBPyConnection,
+    inputs: Sequence[Input],
+    report: ImportReport,
+    licence: str,
+) -> dict[int, int]:
+    """Append what was staged and resolved, all of it or nothing.
+
+    The transaction stands beside the write lane: it only appends, and to keys that nobody else gives.
+
+    Args:
+        workspace: The open workspace.
+        cursor: The cursor that holds the staging tables.
+        inputs: The files.
+        report: What they add.
+        licence: Of the data.
+
+    Returns:
+        File number to source id, for the files that add something.
+
+    Raises:
+        ImportFailed: A name is taken by a rater of another kind, or the workspace could not be written.
+    """
+    _store_names(workspace, cursor)
+    imported_at = now()
+    cursor.execute("BEGIN")
+    try:
+        numbers = _add_sources(cursor, inputs, report, licence, imported_at)
+        publish_pairs(cursor, numbers)
+        publish_labels(cursor, workspace.ids, imported_at)
+        publish_judgments(cursor, workspace.ids)
+        cursor.execute("COMMIT")
+    except duckdb.Error as error:
+        cursor.execute("ROLLBACK")
+        raise ImportFailed(
+            "Import failed",
+            f"The workspace could not be written: {error}. Nothing was imported.",
+            "Check the space on the disk, then import again.",
+        ) from error
+    except BaseException:
+        cursor.execute("ROLLBACK")
+        raise
+    return numbers
+
+
+def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> None:
+    """Store the raters, questions and guidelines that the new records name."""
+    raters: list[tuple[str, RaterKind]] = [
+        (name, "import") for (name,) in cursor.execute("SELECT DISTINCT rater FROM fresh_label").fetchall()
+    ]
+    raters += cursor.execute(
+        "SELECT DISTINCT trim(rater), coalesce(rater_kind, 'human') FROM new_record "
+        "WHERE NOT (held OR repeated) ORDER BY 1"
+    ).fetchall()
+    versions = cursor.execute(
+        "SELECT DISTINCT kind, guideline FROM new_record "
+        "WHERE guideline IS NOT NULL AND NOT (held OR repeated)"
+    ).fetchall()
+
+    def write(connection: Connection) -> None:
+        for name, kind in sorted(raters):
+            rater_row(connection, name, kind)
+        for kind_name, version in versions:
+            _ensure_guideline(connection, kind_name, version)
+
+    register_kinds(workspace)
+    try:
+        workspace.lane.submit(write, urgent=True).result()
+    except JudgmentRefused as error:
+        raise ImportFailed(error.title, f"{error.message} Nothing was imported.", error.hint) from error
+
+
+def _ensure_guideline(connection: Connection, kind: str, version: str) -> None:
+    table = table_of(Guideline)
+    known = select(table.c.id).where(table.c.task_kind == kind, table.c.version == version)
+    if connection.execute(known).first() is None:
+        number = next_number(connection, table)
+        text = "(its text was not imported)"
+        connection.execute(insert(table).values(id=number, task_kind=kind, version=version, text=text))
+
+
+def _add_sources(
+    cursor: duckdb.DuckDBPyConnection,
+    inputs: Sequence[Input],
+    report: ImportReport,
+    licence: str,
+    imported_at: datetime,
+) -> dict[int, int]:
+    row = cursor.execute("SELECT coalesce(max(id), 0) FROM source").fetchone()
+    highest = int(row[0]) if row else 0
+    numbers: dict[int, int] = {}
+    for given, told in zip(inputs, report.files, strict=True):
+        if not told.adds and not (given.layout.makes in ("query", "code") and report.adds):
+            continue
+        if told.source_id is not None:
+            numbers[given.file.number] = told.source_id
+            continue
+        highest += 1
+        numbers[given.file.number] = highest
+        cursor.execute(
+            "INSERT INTO source (id, sha256, name, format, licence, url, records, imported_at) "
+            "VALUES (?, ?, ?, ?, ?, '', ?, ?)",
+            [
+                highest,
+                given.file.sha256,
+                given.file.path.name,
+                given.format.name,
+                licence,
+                told.records - told.rejected,
+                imported_at,
+            ],
+        )
+    return numbers

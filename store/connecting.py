@@ -1,0 +1,113 @@
+"""Connecting to a workspace file: what can go wrong on the way is said in words a user can act on."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+from pathlib import Path
+
+import duckdb
+
+from store.errors import WorkspaceError, WorkspaceLocked
+from store.schema import keep_copy, migrate, migrations, version_of
+
+_LOCK_HOLDER = re.compile(r"Conflicting lock is held in (?P<program>.*?) ?\(PID (?P<pid>\d+)\)")
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place where no workspace file can be opened or made.
+
+    Raises:
+        WorkspaceError: It is a folder, in no folder, or where nothing can be written.
+    """
+    if path.is_dir():
+        raise WorkspaceError("Not a file", f"{path} is a folder.", "Name the workspace file in it.")
+    if not path.parent.is_dir():
+        raise WorkspaceError(
+            "No such folder", f"{path.parent} is not a folder.", "Make it first, or choose another place."
+        )
+    if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.R_OK | os.W_OK)):
+        raise WorkspaceError(
+            "Cannot write here",
+            f"{path} and the folder it is in must be readable and writable: its journal stands beside it.",
+            "Change the permissions, or copy it to a place of your own.",
+        )
+
+
+def connect_to_newest(path: Path) -> duckdb.DuckDBPyConnection:
+    """Connect to a file that has the newest schema, or is given it; an older one is copied first.
+
+    Raises:
+        WorkspaceError: It is no workspace, or cannot be read or written.
+        WorkspaceLocked: Another process holds it.
+        WorkspaceTooNew: A newer version of the program wrote it.
+    """
+    master = connect(path)
+    try:
+        version = version_of(master, path)
+        newest = migrations()[-1][0]
+        if 0 < version < newest:
+            master.execute("CHECKPOINT")
+            master.close()
+            keep_copy(path, version)
+            master = connect(path)
+        if version < newest:
+            migrate(master, path, version)
+    except duckdb.Error as error:
+        master.close()
+        raise _unreadable(path, error) from error
+    except BaseException:
+        master.close()
+        raise
+    return master
+
+
+def connect(path: Path) -> duckdb.DuckDBPyConnection:
+    """Connect to a file, whatever is in it.
+
+    Raises:
+        WorkspaceError: It cannot be read or written, or is no database.
+        WorkspaceLocked: Another process holds it.
+    """
+    _spare_searches()
+    try:
+        # Made absolute, since DuckDB has a meaning of its own for names such as ":memory:" and "md:x".
+        connection = duckdb.connect(str(path.absolute()))
+        # See Workspace._checkpoint.
+        connection.execute("SET GLOBAL checkpoint_threshold = '1TB'")
+        connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    except duckdb.IOException as error:
+        holder = _LOCK_HOLDER.search(str(error))
+        if holder:
+            raise WorkspaceLocked(
+                "Workspace in use",
+                f"{path} is held by process {holder['pid']} ({holder['program'] or 'unknown program'}); "
+                "one process at a time can open a workspace.",
+                "Close the other workbench (or wait for its command to end), then try again.",
+            ) from error
+        raise WorkspaceError(
+            "Cannot open workspace", f"{path}: {error}", "Check that it is a workspace file you may write."
+        ) from error
+    except duckdb.Error as error:
+        raise _unreadable(path, error) from error
+    return connection
+
+
+def _unreadable(path: Path, error: duckdb.Error) -> WorkspaceError:
+    return WorkspaceError(
+        "Cannot open workspace",
+        f"{path} could not be read: {error}",
+        "If the file is damaged, restore a copy, then replay the journal: workbench recover",
+    )
+
+
+def _spare_searches() -> None:
+    """Keep DuckDB from looking for pandas twice for every parameter of every statement.
+
+    Where it is not installed, each look goes through all of the import path: 8 of the 16 ms of a judgment.
+    With this entry it fails at once, for everybody in the process, and in the same way.
+    """
+    if "pandas" not in sys.modules and importlib.util.find_spec("pandas") is None:
+        sys.modules["pandas"] = None  # type: ignore[assignment]  # the documented way to halt an import

@@ -1,0 +1,271 @@
+"""Home at work: what it says of a workspace, and what its keys begin."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+from textual.widgets import Input, Static
+
+from screens.app import WorkbenchApp
+from screens.home.importing import ImportScreen, matching_files
+from screens.home.screen import HomeScreen, NextStep
+from screens.queue.screen import QueueScreen
+from screens.settings import ScreenSettings
+from screens.widgets.key_line import KeyLine
+from store.session import save_session
+from store.tables.columns import table_of
+from store.tables.imported import Item
+from store.workspace import Workspace
+from tests.app_at_work import (
+    app_of,
+    context_of,
+    import_of,
+    label,
+    labelled_by_agents,
+    mark,
+    recorded,
+    script,
+    until,
+)
+from tests.small_workspace import GOOD, pairs_workspace
+
+PAIRS = '{"id": "a1", "query": "add two numbers", "code": "def add(a, b):\\n    return a + b\\n"}\n'
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Workspace]:
+    """A workspace that holds nothing."""
+    with Workspace.create(tmp_path / "study.duckdb") as workspace:
+        yield workspace
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """Ten pairs: dana judged four of them, the agents eight, and both say the same on two of three."""
+    pairs = [(f"q/{number}", f"query {number}", f"{GOOD}# {number}\n") for number in range(1, 11)]
+    with pairs_workspace(tmp_path, pairs) as made:
+        rater = context_of(made).rater
+        assert rater is not None
+        labelled_by_agents(made, [(number, 1.0, "screened") for number in range(1, 9)])
+        labels = {1: 1.0, 2: 0.0, 3: 1.0, 9: 0.0}
+        recorded(made, rater, *[label(made, rater, number, value) for number, value in labels.items()])
+        recorded(made, rater, mark(made, rater, 5, "cannot_decide"), mark(made, rater, 6, "flag"))
+        yield made
+
+
+def home_of(app: WorkbenchApp) -> HomeScreen:
+    """Home, which must be what is shown."""
+    assert isinstance(app.screen, HomeScreen)
+    return app.screen
+
+
+def about(app: WorkbenchApp) -> str:
+    """What home says of the workspace."""
+    return str(home_of(app).query_one("#workspace", Static).content)
+
+
+def steps(app: WorkbenchApp) -> dict[str, str]:
+    """What to do next: the sentences by key."""
+    shown = [line for line in home_of(app).query(NextStep) if line.display]
+    return {
+        str(line.query_one(".step-key", Static).content): str(line.query_one(".step-words", Static).content)
+        for line in shown
+    }
+
+
+def keys(app: WorkbenchApp) -> str:
+    """The line of keys."""
+    return str(app.screen.query_one(KeyLine).content)
+
+
+def items_in(workspace: Workspace) -> int:
+    """How many items are stored."""
+    with workspace.reading() as connection:
+        return int(connection.execute(select(func.count()).select_from(table_of(Item))).scalar_one())
+
+
+async def ready(pilot: Any) -> None:
+    """Wait until home has read its numbers."""
+    await until(
+        pilot, lambda: isinstance(pilot.app.screen, HomeScreen) and pilot.app.screen.facts is not None
+    )
+    await pilot.pause()
+
+
+async def test_an_empty_workspace_teaches_the_ways_in(empty: Workspace) -> None:
+    app = app_of(empty)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        assert "study.duckdb is empty" in about(app)
+        assert list(steps(app)) == ["i", "d"]
+        assert "workbench import study.duckdb FILE" in steps(app)["i"]
+        assert "resume" not in keys(app)
+        await pilot.press("enter", "q", "g")
+        assert home_of(app)
+
+
+async def test_the_paragraph_says_what_the_report_says(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        said = about(app)
+        assert "10 pairs from test." in said
+        assert "You judged 4, cannot decide 1, flagged 1; 5 left." in said
+        assert "labelled 8 of 10 (80%)" in said
+        assert "You agree with them on 67% (n = 3" in said
+        assert "3,360 tokens, $0.0008" in said
+        assert list(steps(app)) == ["Enter", "J", "q"]
+        assert "Begin with the first without your label, item q/4" in steps(app)["Enter"]
+        assert "2 items" in steps(app)["J"]
+        assert "none is set" in steps(app)["J"]
+
+
+async def test_a_kept_session_is_where_one_goes_on(workspace: Workspace) -> None:
+    context = context_of(workspace)
+    assert context.rater is not None
+    save_session(workspace, context.rater.id, "review", {"item": 7}).result()
+    app = WorkbenchApp(context)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        assert "Go on where you left off, at item q/7: “query 7”" in steps(app)["Enter"]
+        await pilot.press("enter")
+        await until(pilot, lambda: getattr(getattr(app.screen, "item", None), "item_id", None) == 7)
+
+
+async def test_a_blind_home_counts_nothing_of_the_agents(workspace: Workspace) -> None:
+    app = app_of(workspace, blind=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        assert "blind" in about(app)
+        assert "agree" not in about(app)
+        assert "labelled 8" not in about(app)
+        assert "2 items" not in " ".join(steps(app).values())
+
+
+async def test_without_a_rater_it_says_how_to_set_one(workspace: Workspace) -> None:
+    app = app_of(workspace, rater=None)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        assert "--rater NAME" in about(app)
+        assert "You judged" not in about(app)
+
+
+async def test_the_sample_is_never_taken_for_a_models_output(workspace: Workspace) -> None:
+    app = app_of(workspace, is_sample=lambda: True, sandbox="Test programs run in bubblewrap.")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        notes = home_of(app).query_one("#notes", Static)
+        assert "written by hand and are no model's output" in str(notes.content)
+        assert "bubblewrap" in str(notes.content)
+        assert notes.region.bottom <= 24
+        assert notes.region.height >= 3
+
+
+async def test_a_file_is_imported_and_home_knows_of_it(empty: Workspace, in_folder: Path) -> None:
+    import_of(in_folder, PAIRS, "some_pairs.jsonl")
+    app = app_of(empty)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, ImportScreen))
+        modal = app.screen
+        await pilot.press(*"some", "tab")
+        assert modal.query_one("#path", Input).value == "some_pairs.jsonl"
+        await pilot.press("enter")
+        outcome = modal.query_one("#outcome", Static)
+        await until(pilot, lambda: "1 items added" in str(outcome.content))
+        assert "jsonl" in str(outcome.content)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "1 pairs" in about(app))
+        assert items_in(empty) == 1
+        assert "Enter" in steps(app)
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen.items.count == 1)
+
+
+async def test_a_faulty_file_imports_nothing_and_keeps_what_was_typed(
+    empty: Workspace, in_folder: Path
+) -> None:
+    import_of(in_folder, PAIRS + '{"id": "a2", "query": "no code"}\n', "bad.jsonl")
+    app = app_of(empty)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await pilot.press("i", *"bad.jsonl", "enter")
+        modal = app.screen
+        outcome = modal.query_one("#outcome", Static)
+        await until(pilot, lambda: modal.has_class("-failed"))
+        assert str(outcome.content).startswith("! ")
+        assert modal.query_one("#path", Input).value == "bad.jsonl"
+        assert outcome.region.bottom <= 24
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert items_in(empty) == 0
+
+
+async def test_the_demo_is_loaded_and_annotated_behind_the_screen(empty: Workspace, tmp_path: Path) -> None:
+    file = import_of(tmp_path, PAIRS)
+    context = context_of(empty)
+
+    def load() -> Any:
+        context.import_file(file)
+        return script(tmp_path, [("a1", "clear_match", 0.0)])
+
+    app = app_of(empty, load_sample=load)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await pilot.press("d")
+        await until(pilot, lambda: "labelled 1 of 1" in about(app))
+        assert "d" not in steps(app)
+
+
+async def test_numbers_follow_a_judgment(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    rater = app.context.rater
+    assert rater is not None
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        app.record(label(workspace, rater, 10, 1.0))
+        await until(pilot, lambda: "You judged 5" in about(app))
+
+
+async def test_an_error_is_said(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        cursor = workspace.native()
+        cursor.execute("ALTER TABLE source RENAME TO source_gone")
+        home_of(app).read()
+        await until(pilot, lambda: home_of(app).failure is not None)
+        assert "could not be read" in about(app)
+        assert "workbench doctor" in about(app)
+        cursor.execute("ALTER TABLE source_gone RENAME TO source")
+        cursor.close()
+        home_of(app).read()
+        await until(pilot, lambda: "10 pairs" in about(app))
+
+
+async def test_keys_of_the_configuration_are_the_keys_that_are_named(workspace: Workspace) -> None:
+    app = app_of(workspace, settings=ScreenSettings(keys={"home.queue": "x"}))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        assert "x queue" in keys(app)
+        assert "x" in steps(app)
+        await pilot.press("q")
+        assert home_of(app)
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+
+
+def test_files_that_match_what_is_typed(in_folder: Path) -> None:
+    for name in ("pairs.jsonl", "pairs.txt", "other.csv.gz", ".hidden.json"):
+        (in_folder / name).touch()
+    (in_folder / "parts").mkdir()
+    (in_folder / "parts" / "one.parquet").touch()
+    assert matching_files("pa") == ["pairs.jsonl", "parts/"]
+    assert matching_files("") == ["other.csv.gz", "pairs.jsonl", "parts/"]
+    assert matching_files("parts/") == ["parts/one.parquet"]
+    assert matching_files(f"{in_folder}/o") == [f"{in_folder}/other.csv.gz"]
+    assert matching_files("nowhere/x") == []
+    assert matching_files(".h") == [".hidden.json"]

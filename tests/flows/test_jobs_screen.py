@@ -1,0 +1,212 @@
+"""The jobs screen and the line at the foot, with real jobs that answer from a file."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.widgets import Log, Static
+
+from screens.app import WorkbenchApp
+from screens.home.screen import HomeScreen
+from screens.jobs.facts import funnel
+from screens.jobs.line import JobLine
+from screens.jobs.screen import JobsScreen
+from screens.jobs.wording import bar, in_words
+from screens.queue.screen import QueueScreen
+from screens.widgets.key_line import KeyLine
+from store.queries.runs import RunCounts
+from store.tables.runs import Run
+from store.workspace import Workspace
+from tests.app_at_work import app_of, labelled_by_agents, script, until
+from tests.small_workspace import GOOD, pairs_workspace, rows, verdicts
+
+COUNT = 12
+LONG = 600.0
+"""Seconds of a turn that does not end while a test looks at the job."""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """Twelve pairs that nobody has looked at."""
+    pairs = [(f"q/{number}", f"query {number}", f"{GOOD}# {number}\n") for number in range(1, COUNT + 1)]
+    with pairs_workspace(tmp_path, pairs) as made:
+        yield made
+
+
+def replies(*, hold: int | None = None) -> Iterator[tuple[str, str, float]]:
+    """Seven matches, three other ones, two refusals; the item `hold` takes for ever."""
+    for number in range(1, COUNT + 1):
+        word = "!refused" if number in (3, 5) else "clear_match" if number <= 9 else "clear_non_match"
+        yield f"q/{number}", word, LONG if number == hold else 0.0
+
+
+def text(app: WorkbenchApp, selector: str) -> str:
+    """What a part of the screen says."""
+    return str(app.screen.query_one(selector, Static).content)
+
+
+def log_lines(app: WorkbenchApp) -> str:
+    """The log as it is shown."""
+    return "\n".join(app.screen.query_one(Log).lines)
+
+
+async def opened(pilot: Any) -> JobsScreen:
+    """Open the jobs screen and wait until it has read the runs."""
+    app = pilot.app
+    await until(pilot, lambda: isinstance(app.screen, HomeScreen) and app.screen.facts is not None)
+    await pilot.press("J")
+    await until(pilot, lambda: isinstance(app.screen, JobsScreen) and app.screen.runs is not None)
+    screen = app.screen
+    assert isinstance(screen, JobsScreen)
+    return screen
+
+
+async def test_nothing_has_run_yet_and_nothing_can(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        assert "have not worked in this workspace yet" in text(app, "#now")
+        assert "none is set" in text(app, "#now")
+        assert not app.screen.query_one("#parts").display
+        await pilot.press("p", "x", "escape")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+
+async def test_a_job_runs_to_its_end_before_ones_eyes(workspace: Workspace, tmp_path: Path) -> None:
+    app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        assert "g lets them label" in text(app, "#now")
+        await pilot.press("g")
+        await until(pilot, lambda: "✓ done · 12 of 12 · 2 failed" in text(app, "#now"))
+        await until(pilot, lambda: screen.runs is not None and screen.runs.counts.labelled == 10)
+        await until(pilot, lambda: "labels" in text(app, "#funnel") and " 10 " in text(app, "#funnel"))
+        assert "0 no match 3 · 1 match 7" in text(app, "#funnel")
+        assert text(app, "#failures").split()[0] == "2"
+        assert "q/3" in log_lines(app)
+        assert len(verdicts(workspace)) == 10
+        assert rows(workspace, Run)[0]["state"] == "done"
+
+
+async def test_a_running_job_shows_on_every_screen_and_can_be_steered(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    app = app_of(workspace, annotation=script(tmp_path, replies(hold=11)), annotation_problem="")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: "▶ running · 10 of 12 · 2 failed" in text(app, "#now"))
+        assert "p pause" in text(app, "KeyLine")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        line = app.screen.query_one(JobLine)
+        await until(pilot, lambda: line.display and "▶ agents running" in str(line.content))
+        assert "10 of 12" in str(line.content)
+        assert "J shows more" in str(line.content)
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+        assert app.screen.query_one(JobLine).display
+        await pilot.press("J", "p")
+        await until(pilot, lambda: isinstance(app.screen, JobsScreen) and "‖ paused" in text(app, "#now"))
+        assert "p goes on" in text(app, "#now")
+        await pilot.press("p")
+        await until(pilot, lambda: "▶ running" in text(app, "#now"))
+        await pilot.press("x")
+        await until(pilot, lambda: "■ stopped" in text(app, "#now"))
+        assert "g goes on where it stopped" in text(app, "#now")
+        assert app.runner.running is None
+        assert len(verdicts(workspace)) == 8
+        assert "p pause" not in text(app, "KeyLine")
+
+
+async def test_a_stopped_run_goes_on_where_it_stopped(workspace: Workspace, tmp_path: Path) -> None:
+    settings = script(tmp_path, replies(hold=11))
+    app = app_of(workspace, annotation=settings, annotation_problem="")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: "10 of 12" in text(app, "#now"))
+        await pilot.press("x")
+        await until(pilot, lambda: "■ stopped" in text(app, "#now"))
+        await pilot.press("g")
+        # Of the four that have no verdict, the two that failed are tried again first.
+        await until(pilot, lambda: "▶ running · 2 of 4 · 2 failed" in text(app, "#now"))
+        assert len(verdicts(workspace)) == 8
+        assert len(rows(workspace, Run)) == 1
+        await pilot.press("x")
+        await until(pilot, lambda: "■ stopped" in text(app, "#now"))
+
+
+async def test_runs_of_earlier_sessions_are_there(workspace: Workspace) -> None:
+    labelled_by_agents(workspace, [(1, 1.0, "screened"), (2, 0.0, "tested")])
+    app = app_of(workspace)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        assert "cosqa-plus:scripted" in text(app, "#runs")
+        await until(pilot, lambda: "2 of 2 labelled" in text(app, "#now"))
+        assert "No run can be started" in text(app, "#now")
+        assert "ruled" in text(app, "#funnel")
+        # Side by side where there is room.
+        assert app.screen.query_one("#log").region.x > app.screen.query_one("#funnel").region.right - 2
+
+
+async def test_a_model_that_cannot_be_opened_is_said(workspace: Workspace, tmp_path: Path) -> None:
+    settings = script(tmp_path, [])
+    (tmp_path / "replies.jsonl").unlink()
+    app = app_of(workspace, annotation=settings, annotation_problem="")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: text(app, "#now").startswith("! "))
+        assert "replies.jsonl" in text(app, "#now")
+
+
+async def test_text_in_the_log_is_shown_harmlessly(workspace: Workspace) -> None:
+    from agents.events import JobLog
+    from screens.messages import JobReported
+
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        app.post_message(JobReported(JobLog(1, "warning", "a\x1b[31mred\u202e [bold]x[/]\nline")))
+        await until(pilot, lambda: "red" in log_lines(app))
+        assert log_lines(app).startswith("! a␛[31mred<U+202E> [bold]x[/]⏎line")
+
+
+async def test_keys_fit_one_line_on_a_narrow_terminal(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        line = app.screen.query_one(KeyLine)
+        assert line.region.height == 1
+        assert str(line.content).endswith("? keys")
+
+
+def test_a_bar_is_full_only_at_the_end() -> None:
+    assert bar(0, 10, 4) == "────"
+    assert bar(1, 1000, 4) == "━───"
+    assert bar(999, 1000, 4) == "━━━─"
+    assert bar(10, 10, 4) == "━━━━"
+    assert bar(0, 0, 4) == "────"
+
+
+def test_durations_in_words() -> None:
+    assert [in_words(seconds) for seconds in (12, 89, 200, 7_500)] == ["12 s", "89 s", "3 min", "2 h 5 min"]
+
+
+def test_the_funnel_adds_up() -> None:
+    counts = RunCounts(
+        clear_match=20,
+        clear_non_match=30,
+        unclear=50,
+        executed=48,
+        executable=40,
+        labelled=97,
+        labels={0.0: 50, 1.0: 47},
+    )
+    lines = funnel(counts, "pair")
+    assert [int(re.findall(r"\d+", line)[0]) for line in lines] == [100, 20, 30, 50, 48, 47, 97]
+    assert "8 without a result" in lines[4]
+    assert "0 no match 50 · 1 match 47" in lines[6]

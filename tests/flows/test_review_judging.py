@@ -1,0 +1,510 @@
+"""Judging in a review: every key that records, its undo, and what is on the screen and on disk afterwards."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from app_at_work import until
+from review_bench import (
+    CASES,
+    Case,
+    Reviewing,
+    bench,
+    judgments,
+    line_of,
+    marks,
+    painted,
+    press,
+    review_app,
+    review_of,
+    said,
+    settled,
+    text_of,
+    uid,
+    write_case,
+)
+from small_workspace import rows
+from textual.widgets import Input
+
+from agents.events import ItemAnnotated
+from screens.app import WorkbenchApp
+from screens.home.screen import HomeScreen
+from screens.messages import JobReported, JudgmentSaved, UndoDone
+from screens.review.bars import ClaimLine, PlaceLine
+from screens.settings import ScreenSettings
+from store.kinds.pair import GUIDELINE
+from store.queries.queue import queue_ids
+from store.tables.record import JudgmentRow, MarkRow
+from store.workspace import Workspace
+
+SIZE = (120, 40)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    with bench(tmp_path) as made:
+        yield made
+
+
+def heard(app: WorkbenchApp, *kinds: type) -> list[object]:
+    """Keep the messages of some kinds that reach the app."""
+    kept: list[object] = []
+    post = app.post_message
+
+    def hear(message: object) -> bool:
+        if isinstance(message, kinds):
+            kept.append(message)
+        return post(message)  # type: ignore[arg-type]
+
+    app.post_message = hear  # type: ignore[method-assign, assignment]
+    return kept
+
+
+def counts(app: WorkbenchApp) -> tuple[int, int]:
+    """How many were judged today and how many are left, as the first line says."""
+    line = line_of(app, PlaceLine)
+    today, left = re.search(r"([\d,]+) today", line), re.search(r"([\d,]+) left", line)
+    assert today, line
+    assert left, line
+    return int(today[1].replace(",", "")), int(left[1].replace(",", ""))
+
+
+async def test_a_label_is_saved_and_the_next_item_is_shown(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    saved = heard(app, JudgmentSaved)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "1")
+        await painted(pilot, 2)
+        await settled(pilot)
+        (message,) = saved
+        assert isinstance(message, JudgmentSaved)
+        (row,) = rows(workspace, JudgmentRow)
+        assert message.action.records[0].id == row["id"]
+        assert (row["item_id"], row["value"], row["origin"]) == (1, 1, "accept")
+        assert row["shown_verdict"] == uid(120)
+        assert row["elapsed_ms"] >= row["active_ms"] >= 0
+        assert not row["blind"]
+        assert said(app) == "● 1 match · accepts ◆ · clear-match · u undo"
+        assert "pairs › 2 of 8" in line_of(app, PlaceLine)
+        assert counts(app) == (1, 7)
+        await press(pilot, "p")
+        assert "● your label: 1 match" in line_of(app, ClaimLine)
+        assert "label 1 match · accept" in text_of(app, "history")
+
+
+async def test_an_override_takes_its_reason_by_one_key_and_can_be_changed(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "0")
+        await painted(pilot, 2)
+        assert said(app).startswith("● 0 no match · overrides ◆ · clear-match · why?")
+        assert review_of(app).has_class("-asking")
+        await press(pilot, "b")
+        await settled(pilot)
+        assert said(app).startswith("Reason: boundary case")
+        assert not review_of(app).has_class("-asking")
+        assert judgments(workspace) == [(1, 0, "override", ""), (1, 0, "override", "boundary case")]
+        await press(pilot, "p", "o")
+        assert said(app) == "Why another label than ◆? Now: boundary case."
+        await press(pilot, "t")
+        await settled(pilot)
+        assert judgments(workspace)[-1] == (1, 0, "override", "test at fault")
+        assert "▲ overrides · test at fault" in line_of(app, ClaimLine)
+        await press(pilot, "u")
+        await settled(pilot)
+        assert "▲ overrides · boundary case" in line_of(app, ClaimLine)
+        await press(pilot, "u")
+        await until(pilot, lambda: "○ your label: none" in line_of(app, ClaimLine))
+        assert judgments(workspace)[-1] == (1, None, "undo", "")
+
+
+async def test_the_question_for_a_reason_can_be_left_and_stops_no_key(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "0")
+        await painted(pilot, 2)
+        await press(pilot, "enter")
+        assert said(app) == "No reason given."
+        await press(pilot, "1", "escape")
+        assert said(app) == "No reason given."
+        await press(pilot, "a")
+        await painted(pilot, 4)
+        await press(pilot, "b")
+        await settled(pilot)
+        assert judgments(workspace) == [(1, 0, "override", ""), (2, 1, "override", ""), (3, 1, "accept", "")]
+
+
+async def test_reasons_are_configured(workspace: Workspace) -> None:
+    settings = ScreenSettings(reasons={"e": "exit code"}, undecided={"i": "I am tired"})
+    app = review_app(workspace, settings=settings)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "0", "e", "d", "i")
+        await settled(pilot)
+        assert judgments(workspace)[-1] == (1, 0, "override", "exit code")
+        assert marks(workspace) == [(2, "cannot_decide", True, "I am tired", "independent")]
+
+
+async def test_accepting_takes_over_the_label_that_is_shown(workspace: Workspace) -> None:
+    app = review_app(workspace, at=3)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "a")
+        await painted(pilot, 5)
+        await settled(pilot)
+        (row,) = rows(workspace, JudgmentRow)
+        assert (row["item_id"], row["value"], row["origin"]) == (4, 0, "accept")
+        assert (row["shown_verdict"], row["shown_execution"]) == (uid(420), uid(410))
+
+
+async def test_accepting_binds_to_the_verdict_on_the_screen_not_to_a_newer_one(workspace: Workspace) -> None:
+    app = review_app(workspace, at=3)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        newer = Case("failing", CASES[3].query, assessment="clear_match", label=1)
+        # Stored behind the screen's back: no event tells of it.
+        workspace.lane.submit(lambda connection: write_case(connection, 44, newer)).result()
+        workspace.native().execute("UPDATE verdict SET item_id = 4 WHERE item_id = 44")
+        await press(pilot, "a")
+        await settled(pilot)
+        (row,) = rows(workspace, JudgmentRow)
+        assert (row["value"], row["shown_verdict"]) == (0, uid(420))
+
+
+async def test_accepting_without_an_agents_label_does_nothing_and_says_so(workspace: Workspace) -> None:
+    app = review_app(workspace, at=6)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "a")
+        assert said(app) == "Nothing to accept: the agents have no label here. Nothing was recorded."
+        await painted(pilot, 7)
+        assert rows(workspace, JudgmentRow) == []
+        assert line_of(app, ClaimLine).startswith(" no agents' label")
+        await press(pilot, "1")
+        await settled(pilot)
+        assert judgments(workspace) == [(7, 1, "independent", "")]
+
+
+async def test_cannot_decide_takes_a_reason_and_withdraws_a_label(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "1", "p", "d")
+        assert said(app) == "Cannot decide, because:"
+        await press(pilot, "k")
+        await painted(pilot, 2)
+        await settled(pilot)
+        assert judgments(workspace) == [(1, 1, "accept", ""), (1, None, "withdraw", "")]
+        assert marks(workspace) == [(1, "cannot_decide", True, "beyond my knowledge", "independent")]
+        assert counts(app) == (0, 7)
+        await press(pilot, "p")
+        assert "? cannot decide: beyond my knowledge" in line_of(app, ClaimLine)
+        await press(pilot, "u")
+        await until(pilot, lambda: "● your label: 1 match" in line_of(app, ClaimLine))
+        await until(pilot, lambda: counts(app) == (1, 7))
+
+
+async def test_cannot_decide_can_be_left(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "d", "escape", "k")
+        await painted(pilot, 1)
+        assert marks(workspace) == []
+
+
+async def test_a_skipped_item_comes_back_last_in_this_session_and_the_next(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "s")
+        await painted(pilot, 2)
+        await settled(pilot)
+        assert marks(workspace) == [(1, "skip", True, "", "independent")]
+        assert "2 of 9" in line_of(app, PlaceLine)
+        assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8, 1]
+    app = review_app(workspace, at=None)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 2)
+        assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8, 1]
+        await press(pilot, *"nnnnnnn")
+        await painted(pilot, 9)
+        assert "» skipped" in line_of(app, ClaimLine)
+        await press(pilot, "1")
+        await settled(pilot)
+        assert said(app).endswith("this was the last item")
+        assert judgments(workspace) == [(1, 1, "accept", "")]
+        assert marks(workspace)[-1] == (1, "skip", False, "", "independent")
+
+
+async def test_an_undone_skip_leaves_the_order_as_it_was(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "s")
+        await painted(pilot, 2)
+        await press(pilot, "u")
+        await painted(pilot, 1)
+        assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8]
+        await press(pilot, "U")
+        await until(pilot, lambda: len(review_of(app).order.ids) == 9)
+
+
+async def test_a_flag_stays_until_it_is_taken_away(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "f")
+        await settled(pilot)
+        assert said(app) == "⚑ flagged · u undo"
+        assert "⚑" in line_of(app, ClaimLine)
+        await press(pilot, "f")
+        await settled(pilot)
+        assert "⚑" not in line_of(app, ClaimLine)
+        assert [row[:3] for row in marks(workspace)] == [(1, "flag", True), (1, "flag", False)]
+
+
+async def test_flags_pressed_faster_than_the_disk_follow_the_last_key(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        await pilot.press("f", "f", "f")
+        await settled(pilot)
+        assert [row[2] for row in marks(workspace)] == [True, False, True]
+        assert "⚑" in line_of(app, ClaimLine)
+
+
+async def test_a_comment_is_saved_by_enter_and_changed_later(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "c")
+        await pilot.press(*"10 a?")
+        assert judgments(workspace) == []
+        await pilot.press("enter")
+        await settled(pilot)
+        assert marks(workspace) == [(1, "comment", True, "10 a?", "independent")]
+        assert "comment" in text_of(app, "history")
+        assert "10 a?" in text_of(app, "history")
+        assert app.focused is not None
+        assert app.focused.id == "subject"
+        await press(pilot, "c")
+        assert app.screen.query_one("#comment", Input).value == "10 a?"
+        await pilot.press("enter")
+        assert said(app) == "The comment is as it was."
+        await press(pilot, "c")
+        await pilot.press("ctrl+u", "enter")
+        await settled(pilot)
+        assert marks(workspace)[-1] == (1, "comment", False, "", "independent")
+        assert len(rows(workspace, MarkRow)) == 2
+
+
+async def test_undo_and_redo_go_all_the_way_back_across_restarts(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    undone = heard(app, UndoDone)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "1", "1", "b", "s", "f")
+        await settled(pilot)
+        await press(pilot, "u", "u")
+        await until(pilot, lambda: len(undone) == 2)
+        await painted(pilot, 3)
+        assert said(app) == "Taken back: skip off · U redo"
+    app = review_app(workspace, at=None)
+    undone = heard(app, UndoDone)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "u")
+        await painted(pilot, 2)
+        assert said(app) == "Taken back: no label · U redo"
+        await press(pilot, "u")
+        await painted(pilot, 1)
+        await press(pilot, "u")
+        await until(pilot, lambda: said(app) == "Nothing to undo.")
+        await settled(pilot)
+        assert counts(app) == (0, 8)
+        for number in range(4):
+            await press(pilot, "U")
+            await until(pilot, lambda wanted=number + 4: len(undone) == wanted)
+        await settled(pilot)
+        await painted(pilot, 4)
+        assert said(app) == "Brought back: flag on · u undo"
+        assert counts(app) == (2, 6)
+        await press(pilot, "ctrl+r")
+        await until(pilot, lambda: said(app) == "Nothing to redo.")
+    current = {row["item_id"]: row for row in rows(workspace, JudgmentRow)}
+    assert {item: row["value"] for item, row in current.items()} == {1: 1, 2: 1}
+    assert current[2]["reason"] == "boundary case"
+
+
+async def test_moving_stops_at_the_ends_and_finds_what_is_open(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "p")
+        assert said(app) == "This is the first item."
+        await press(pilot, "1", "1", "b", "d", "m")
+        await painted(pilot, 4)
+        await settled(pilot)
+        await press(pilot, "p", "p", "p", "j")
+        await painted(pilot, 4)
+        await press(pilot, *"nnnn", "n")
+        assert said(app) == "This is the last item. q goes back."
+        await press(pilot, "j")
+        await painted(pilot, 4)
+        assert said(app) == "Started again from the top of the queue."
+
+
+async def test_nothing_open_is_said(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, *"1" * 8)
+        await settled(pilot)
+        await press(pilot, "j")
+        await until(pilot, lambda: said(app) == "Every other item of this queue has your label.")
+
+
+async def test_the_order_stays_as_it_was_when_the_queue_was_opened(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        order = [5, 3, 1]
+        app.open_review(queue_ids(workspace, 0)[[4, 2, 0]], 0, "unjudged")
+        await painted(pilot)
+        await press(pilot, "1", "0")
+        await painted(pilot, 3)
+        await settled(pilot)
+        assert review_of(app).order.ids == order
+        assert "› 3 of 3 · unjudged" in line_of(app, PlaceLine)
+        assert [row[0] for row in judgments(workspace)] == [5, 3]
+
+
+async def test_judgments_as_fast_as_the_items_come_lose_nothing(tmp_path: Path) -> None:
+    cases = [Case(f"case-{n}", f"query {n}", assessment="clear_match", label=1) for n in range(60)]
+    with bench(tmp_path, cases) as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=SIZE) as pilot:
+            for number in range(60):
+                screen = await painted(pilot, number + 1)
+                await pilot.press("01"[number % 2])
+                assert screen.item is not None
+            await settled(pilot)
+            assert counts(app) == (60, 0)
+        found = judgments(workspace)
+        assert [row[:2] for row in found] == [(n + 1, n % 2) for n in range(60)]
+        journal = (tmp_path / "pairs.duckdb.journal.jsonl").read_text().splitlines()
+        assert len(journal) == 60
+
+
+async def test_the_agents_label_that_arrives_is_shown_and_not_judged_by_a_key_on_its_way(
+    workspace: Workspace,
+) -> None:
+    app = review_app(workspace, at=6)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        arrived = Case("not-looked", CASES[6].query, assessment="clear_non_match", label=0, reason="it sorts")
+        workspace.lane.submit(lambda connection: write_case(connection, 7, arrived)).result()
+        event = ItemAnnotated(1, uid(0), 7, "not-looked", 0.0, "screened", None)
+        app.post_message(JobReported(event))
+        await until(pilot, lambda: "◆ 0 no match" in line_of(app, ClaimLine))
+        assert said(app) == "◆ The agents' label has just come."
+        assert "it sorts" in text_of(app, "verdict")
+        await pilot.press("a")
+        assert said(app) == "Not recorded: the agents' label came just now. Look, then press."
+        await pilot.press("1")
+        await settled(pilot)
+        assert judgments(workspace) == []
+        screen = review_of(app)
+        await until(pilot, lambda: _later_than(screen._settled_at))
+        await pilot.press("a")
+        await settled(pilot)
+        assert judgments(workspace) == [(7, 0, "accept", "")]
+
+
+def _later_than(moment: float) -> bool:
+    return time.monotonic() > moment
+
+
+async def test_a_failed_annotation_of_the_item_shown_changes_nothing(workspace: Workspace) -> None:
+    app = review_app(workspace, at=6)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        app.post_message(JobReported(ItemAnnotated(1, uid(0), 7, "not-looked", None, "", None)))
+        await press(pilot, "1")
+        await settled(pilot)
+        assert judgments(workspace) == [(7, 1, "independent", "")]
+
+
+async def test_blind_means_that_no_agents_label_is_there(workspace: Workspace) -> None:
+    app = review_app(workspace, blind=True)
+    async with app.run_test(size=SIZE) as pilot:
+        for number in range(1, len(CASES) + 1):
+            screen = await painted(pilot, number)
+            assert screen.item is not None
+            assert screen.item.claim is None
+            assert [part.id for part in screen.item.case] == ["guideline", "history"]
+            texts = [screen.item.subject.text, *(part.text for part in screen.item.case)]
+            for secret in ("as the code reads", "screened", "tested", CASES[number - 1].reason or "◆", "◆"):
+                assert all(secret not in text for text in texts)
+            shown = line_of(app, ClaimLine)
+            assert shown.startswith(" blind: the agents' labels are not shown")
+            assert text_of(app, "guideline") == GUIDELINE
+            await press(pilot, "n")
+        await press(pilot, "a")
+        assert said(app) == "Nothing to accept: the review is blind. Nothing was recorded."
+        await press(pilot, "1")
+        await settled(pilot)
+        (row,) = rows(workspace, JudgmentRow)
+        assert row["blind"]
+        assert (row["origin"], row["shown_verdict"]) == ("independent", None)
+        app.post_message(JobReported(ItemAnnotated(1, uid(0), 8, "step-failed", 1.0, "screened", None)))
+        await press(pilot, "f")
+        await settled(pilot)
+        assert said(app) == "⚑ flagged · u undo"
+        assert "blind: yes" in line_of(app, PlaceLine)
+
+
+async def test_without_a_rater_nothing_is_recorded_and_it_is_said(workspace: Workspace) -> None:
+    app = review_app(workspace, rater=None)
+    async with app.run_test(size=SIZE) as pilot:
+        for key in "10adsfcou":
+            await press(pilot, key)
+            assert said(app).startswith("! No rater: Judgments need a rater's name."), key
+            await painted(pilot, 1)
+        assert rows(workspace, JudgmentRow) == []
+        assert rows(workspace, MarkRow) == []
+        assert "nobody (--rater NAME)" in line_of(app, PlaceLine)
+
+
+async def test_q_goes_back_to_where_the_review_was_opened(workspace: Workspace) -> None:
+    app = review_app(workspace, at=None)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "escape")
+        assert said(app) == "Nothing to end here; q goes back."
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+
+async def test_the_palette_finds_actions_by_what_their_help_says(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "ctrl+p")
+        await pilot.press(*"Take over the agents")
+        from textual.command import CommandPalette
+        from textual.widgets import OptionList
+
+        palette = app.screen
+        assert isinstance(palette, CommandPalette)
+        await until(pilot, lambda: palette.query_one(OptionList).option_count == 1)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is not palette)
+        await painted(pilot, 2)
+        await settled(pilot)
+        assert judgments(workspace) == [(1, 1, "accept", "")]
+
+
+async def test_an_empty_queue_says_so(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        app.open_review(queue_ids(workspace, 0)[:0], 0, "flagged")
+        await until(pilot, lambda: said(app) == "No items here. q goes back.")
+        await pilot.press("1")
+        assert said(app) == "There is no item on the screen yet; the key was not taken."
+        await pilot.press("n", "p", "j", "g", "y", "z", "tab", "right_square_bracket", "slash", "escape", "u")
+        await until(pilot, lambda: said(app) == "Nothing to undo.")
+        await pilot.press("q")
+        await painted(pilot, 1)
+        assert judgments(workspace) == []

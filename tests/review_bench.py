@@ -1,0 +1,319 @@
+"""A workspace of hand-made pairs with every kind of case that agents can make, and what drives a review."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from app_at_work import BEGAN, context_of, until
+from small_workspace import pairs_workspace
+from sqlalchemy import Connection, insert, select
+from textual.pilot import Pilot
+
+from screens.app import WorkbenchApp
+from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, SayLine
+from screens.review.screen import ReviewScreen
+from screens.widgets.text_pane import TextPane
+from store.raters import ensure_rater
+from store.tables.columns import table_of
+from store.tables.record import JudgmentRow, MarkRow
+from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
+from store.workspace import Workspace
+
+MODEL = "scripted:replies.jsonl"
+RUN_NAME = "cosqa-plus:scripted"
+
+IS_BLANK = (
+    "def is_blank_file(path):\n"
+    '    """True if the file holds nothing but blanks."""\n'
+    "    with open(path) as handle:\n"
+    "        return not handle.read().strip()\n"
+)
+TEST = (
+    "from candidate import is_blank_file\n\n\n"
+    "def test_missing(tmp_path):\n    assert not is_blank_file(tmp_path / 'none')\n\n\n"
+    "def test_only_newline(tmp_path):\n"
+    "    file = tmp_path / 'a'\n    file.write_text('\\n')\n    assert not is_blank_file(file)\n"
+)
+TRACEBACK = (
+    "Traceback (most recent call last):\n"
+    '  File "test_program.py", line 11, in test_only_newline\n'
+    "    assert not is_blank_file(file)\n"
+    "AssertionError\n"
+)
+
+
+def uid(number: int) -> UUID:
+    """A UUIDv7 of long ago, always the same for a number."""
+    moment = int(BEGAN.timestamp() * 1000)
+    return UUID(int=(moment << 80) | (0x7 << 76) | (0x2 << 62) | number)
+
+
+@dataclass
+class Ran:
+    """An execution as it is stored."""
+
+    outcomes: Sequence[tuple[str, str, str]] = ()
+    exit_reason: str = "ok"
+    exit_code: int | None = 0
+    executable: bool = True
+    error: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    dropped: int = 0
+
+
+@dataclass
+class Case:
+    """A pair with what the agents made of it; without steps they have not looked at it."""
+
+    name: str
+    query: str
+    code: str = IS_BLANK
+    assessment: str = ""
+    test: str = ""
+    ran: Ran | None = None
+    label: float | None = None
+    reason: str = ""
+    failure: str = ""
+    steps: list[str] = field(default_factory=list)
+
+
+CASES = (
+    Case("clear-match", "python check if a file is blank", assessment="clear_match", label=1),
+    Case("clear-no", "python sort a list of dicts by key", assessment="clear_non_match", label=0),
+    Case(
+        "tested",
+        "python check if a file is empty before reading",
+        assessment="unclear",
+        test=TEST,
+        ran=Ran([("missing", "passed", ""), ("only_newline", "passed", "")], stdout="2 passed\n"),
+        label=1,
+        reason="The tests pass for an empty and for a missing file.",
+    ),
+    Case(
+        "failing",
+        "python test whether a file has zero bytes",
+        assessment="unclear",
+        test=TEST,
+        ran=Ran(
+            [
+                ("missing", "passed", ""),
+                ("only_newline", "failed", "AssertionError: a newline is a byte"),
+                ("no_access", "error", "PermissionError: [Errno 13]"),
+            ],
+            exit_reason="assertion",
+            exit_code=1,
+            stdout="opened\n" * 40,
+            stderr=TRACEBACK,
+        ),
+        label=0,
+        reason="A file with one newline is not empty, and the code says that it is.",
+    ),
+    Case(
+        "environment",
+        "python read a parquet file",
+        assessment="unclear",
+        test=TEST,
+        ran=Ran(
+            exit_reason="error",
+            exit_code=1,
+            executable=False,
+            error="ModuleNotFoundError: No module named 'fastparquet'",
+            stderr=TRACEBACK.replace("AssertionError", "ModuleNotFoundError: No module named 'fastparquet'"),
+        ),
+        label=1,
+        reason="The code could not be run; it reads as what was asked.",
+    ),
+    Case(
+        "timeout",
+        "python wait for a file to appear",
+        assessment="unclear",
+        test=TEST,
+        ran=Ran(exit_reason="timeout", exit_code=None, stdout="waiting\n", dropped=1_048_576),
+        label=0,
+        reason="It never ends.",
+    ),
+    Case("not-looked", "python count the lines of a file"),
+    Case(
+        "step-failed",
+        "python delete a directory",
+        assessment="unclear",
+        failure="The model's reply was no JSON after 3 tries.",
+    ),
+)
+
+
+def bench(folder: Path, cases: Sequence[Case] = CASES) -> Workspace:
+    """A new workspace with cases; item ids count from 1, ids and times are always the same."""
+    workspace = pairs_workspace(folder, [(case.name, case.query, case.code) for case in cases])
+    rater = ensure_rater(workspace, RUN_NAME, "agent")
+
+    def write(connection: Connection) -> None:
+        run = {"id": uid(0), "kind": "pair", "name": RUN_NAME, "configuration": "{}", "model": MODEL}
+        run |= {"rater_id": rater.id, "state": "done", "total": len(cases)}
+        connection.execute(insert(table_of(Run)).values(**run, started_at=BEGAN, ended_at=BEGAN))
+        for item_id, case in enumerate(cases, start=1):
+            write_case(connection, item_id, case)
+
+    workspace.lane.submit(write).result()
+    return workspace
+
+
+def write_case(connection: Connection, item_id: int, case: Case) -> None:
+    """Store what the agents made of an item."""
+    number = item_id * 100
+    step: dict[str, Any] = {"run_id": uid(0), "item_id": item_id, "attempt": 0, "error": "", "money": None}
+    step |= {"request_hash": "", "model": MODEL, "tokens_in": 400, "tokens_out": 50, "tokens_cached": 0}
+    step |= {"requests": 1, "seconds": 1.25, "created_at": BEGAN, "outcome": "ok", "reply": ""}
+    turns: list[dict[str, Any]] = []
+    if case.assessment:
+        reply = {"assessment": case.assessment, "justification": f"{case.name}: as the code reads"}
+        turns.append({"id": uid(number + 1), "role": "screener", "reply": json.dumps(reply)})
+    if case.test:
+        reply = {"interpretation": "zero bytes count as empty", "test_program": case.test}
+        turns.append({"id": uid(number + 2), "role": "test_writer", "reply": json.dumps(reply)})
+    if case.ran is not None:
+        plain = {"tokens_in": 0, "tokens_out": 0, "model": "", "requests": 0, "seconds": 0.25}
+        turns.append({"id": uid(number + 3), "role": "executor", **plain})
+    if case.ran is not None and case.label is not None:
+        reply = {"label": int(case.label), "reason": case.reason}
+        turns.append({"id": uid(number + 4), "role": "arbiter", "reply": json.dumps(reply)})
+    if case.failure:
+        failed = {"outcome": "failed", "error": case.failure}
+        turns.append({"id": uid(number + 5), "role": "test_writer", **failed})
+    if turns:
+        connection.execute(insert(table_of(StepRow)), [{**step, **turn} for turn in turns])
+    if case.ran is not None:
+        write_execution(connection, item_id, case, case.ran)
+    if case.label is not None:
+        verdict = {"id": uid(number + 20), "run_id": uid(0), "item_id": item_id, "value": case.label}
+        verdict |= {"path": "tested" if case.ran else "screened", "created_at": BEGAN}
+        verdict |= {"reason": case.reason or "as the code reads"}
+        verdict |= {"execution_id": uid(number + 10) if case.ran else None}
+        connection.execute(insert(table_of(VerdictRow)).values(**verdict))
+
+
+def write_execution(connection: Connection, item_id: int, case: Case, ran: Ran) -> None:
+    """Store an execution with its outcomes."""
+    number = item_id * 100
+    execution = {"id": uid(number + 10), "item_id": item_id, "step_id": uid(number + 3), "rater_id": None}
+    execution |= {"program": case.test, "program_digest": "d", "sandbox": "bubblewrap"}
+    execution |= {"environment": "ab12", "exit_reason": ran.exit_reason, "exit_code": ran.exit_code}
+    execution |= {"executable": ran.executable, "error": ran.error, "stdout": ran.stdout}
+    execution |= {"stderr": ran.stderr, "output_dropped": ran.dropped, "seconds": 0.25, "created_at": BEGAN}
+    connection.execute(insert(table_of(ExecutionRow)).values(**execution))
+    outcomes = [
+        {"execution_id": uid(number + 10), "position": place, "seconds": 0.01}
+        | {"name": name, "outcome": outcome, "message": message}
+        for place, (name, outcome, message) in enumerate(ran.outcomes)
+    ]
+    if outcomes:
+        connection.execute(insert(table_of(TestOutcomeRow)), outcomes)
+
+
+# -- driving ------------------------------------------------------------------------------------------
+
+
+def review_app(
+    workspace: Workspace, *, at: int | None = 0, rater: str | None = "dana", **changes: Any
+) -> WorkbenchApp:
+    """An app that opens the review of all items at a place; at None it goes on where the session ended."""
+    app = Reviewing(context_of(workspace, rater, **changes))
+    app.at = at
+    return app
+
+
+class Reviewing(WorkbenchApp):
+    """The app, in which a review is the first thing to be seen."""
+
+    at: int | None = 0
+
+    def _open_first_screen(self) -> None:
+        super()._open_first_screen()
+        if self.at is None:
+            self.resume()
+        else:
+            workspace = self.context.workspace
+            from store.queries.queue import queue_ids
+
+            self.open_review(queue_ids(workspace, 0), self.at, "all items")
+
+
+def review_of(app: WorkbenchApp) -> ReviewScreen:
+    """The review, which must be what is shown."""
+    assert isinstance(app.screen, ReviewScreen), app.screen
+    return app.screen
+
+
+async def painted(pilot: Pilot[Any], number: int | None = None) -> ReviewScreen:
+    """Wait until an item is on the screen, all of it; `number` says which one of the order, from 1."""
+
+    def is_there() -> bool:
+        screen = pilot.app.screen
+        if not isinstance(screen, ReviewScreen) or not screen.is_painted or screen.count is None:
+            return isinstance(screen, ReviewScreen) and screen.is_painted and screen.desk is None
+        return number is None or screen.order.index == number - 1
+
+    await until(pilot, is_there, f"item {number} painted")
+    await pilot.pause()
+    return review_of(pilot.app)  # type: ignore[arg-type]
+
+
+async def settled(pilot: Pilot[Any]) -> None:
+    """Wait until everything recorded is on disk and shown, colours and searches included."""
+    app = pilot.app
+    assert isinstance(app, WorkbenchApp)
+    await until(pilot, lambda: not app.unsaved, "everything saved")
+    await app.workers.wait_for_complete([each for each in app.workers if each.group != "wait"])
+    await pilot.pause()
+
+
+async def press(pilot: Pilot[Any], *keys: str) -> None:
+    """Press keys one by one, each when the item of the one before is on the screen."""
+    for key in keys:
+        await painted(pilot)
+        await pilot.press(key)
+    await painted(pilot)
+
+
+def said(app: WorkbenchApp) -> str:
+    """What the line at the foot says."""
+    return app.screen.query_one(SayLine).said
+
+
+def line_of(app: WorkbenchApp, kind: type[ClaimLine | PlaceLine | CaseTabs | SayLine]) -> str:
+    """A line around the panes, as it is shown."""
+    return str(app.screen.query_one(kind).content)
+
+
+def text_of(app: WorkbenchApp, pane: str) -> str:
+    """The text of a pane."""
+    return app.screen.query_one(f"#{pane}", TextPane).text
+
+
+def screen_text(app: WorkbenchApp) -> str:
+    """Everything that is on the screen, a row a line."""
+    strips = app.screen._compositor.render_strips(app.size)
+    return "\n".join(strip.text for strip in strips)
+
+
+def judgments(workspace: Workspace) -> list[tuple[Any, ...]]:
+    """The judgments on disk, oldest first: (item, value, origin, reason)."""
+    table = table_of(JudgmentRow)
+    with workspace.reading() as connection:
+        found = select(table.c.item_id, table.c.value, table.c.origin, table.c.reason).order_by(table.c.id)
+        return [tuple(row) for row in connection.execute(found)]
+
+
+def marks(workspace: Workspace) -> list[tuple[Any, ...]]:
+    """The marks on disk, oldest first: (item, kind, active, text, origin)."""
+    table = table_of(MarkRow)
+    names = ("item_id", "kind", "active", "text", "origin")
+    with workspace.reading() as connection:
+        found = select(*(table.c[name] for name in names)).order_by(table.c.id)
+        return [tuple(row) for row in connection.execute(found)]

@@ -1,0 +1,468 @@
+"""Pictures of home, the queue and the jobs screen: every state at 80x24, 100x30 and 120x40."""
+
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from agents.events import JobLog, JobProgressed, JobState, PathCounts
+from agents.settings import AnnotationSettings
+from screens.home.importing import ImportScreen
+from screens.home.screen import HomeScreen
+from screens.jobs.screen import JobsScreen
+from screens.messages import JobReported
+from screens.queue.filter import FilterScreen
+from screens.queue.screen import QueueScreen
+from screens.queue.sort import SortScreen
+from store.errors import WorkbenchError
+from store.queries.queue import QueueFilter, QueueSort
+from store.raters import ensure_rater
+from store.session import save_session
+from store.workspace import Workspace
+from tests.app_at_work import app_of, context_of, import_of, label, labelled_by_agents, mark, recorded, until
+from tests.small_workspace import GOOD, WRONG, pairs_workspace
+
+SIZES = [(80, 24), (100, 30), (120, 40)]
+QUERIES = (
+    "python check if a file is empty before reading it line by line",
+    "sort list of dicts by key",
+    "x: list[int] a[/]b [red]not red[/red]",
+    "split \x1b[31mstring\x1b[0m \u202eon comma",
+    "テキスト を 分割 する",
+)
+COUNT = 60
+SANDBOX = "Test programs run in bubblewrap, without network and without your files."
+
+Snap = Callable[..., bool]
+Steps = Callable[[Pilot[Any]], Awaitable[None]]
+
+sizes = pytest.mark.parametrize("size", SIZES, ids=[f"{width}x{height}" for width, height in SIZES])
+
+
+@pytest.fixture(autouse=True)
+def _same_time_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, UUID]:
+    """Sixty pairs with labels of dana and of the agents; the file and the run."""
+    pairs = [
+        (
+            f"q{number % 5}/{number // 5 + 1}",
+            QUERIES[number % 5],
+            f"{GOOD if number % 2 else WRONG}# {number}\n",
+        )
+        for number in range(COUNT)
+    ]
+    with pairs_workspace(tmp_path_factory.mktemp("pictures"), pairs) as made:
+        rater = context_of(made).rater
+        assert rater is not None
+        labelled = [n for n in range(1, COUNT + 1) if n % 7]
+        run_id = labelled_by_agents(
+            made, [(n, float(n % 2), "tested" if n % 3 == 0 else "screened") for n in labelled]
+        )
+        recorded(
+            made, rater, *[label(made, rater, number, float(number % 3 == 0)) for number in range(1, 13)]
+        )
+        recorded(made, rater, mark(made, rater, 3, "flag"), mark(made, rater, 15, "skip"))
+        recorded(made, rater, mark(made, rater, 16, "cannot_decide"))
+        return made.path, run_id
+
+
+@pytest.fixture
+def workspace(built: tuple[Path, UUID], tmp_path: Path) -> Iterator[Workspace]:
+    """A copy of the workspace for one picture."""
+    path = tmp_path / "study.duckdb"
+    shutil.copy(built[0], path)
+    with Workspace.open(path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Workspace]:
+    """A workspace that holds nothing."""
+    with Workspace.create(tmp_path / "study.duckdb") as made:
+        yield made
+
+
+@dataclass
+class StillJob:
+    """A job as it stood at one moment."""
+
+    run_id: UUID
+    state: JobState = "running"
+    failed: int = 3
+    error: WorkbenchError | None = None
+    progress: JobProgressed = field(init=False)
+
+    def __post_init__(self) -> None:
+        counts = PathCounts(clear_match=16, clear_non_match=10, unclear=15, executed=12, executable=9)
+        labels = ((0.0, 18), (1.0, 20))
+        self.progress = JobProgressed(
+            1, self.run_id, 38, self.failed, 60, counts, labels, 123.0, 20.0, "q1/8", 20_160, 48
+        )
+
+
+class StillRunner:
+    """A runner whose only job stands still."""
+
+    def __init__(self, job: StillJob) -> None:
+        self.jobs = [job]
+
+    @property
+    def running(self) -> StillJob | None:
+        """The job, unless it has ended."""
+        (job,) = self.jobs
+        return None if job.state in ("done", "stopped", "failed") else job
+
+
+async def at_home(pilot: Pilot[Any]) -> None:
+    """Wait until home has read its numbers."""
+    screen = pilot.app.screen
+    assert isinstance(screen, HomeScreen)
+    await until(pilot, lambda: screen.facts is not None)
+    await settled(pilot)
+
+
+async def settled(pilot: Pilot[Any]) -> None:
+    """Let what was begun come to rest, and the text cursor stand still."""
+    for box in pilot.app.screen.query(Input):
+        box.cursor_blink = False
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+async def at_queue(pilot: Pilot[Any]) -> QueueScreen:
+    """Open the queue and wait until it is read, the preview too."""
+    await at_home(pilot)
+    await pilot.press("q")
+    await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen) and pilot.app.screen._complete)
+    screen = pilot.app.screen
+    assert isinstance(screen, QueueScreen)
+    await read(pilot, screen)
+    return screen
+
+
+async def read(pilot: Pilot[Any], screen: QueueScreen) -> None:
+    """Wait until every line in sight is read, and the preview shows the item under the cursor."""
+    items = screen.items
+
+    def painted() -> bool:
+        lines = "".join(items.render_line(y).text for y in range(items.size.height))
+        return screen._complete and (not items.display or "┄" not in lines)
+
+    def previewed() -> bool:
+        row = items.row_of(items.item_id) if items.item_id else None
+        title = screen.query_one("#preview-prompt").border_title
+        return not screen.has_class("-wide") or row is None or str(title) == row.external_id
+
+    await until(pilot, painted)
+    await until(pilot, previewed)
+    await settled(pilot)
+
+
+async def at_jobs(pilot: Pilot[Any]) -> JobsScreen:
+    """Open the jobs screen and wait until it has read the runs."""
+    await at_home(pilot)
+    await pilot.press("J")
+    await until(pilot, lambda: isinstance(pilot.app.screen, JobsScreen) and pilot.app.screen.runs is not None)
+    await settled(pilot)
+    screen = pilot.app.screen
+    assert isinstance(screen, JobsScreen)
+    return screen
+
+
+# -- home ---------------------------------------------------------------------------------------------
+
+
+@sizes
+def test_home(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    app = app_of(workspace, sandbox=SANDBOX)
+    assert snap_compare(app, terminal_size=size, run_before=at_home)
+
+
+@sizes
+def test_home_of_the_sample_with_a_kept_session(
+    workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
+) -> None:
+    save_session(workspace, ensure_rater(workspace, "dana").id, "review", {"item": 17}).result()
+    annotation = AnnotationSettings(model="scripted:x")
+    app = app_of(workspace, sandbox=SANDBOX, is_sample=lambda: True, annotation=annotation)
+    assert snap_compare(app, terminal_size=size, run_before=at_home)
+
+
+@sizes
+def test_home_empty(empty: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    assert snap_compare(app_of(empty, sandbox=SANDBOX), terminal_size=size, run_before=at_home)
+
+
+@sizes
+def test_home_loading(
+    workspace: Workspace, snap_compare: Snap, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HomeScreen, "read", lambda self: None)
+    assert snap_compare(app_of(workspace, sandbox=SANDBOX), terminal_size=size, run_before=settled)
+
+
+@sizes
+def test_home_blind(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    assert snap_compare(app_of(workspace, blind=True), terminal_size=size, run_before=at_home)
+
+
+@sizes
+def test_home_without_a_rater(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    assert snap_compare(app_of(workspace, rater=None), terminal_size=size, run_before=at_home)
+
+
+@sizes
+def test_home_with_a_running_job(
+    workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int]
+) -> None:
+    app = app_of(workspace, sandbox=SANDBOX, make_runner=lambda _: StillRunner(StillJob(built[1])))
+    assert snap_compare(app, terminal_size=size, run_before=at_home)
+
+
+@sizes
+def test_home_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    async def fail(pilot: Pilot[Any]) -> None:
+        await at_home(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, HomeScreen)
+        screen._read_failed(WorkbenchError("Disk full", "The disk took no more."))
+        await settled(pilot)
+
+    assert snap_compare(app_of(workspace, sandbox=SANDBOX), terminal_size=size, run_before=fail)
+
+
+def import_steps(name: str, outcome: str) -> Steps:
+    """Open the import, type a name, and import unless there is nothing to wait for."""
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        await at_home(pilot)
+        await pilot.press("i", *name)
+        screen = pilot.app.screen
+        assert isinstance(screen, ImportScreen)
+        if outcome:
+            await pilot.press("enter")
+            await until(pilot, lambda: screen.has_class(outcome))
+        await settled(pilot)
+
+    return steps
+
+
+@sizes
+@pytest.mark.parametrize(
+    ("name", "outcome"), [("pa", ""), ("pairs.jsonl", "-done"), ("bad.jsonl", "-failed")]
+)
+def test_import(
+    empty: Workspace, in_folder: Path, snap_compare: Snap, size: tuple[int, int], name: str, outcome: str
+) -> None:
+    good = '{"id": "a1", "query": "add", "code": "def add(a, b): return a + b"}\n'
+    import_of(in_folder, good)
+    import_of(in_folder, good + '{"id": "a2", "query": "no code"}\n' + "{", "bad.jsonl")
+    (in_folder / "parts").mkdir()
+    assert snap_compare(app_of(empty), terminal_size=size, run_before=import_steps(name, outcome))
+
+
+# -- queue --------------------------------------------------------------------------------------------
+
+
+def queue_steps(*keys: str, asked: tuple[QueueFilter, QueueSort] | None = None) -> Steps:
+    """Open the queue, press keys, ask for another queue."""
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        screen = await at_queue(pilot)
+        if asked is not None:
+            screen.ask(type(screen.asked)(*asked))
+            await until(pilot, lambda: screen._complete)
+        await pilot.press(*keys)
+        await read(pilot, screen)
+
+    return steps
+
+
+@sizes
+def test_queue(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps("down", "down"))
+
+
+@sizes
+def test_queue_at_its_end(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps("end"))
+
+
+@sizes
+def test_queue_filtered_and_ordered(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    asked = QueueFilter(status="open", agent="1", text="file"), QueueSort("title", descending=True)
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps(asked=asked))
+
+
+@sizes
+def test_queue_where_nothing_matches(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    asked = QueueFilter(status="judged", text="no such text"), QueueSort()
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps(asked=asked))
+
+
+@sizes
+def test_queue_blind(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    assert snap_compare(app_of(workspace, blind=True), terminal_size=size, run_before=queue_steps())
+
+
+@sizes
+def test_queue_loading(
+    workspace: Workspace, snap_compare: Snap, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QueueScreen, "_take_up", lambda self: None)
+    assert snap_compare(app_of(workspace, start_with="queue"), terminal_size=size, run_before=settled)
+
+
+@sizes
+def test_queue_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    async def fail(pilot: Pilot[Any]) -> None:
+        screen = await at_queue(pilot)
+        screen._order_failed(screen._generation, WorkbenchError("Disk full", "The disk took no more."))
+        await settled(pilot)
+
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=fail)
+
+
+@sizes
+def test_queue_of_an_empty_workspace(empty: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    async def wait(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen) and pilot.app.screen._complete)
+        await settled(pilot)
+
+    assert snap_compare(app_of(empty, start_with="queue"), terminal_size=size, run_before=wait)
+
+
+@sizes
+def test_queue_with_a_running_job(
+    workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int]
+) -> None:
+    app = app_of(workspace, make_runner=lambda _: StillRunner(StillJob(built[1])))
+    assert snap_compare(app, terminal_size=size, run_before=queue_steps())
+
+
+@sizes
+def test_queue_with_records_on_their_way(
+    workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
+) -> None:
+    async def steps(pilot: Pilot[Any]) -> None:
+        screen = await at_queue(pilot)
+        screen.items.show_unsaved({2, 5}, {4})
+        await settled(pilot)
+
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+
+
+@sizes
+def test_queue_search_line(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    async def steps(pilot: Pilot[Any]) -> None:
+        screen = await at_queue(pilot)
+        screen.query_one("#find", Input).cursor_blink = False
+        await pilot.press("slash", *"a file")
+        await settled(pilot)
+
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+
+
+@sizes
+@pytest.mark.parametrize("blind", [False, True], ids=["open", "blind"])
+def test_filter(workspace: Workspace, snap_compare: Snap, size: tuple[int, int], blind: bool) -> None:
+    async def steps(pilot: Pilot[Any]) -> None:
+        await at_queue(pilot)
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(pilot.app.screen, FilterScreen))
+        await pilot.press("right", "down")
+        await settled(pilot)
+
+    assert snap_compare(app_of(workspace, blind=blind), terminal_size=size, run_before=steps)
+
+
+@sizes
+def test_order(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    async def steps(pilot: Pilot[Any]) -> None:
+        await at_queue(pilot)
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SortScreen))
+        await pilot.press("down", "d")
+        await settled(pilot)
+
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+
+
+# -- jobs ---------------------------------------------------------------------------------------------
+
+
+async def jobs(pilot: Pilot[Any]) -> None:
+    """Open the jobs screen."""
+    await at_jobs(pilot)
+
+
+@sizes
+def test_jobs_of_earlier_sessions_and_no_model(
+    workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
+) -> None:
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=jobs)
+
+
+@sizes
+@pytest.mark.parametrize("model", ["", "scripted:x"], ids=["no-model", "model"])
+def test_jobs_empty(empty: Workspace, snap_compare: Snap, size: tuple[int, int], model: str) -> None:
+    annotation = AnnotationSettings(model=model) if model else None
+    assert snap_compare(app_of(empty, annotation=annotation), terminal_size=size, run_before=jobs)
+
+
+PAUSED_FOR = WorkbenchError(
+    "Model unreachable",
+    "openai:gpt-5 gave no answer 20 times in a row.",
+    "Look at the service, then resume; nothing is asked twice.",
+)
+
+
+@sizes
+@pytest.mark.parametrize("state", ["running", "paused", "stopping", "stopped", "failed", "done"])
+def test_jobs(
+    workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int], state: JobState
+) -> None:
+    job = StillJob(built[1], state=state, error=PAUSED_FOR if state == "failed" else None)
+    app = app_of(
+        workspace, make_runner=lambda _: StillRunner(job), annotation=AnnotationSettings(model="scripted:x")
+    )
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        await at_jobs(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, JobsScreen)
+        for number in range(3):
+            text = (
+                f"q{number}/3: Model declined: \x1b[31mI would rather not[/] answer this one, "
+                + "since " * 12
+            )
+            app.post_message(JobReported(JobLog(1, "warning", text)))
+        await until(pilot, lambda: screen._logged == 3)
+        await settled(pilot)
+
+    assert snap_compare(app, terminal_size=size, run_before=steps)
+
+
+@sizes
+def test_jobs_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    async def fail(pilot: Pilot[Any]) -> None:
+        screen = await at_jobs(pilot)
+        screen._read_done(None, WorkbenchError("Disk full", "The disk took no more."))
+        await settled(pilot)
+
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=fail)

@@ -1,0 +1,105 @@
+"""What the app is given: who judges, what may be started, and what is closed at the end."""
+
+import pytest
+
+from agents.events import JobEnded, JobProgressed
+from screens.settings import ScreenSettings
+from store.workspace import Workspace
+from workbench.config import Config
+from workbench.context import Runners, make_context
+from workbench.jobs import annotation_settings, sample_annotation, sandbox_sentence
+from workbench.sample import allowed_programs, holds_sample, import_sample
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with Workspace.create(tmp_path / "study.duckdb") as made:
+        yield made
+
+
+def context(workspace, config, rater=None, **options):
+    with Runners(workspace) as runners:
+        return make_context(workspace, config, rater, runners, **options)
+
+
+def test_the_rater_is_stored_when_there_is_a_name(workspace):
+    assert context(workspace, Config(rater="dana")).rater.name == "dana"
+    assert context(workspace, Config(rater="dana"), "eli").rater.name == "eli"
+    assert context(workspace, Config(rater=" ")).rater is None
+    with workspace.reading() as connection:
+        names = connection.exec_driver_sql("SELECT name FROM rater ORDER BY id").scalars().all()
+    assert names == ["dana", "eli"]
+
+
+def test_the_settings_of_the_screens_are_those_of_the_configuration(workspace):
+    screens = ScreenSettings(theme="nord", blind=True)
+    assert context(workspace, Config(screens=screens)).settings is screens
+
+
+def test_without_a_model_no_run_can_be_started_and_it_says_why(workspace):
+    made = context(workspace, Config())
+    assert made.annotation is None
+    assert "agents.model" in made.annotation_problem
+    configured = context(
+        workspace, Config.model_validate({"agents": {"model": "openai:x", "concurrency": 3}})
+    )
+    assert (configured.annotation.model, configured.annotation.concurrency) == ("openai:x", 3)
+    assert configured.annotation_problem == ""
+
+
+def test_the_sample_can_be_loaded_and_brings_its_replies(workspace):
+    made = context(workspace, Config())
+    assert not made.is_sample()
+    job = made.load_sample()
+    assert made.is_sample()
+    assert job.model.startswith("scripted:")
+    # On the next start the replies are known without being asked for.
+    assert context(workspace, Config()).annotation == job
+    assert (
+        context(workspace, Config.model_validate({"agents": {"model": "openai:x"}})).annotation.model
+        == "openai:x"
+    )
+
+
+def test_importing_the_sample_twice_adds_nothing(workspace):
+    assert import_sample(workspace).items_added == 85
+    assert not import_sample(workspace).adds
+    assert holds_sample(workspace)
+
+
+def test_a_file_is_imported_into_the_open_workspace(workspace, tmp_path):
+    (tmp_path / "pairs.csv").write_text("id,query,code\nq1,add,x + 1\n", encoding="utf-8")
+    assert context(workspace, Config()).import_file(tmp_path / "pairs.csv").items_added == 1
+
+
+def test_no_job_may_run_more_than_the_shipped_programs_without_isolation():
+    for settings in (annotation_settings(Config(), model="openai:x"), sample_annotation(Config())):
+        assert settings.allowed == allowed_programs()
+        assert settings.sandbox is None
+    assert len(allowed_programs()) == 32
+    asked = annotation_settings(Config(), model="openai:x", sandbox="process")
+    assert (asked.sandbox, asked.allowed) == ("process", allowed_programs())
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"agents": {"sandbox": "process"}}, "isolate nothing"),
+        ({"agents": {"sandbox": "bubblewrap"}}, "in bubblewrap"),
+        ({"sandbox": {"bwrap": "/no/such/program"}}, "only the test programs of the sample"),
+        ({"sandbox": {"bwrap": "sh"}}, "without network"),
+    ],
+)
+def test_where_test_programs_run_is_said_in_a_sentence(settings, says):
+    assert says in sandbox_sentence(Config.model_validate(settings))
+
+
+def test_a_job_can_begin_with_the_app_and_ends_with_it(workspace):
+    import_sample(workspace)
+    events = []
+    with Runners(workspace, begin_with=sample_annotation(Config())) as runners:
+        runner = runners.make(events.append)
+        assert runner.running is not None
+    assert runner.running is None
+    assert isinstance(events[-1], JobEnded)
+    assert any(isinstance(event, JobProgressed) for event in events)

@@ -1,0 +1,78 @@
+"""What is read from a terminal, in whole reads and in torn ones, as messages."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from textual import events
+from textual.message import Message
+
+from screens.key_guard import TORN_SECONDS
+from screens.terminal import InputReads, printable_times
+
+
+def keys(messages: list[Message]) -> list[str]:
+    """The names of keys among messages, and what was pasted."""
+    named = {events.Key: lambda each: each.key, events.Paste: lambda each: f"paste {each.text!r}"}
+    return [named[type(each)](each) for each in messages if type(each) in named]
+
+
+class Line:
+    """A slow line: parts arrive with pauses, longer than Textual waits for the rest of a sequence."""
+
+    def __init__(self) -> None:
+        self.reads = InputReads()
+        self.messages: list[Message] = []
+
+    def arrives(self, *parts: str) -> list[str]:
+        for part in parts:
+            self.messages += self.reads.feed(part, time.monotonic())
+            self.pauses()
+        return keys(self.messages)
+
+    def pauses(self, seconds: float = 0.15) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            time.sleep(0.02)
+            self.messages += self.reads.tick(time.monotonic())
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        (["\x1b[A"], ["up"]),
+        (["\x1b"], ["escape"]),
+        (["\x1b", "[A"], ["escape", "up"]),
+        (["\x1b[", "A"], ["up"]),
+        (["\x1b[1", ";5A"], ["ctrl+up"]),
+        (["\x1b", "OP"], ["escape", "f1"]),
+        (["\x1bO", "P"], ["f1"]),
+        (["\x1b[", "1", "~"], ["home"]),
+        (["\x1b[200~1\x1b[201~"], ["paste '1'"]),
+        (["\x1b", "[200~1\x1b[201~"], ["escape", "paste '1'"]),
+        (["\x1b", "1"], ["escape", "1"]),
+        (["1", "0"], ["1", "0"]),
+    ],
+)
+def test_parts_are_put_together_and_leave_no_letters(parts: list[str], expected: list[str]) -> None:
+    assert Line().arrives(*parts) == expected
+
+
+def test_a_rest_that_never_comes_leaves_nothing() -> None:
+    line = Line()
+    line.arrives("\x1b[1")
+    line.messages += line.reads.tick(time.monotonic() + TORN_SECONDS)
+    assert keys(line.messages) == []
+    assert line.arrives("q") == ["q"]
+
+
+def test_what_the_parser_cannot_take_does_not_stop_the_keys() -> None:
+    assert Line().arrives("\x1b[49;1:1u", "q") == ["q"]
+
+
+def test_keys_of_one_read_are_told() -> None:
+    reads = InputReads()
+    assert len(printable_times(reads.feed("10", 1.0))) == 2
+    assert len(printable_times(reads.feed("1", 2.0))) == 1
+    assert printable_times(reads.feed("\x1b[A\x1b[B", 3.0)) == []
