@@ -93,13 +93,17 @@ def last_record(path: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     with path.open("rb") as file:
-        file.seek(0, os.SEEK_END)
-        file.seek(max(0, file.tell() - 262_144))
-        for raw in reversed(file.read().splitlines()):
-            try:
-                record = json.loads(raw)
-            except ValueError:
-                continue
-            if isinstance(record, dict):
-                return record
-    return None
+        size = file.seek(0, os.SEEK_END)
+        window = 65_536
+        while True:
+            start = file.seek(max(0, size - window))
+            for raw in reversed(file.read().splitlines()[1 if start else 0 :]):
+                try:
+                    record = json.loads(raw)
+                except ValueError:
+                    continue
+                if isinstance(record, dict):
+                    return record
+            if not start:
+                return None
+            window *= 16

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
@@ -112,10 +113,12 @@ def keep_copy(path: Path, version: int) -> Path:
         copy = path.with_name(f"{path.name}.schema-{version}-{number}.bak")
     unfinished = copy.with_name(copy.name + ".part")
     try:
-        shutil.copy2(path, unfinished)
+        shutil.copyfile(path, unfinished)
+        shutil.copystat(path, unfinished)
         unfinished.rename(copy)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink()
         raise WorkspaceError(
             "Cannot copy workspace",
             f"{path} is of an older version and is copied before it is changed, but {copy} could not be "

@@ -55,6 +55,7 @@ class Workspace:
         self._master = master
         self._cursors: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
         self._listing = threading.Lock()
+        self._closed = False
         self.engine: Engine = create_engine(
             "duckdb://",
             creator=lambda: ConnectionWrapper(self.native()),
@@ -117,8 +118,16 @@ class Workspace:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Give a connection for reads by one thread; what it reads is a snapshot of committed data."""
-        with self.engine.connect() as connection:
+        connection = self.engine.connect()
+        try:
             yield connection
+        finally:
+            try:
+                connection.close()
+            except DBAPIError:
+                # Closing the workspace, which waits for no reader, has closed it already.
+                if not self._closed:
+                    raise
 
     def native(self) -> duckdb.DuckDBPyConnection:
         """Return a cursor of the DuckDB connection, for the bulk operations of imports and exports.
@@ -156,6 +165,7 @@ class Workspace:
     def close(self) -> None:
         """Write what is queued, release the file. Closing twice is harmless."""
         self.lane.close()
+        self._closed = True
         self.engine.dispose()
         self._disconnect()
         _open_files.discard(self._real)

@@ -51,8 +51,18 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
     return replace(context, **changes)
 
 
-def labelled_by_agents(workspace: Workspace, verdicts: Iterable[tuple[int, float, str]]) -> UUID:
-    """Store a run that is done, with verdicts as (item, value, path) and a screener's step for each."""
+def labelled_by_agents(
+    workspace: Workspace,
+    verdicts: Iterable[tuple[int, float, str]],
+    failures: Iterable[tuple[int, str]] = (),
+) -> UUID:
+    """Store a run that is done.
+
+    Args:
+        workspace: Where it is stored.
+        verdicts: As (item, value, path); each has a screener's step.
+        failures: Items without a verdict, each with the error of its screener's step.
+    """
     rater = ensure_rater(workspace, "cosqa-plus:scripted", "agent")
     run_id = workspace.ids.next()
     steps: list[dict[str, Any]] = []
@@ -67,6 +77,16 @@ def labelled_by_agents(workspace: Workspace, verdicts: Iterable[tuple[int, float
         steps.append({**step, "requests": 1, "seconds": 0.5, "created_at": BEGAN})
         verdict = {"id": workspace.ids.next(), "run_id": run_id, "item_id": item_id, "value": value}
         rows.append({**verdict, "path": path, "reason": "as it reads", "created_at": BEGAN})
+
+    for item_id, error in failures:
+        failed = {
+            "id": workspace.ids.next(),
+            "item_id": item_id,
+            "outcome": "failed",
+            "reply": "",
+            "error": error,
+        }
+        steps.append({**steps[0], **failed})
 
     def write(connection: Connection) -> None:
         run = {"id": run_id, "kind": "pair", "name": "cosqa-plus:scripted", "configuration": "{}"}

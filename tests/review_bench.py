@@ -13,9 +13,10 @@ from app_at_work import BEGAN, context_of, until
 from small_workspace import pairs_workspace
 from sqlalchemy import Connection, insert, select
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from screens.app import WorkbenchApp
-from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, SayLine
+from screens.review.bars import SayLine
 from screens.review.screen import ReviewScreen
 from screens.widgets.text_pane import TextPane
 from store.raters import ensure_rater
@@ -286,7 +287,7 @@ def said(app: WorkbenchApp) -> str:
     return app.screen.query_one(SayLine).said
 
 
-def line_of(app: WorkbenchApp, kind: type[ClaimLine | PlaceLine | CaseTabs | SayLine]) -> str:
+def line_of(app: WorkbenchApp, kind: type[Static]) -> str:
     """A line around the panes, as it is shown."""
     return str(app.screen.query_one(kind).content)
 

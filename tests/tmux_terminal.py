@@ -19,7 +19,18 @@ class TmuxTerminal:
     ):
         self._socket = f"workbench-test-{uuid.uuid4().hex[:8]}"
         variables = {**(env or {}), "TERM": "tmux-256color", "COLORTERM": "truecolor"}
-        line = shlex.join(["env", *(f"{name}={value}" for name, value in variables.items()), *command])
+        # What a test run says of its own terminal does not hold in this one.
+        line = shlex.join(
+            [
+                "env",
+                "-u",
+                "COLUMNS",
+                "-u",
+                "LINES",
+                *(f"{name}={value}" for name, value in variables.items()),
+                *command,
+            ]
+        )
         # The status of the program is left on the screen, for a test to read.
         line += "; echo ended with $?; sleep 600"
         self._tmux(
@@ -70,6 +81,21 @@ class TmuxTerminal:
                 return screen
             time.sleep(0.05)
         raise TimeoutError(f"{what!r} did not come; on the screen:\n{self.screen}")
+
+    def settle(self, seconds: float = 0.5, timeout: float = 60.0) -> str:
+        """Wait until nothing has changed on the screen for a while, as a reader does; return the screen.
+
+        Raises:
+            TimeoutError: It went on changing.
+        """
+        screen, since, deadline = self.screen, time.monotonic(), time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            time.sleep(0.05)
+            if (now := self.screen) != screen:
+                screen, since = now, time.monotonic()
+            elif time.monotonic() - since >= seconds:
+                return screen
+        raise TimeoutError(f"the screen went on changing:\n{screen}")
 
     def hang_up(self) -> int:
         """Cut the connection as a lost SSH session does: the terminal goes away, its programs get SIGHUP.

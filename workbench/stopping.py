@@ -11,6 +11,9 @@ from types import FrameType
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+_came: list[int] = []
+
+
 class Stopped(KeyboardInterrupt):
     """A signal asked the command to end; it unwinds like Ctrl-C, so that files are closed on the way."""
 
@@ -31,10 +34,11 @@ def stopped_by_signals() -> Iterator[list[int]]:
     Yields:
         The numbers of the signals that came, also of those whose exception somebody took care of.
     """
-    came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield came
+        yield []
         return
+    came = _came
+    came.clear()
 
     def stop(number: int, _frame: FrameType | None) -> None:
         came.append(number)
@@ -53,6 +57,16 @@ def stopped_by_signals() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def stop_if_told() -> None:
+    """Raise `Stopped` when a signal came in this block; for work that calls back from time to time.
+
+    A signal's exception can get lost: the database's interpreter glue clears whatever is raised while it
+    looks for optional packages.
+    """
+    if _came:
+        raise Stopped(_came[-1])
 
 
 def ignore_further_signals() -> None:

@@ -97,16 +97,15 @@ class HomeScreen(Screen[None]):
         yield KeyLine(self.SCOPE)
 
     def on_mount(self) -> None:
-        """Read the numbers, and follow what changes them."""
+        """Follow what changes the numbers."""
         app = self.workbench
         app.saved.subscribe(self, self._action_saved)
         app.job_events.subscribe(self, self._job_told)
         self._lay_out()
-        self.read()
 
     def on_screen_resume(self) -> None:
-        """Read the numbers anew."""
-        if self.facts is not None or self.failure is not None:
+        """Read the numbers, when home is what is shown."""
+        if self.is_current:
             self.query_one(JobLine).show_job()
             self.read()
 

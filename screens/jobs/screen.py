@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, ClassVar, cast
 from uuid import UUID
 
+from rich.cells import cell_len
 from sqlalchemy.exc import SQLAlchemyError
 from textual import work
 from textual.app import ComposeResult
@@ -41,7 +43,10 @@ RUNS_LISTED = 4
 def _folded(mark: str, text: str, width: int) -> list[tuple[str, str]]:
     """Return a line of the log in lines of a width, the first with its mark, the others indented."""
     shown = one_line(text, LOG_CELLS)
-    parts = list(pieces(shown, width))
+    if cell_len(shown) == len(shown):
+        parts = textwrap.wrap(shown, width) or [""]
+    else:
+        parts = list(pieces(shown, width // 2))
     return [(mark if number == 0 else "    ", part) for number, part in enumerate(parts)]
 
 
@@ -52,8 +57,10 @@ class JobsScreen(Screen[None]):
     CSS_PATH: ClassVar[str] = "jobs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("jobs"),
-        Binding("up", "move(-1)", "run above", show=False),
-        Binding("down", "move(1)", "run below", show=False),
+        Binding("up", "move(-1)", "run above", show=False, tooltip="Go to the run above."),
+        Binding("down", "move(1)", "run below", show=False, tooltip="Go to the run below."),
+        Binding("pageup", "log(-1)", "log up", show=False, tooltip="Scroll the log up."),
+        Binding("pagedown", "log(1)", "log down", show=False, tooltip="Scroll the log down."),
     ]
 
     def __init__(self) -> None:
@@ -192,7 +199,11 @@ class JobsScreen(Screen[None]):
         return lines
 
     def _lay_out_now(self) -> None:
-        self.query_one("#now", Static).update(Content("\n".join(self._now())))
+        lines = [
+            Content.styled(line, "bold $text-error") if line.startswith("! ") else Content(line)
+            for line in self._now()
+        ]
+        self.query_one("#now", Static).update(Content("\n").join(lines))
 
     def _now(self) -> list[str]:
         """Return how the run under the cursor stands, in a few lines."""
@@ -321,6 +332,11 @@ class JobsScreen(Screen[None]):
         self._reading = False
         self._read_soon()
         self._lay_out()
+
+    def action_log(self, screens: int) -> None:
+        """Scroll the log by a screen."""
+        log = self.query_one(Log)
+        log.scroll_relative(y=screens * max(1, log.size.height - 1), animate=False)
 
     def action_back(self) -> None:
         """Go back to where one was."""

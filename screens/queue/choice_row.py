@@ -64,12 +64,9 @@ class ChoiceRow(Static, can_focus=True):
         """Show the values."""
         self._lay_out()
 
-    def on_focus(self) -> None:
-        """Point at the line."""
-        self._lay_out()
-
-    def on_blur(self) -> None:
-        """Point at it no longer."""
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Point at the line while it has the focus."""
+        super().watch_has_focus(has_focus)
         self._lay_out()
 
     def on_click(self, event: events.Click) -> None:

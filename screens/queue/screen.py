@@ -119,6 +119,7 @@ class QueueScreen(Screen[None]):
         review, self._review = self._review, None
         if review is not None and review.order.item_id is not None:
             self.items.go_to(review.order.item_id)
+        self.items.catch_up()
         self._show_unsaved()
         self.query_one(JobLine).show_job()
         if self._complete:

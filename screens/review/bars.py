@@ -12,13 +12,16 @@ from textual.message import Message
 from textual.widgets import Static
 
 from screens.review.part import ItemView
-from screens.widgets.key_line import fitted
+from screens.widgets.key_line import KeyLine, fitted
 from screens.widgets.visible import one_line, visible
 
 SaveState = Literal["none", "saving", "saved", "failed"]
 
 CHOICE_ROWS = 4
 """Rows that the codes of reasons may take at most."""
+
+ROWS = 5
+"""Rows that the line which says what happened may take at most."""
 
 
 def _cells(text: str) -> int:
@@ -60,7 +63,7 @@ class PlaceLine(Static):
         width = self.size.width
         fitting = ((left, right) for left, right in self._forms if _cells(left) + _cells(right) < width)
         left, right = next(fitting, self._forms[-1])
-        self.update(Content(_pad(left, right, width)))
+        self.update(Content(_pad(left, right, width)), layout=False)
 
 
 class ClaimLine(Static):
@@ -82,7 +85,7 @@ class ClaimLine(Static):
     def _lay_out(self) -> None:
         item, width = self._item, self.size.width
         if item is None:
-            self.update(Content(""))
+            self.update(Content(""), layout=False)
             return
         if self._blind:
             claim = "blind: the agents' labels are not shown"
@@ -96,7 +99,9 @@ class ClaimLine(Static):
         right = f"{mine}{' ⚑' if item.own.flagged else ''}{state} "
         line = _pad(f" {claim}", right, width)
         split = len(line) - len(right)
-        self.update(Content.assemble((line[:split], "$text-warning"), (line[split:], "$text-primary")))
+        self.update(
+            Content.assemble((line[:split], "$text-warning"), (line[split:], "$text-primary")), layout=False
+        )
 
     @staticmethod
     def _mine(item: ItemView, *, long: bool) -> str:
@@ -125,17 +130,20 @@ class CaseTabs(Static):
         pane_id: str
 
     _tabs: tuple[tuple[str, str], ...] = ()
+    _active = ""
 
     def show(self, tabs: Sequence[tuple[str, str]], active: str) -> None:
         """Show tabs as (pane id, title), one of them active."""
-        self._tabs = tuple(tabs)
+        if (tuple(tabs), active) == (self._tabs, self._active):
+            return
+        self._tabs, self._active = tuple(tabs), active
         parts: list[Content] = []
         for pane_id, title in self._tabs:
             if pane_id == active:
                 parts.append(Content.styled(f"[{title}]", "bold $text-primary reverse"))
             else:
                 parts.append(Content.styled(f" {title} ", "$text-muted"))
-        self.update(Content("").join(parts))
+        self.update(Content("").join(parts), layout=False)
 
     def on_click(self, event: events.Click) -> None:
         """Choose the part under the pointer."""
@@ -153,24 +161,24 @@ class CaseTabs(Static):
 class SayLine(Static):
     """What just happened, and how to take it back; nothing here moves by itself.
 
-    A long sentence takes a second and a third row, and so do the codes that are offered: what it says is
-    never cut off, and it covers neither the code nor the keys.
+    A long sentence takes further rows: what it says is not cut off, and it covers neither the code nor the
+    keys.
     """
 
     _text = ""
-    _choices: tuple[tuple[str, str], ...] = ()
+    _rows = 1
 
-    def say(self, text: str, *, alarm: bool = False, choices: Sequence[tuple[str, str]] = ()) -> None:
+    def say(self, text: str, *, alarm: bool = False) -> None:
         """Show a sentence.
 
         Args:
             text: The sentence; data in it is made visible.
             alarm: Whether something went wrong.
-            choices: Keys that can be pressed now, with what they mean; the last one takes none of them.
         """
         self.set_class(alarm, "-alarm")
-        self._text, self._choices = text, tuple(choices)
-        self._lay_out()
+        if text != self._text:
+            self._text = text
+            self._lay_out()
 
     @property
     def said(self) -> str:
@@ -182,17 +190,47 @@ class SayLine(Static):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        sentence = Content(visible(self._text.replace("\n", " ")).text)
-        if not self._choices:
-            self.update(sentence)
-            return
-        width = max(20, self.size.width - 2)
-        pairs = [(code, one_line(words, width // 2)) for code, words in self._choices]
-        rows = fitted(pairs[:-1], pairs[-1], width, CHOICE_ROWS)
-        lines = [
-            Content(" · ").join(
-                Content.assemble((code, "bold $text-primary"), f" {words}") for code, words in row
-            )
-            for row in rows
-        ]
-        self.update(Content("\n").join([sentence, *lines]))
+        lines = Content(visible(self._text.replace("\n", " ")).text).wrap(max(20, self.size.width))
+        self.update(Content("\n").join(lines), layout=False)
+        # The height is set here, and only when it is another one: laying out a screen takes its time.
+        rows = max(1, min(len(lines), ROWS))
+        if rows != self._rows:
+            self._rows = rows
+            self.styles.height = rows
+
+
+class ReviewKeys(KeyLine):
+    """The keys of a review; while one of some codes can be pressed, these stand there instead."""
+
+    _choices: tuple[tuple[str, str], ...] = ()
+    _rows = 0
+
+    @property
+    def is_offering(self) -> bool:
+        """Whether codes are offered, of which one can be pressed."""
+        return bool(self._choices)
+
+    def offer(self, choices: Sequence[tuple[str, str]]) -> None:
+        """Offer codes with what they mean; the last one takes none of them. No codes: name the keys again."""
+        if tuple(choices) != self._choices:
+            self._choices = tuple(choices)
+            self.show_keys()
+
+    def show_keys(self) -> None:
+        """Name what can be pressed now."""
+        width = max(20, self.size.width)
+        if self._choices:
+            pairs = [(code, one_line(words, width // 2)) for code, words in self._choices]
+            lines = fitted(pairs[:-1], pairs[-1], width, CHOICE_ROWS)
+        else:
+            lines = self.lines()
+        self.update(Content("\n").join(_row_of(line) for line in lines), layout=False)
+        if len(lines) != self._rows:
+            self._rows = len(lines)
+            self.styles.height = len(lines)
+
+
+def _row_of(line: Sequence[tuple[str, str]]) -> Content:
+    return Content(" · ").join(
+        Content.assemble((key, "bold $foreground"), f" {words}") for key, words in line
+    )

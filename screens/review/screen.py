@@ -14,14 +14,13 @@ from textual.widgets import ContentSwitcher
 from agents.events import ItemAnnotated, JobEvent
 from screens.commands import Scope, bindings
 from screens.jobs.line import JobLine
-from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, SayLine
+from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, ReviewKeys, SayLine
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judge_keys import JudgeKeys
 from screens.review.judging import Desk, SessionCount, desk_of
 from screens.review.line import Line
 from screens.review.part import review_parts
 from screens.review.reading import COMMENT, FIND, PROMPT, SUBJECT
-from screens.widgets.key_line import KeyLine
 from screens.widgets.text_pane import TextPane
 from store.kinds.protocol import task_kinds
 from store.queries.queue import QueueFilter, queue_ids
@@ -94,7 +93,7 @@ class ReviewScreen(JudgeKeys):
         yield Line(id=COMMENT, placeholder="comment on this item · Enter saves it, Esc keeps it as a draft")
         yield SayLine(id="say")
         yield JobLine()
-        yield KeyLine(self.SCOPE, before=label_keys())
+        yield ReviewKeys(self.SCOPE, before=label_keys())
 
     def on_mount(self) -> None:
         """Read what the session needs, then show the first item."""

@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from textual import work
 from textual.widgets import ContentSwitcher
 
-from screens.review.bars import ClaimLine, PlaceLine, SaveState, SayLine
+from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys, SaveState, SayLine
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judging import Desk, SessionCount, Stopwatch
 from screens.review.part import ItemView, PaneText
@@ -53,6 +53,7 @@ class ShowingItems(ReadingActions):
         # When the item came onto the screen, in seconds of the monotonic clock; None before.
         self._painted_at: float | None = None
         self._settled_at = 0.0
+        self._prompt_height = 0
         self._watch = Stopwatch()
         self._reasons_for: tuple[Action | None, int, bool] | None = None
         self._drafts: dict[int, str] = {}
@@ -161,7 +162,10 @@ class ShowingItems(ReadingActions):
         lines = pane.text[: room * PROMPT_ROWS + 1].split("\n")
         rows = sum(max(1, -(-len(line) // room)) for line in lines)
         rows = min(2 if self.narrow else PROMPT_ROWS, rows)
-        pane.styles.height = rows + (0 if self.narrow else 2)
+        height = rows + (0 if self.narrow else 2)
+        if height != self._prompt_height:
+            self._prompt_height = height
+            pane.styles.height = height
 
     def _fill(self, view: ItemView) -> None:
         switcher = self.query_one("#switcher", ContentSwitcher)
@@ -235,13 +239,14 @@ class ShowingItems(ReadingActions):
         self.query_one(ClaimLine).show(self.item, state, blind=self.workbench.context.settings.blind)
 
     def _say(self, text: str, *, alarm: bool = False, choices: Sequence[tuple[str, str]] = ()) -> None:
-        self.set_class(bool(choices), "-asking")
-        self.query_one(SayLine).say(text, alarm=alarm, choices=choices)
+        # The codes stand where the keys stand, so that the panes move as little as can be.
+        self.query_one(ReviewKeys).offer(choices)
+        self.query_one(SayLine).say(text, alarm=alarm)
 
     def _say_also(self, text: str) -> None:
         """Say a sentence after what is said already, unless that is a question."""
         line = self.query_one(SayLine)
-        if not self.has_class("-asking"):
+        if not self.query_one(ReviewKeys).is_offering:
             self._say(f"{line.said} · {text}" if line.said else text)
 
     def tell(self, text: str, *, alarm: bool = False) -> None:

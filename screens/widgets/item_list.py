@@ -195,11 +195,14 @@ class ItemList(ScrollView, can_focus=True):
     # -- what changes ---------------------------------------------------------------------------------
 
     def items_changed(self, item_ids: Collection[int]) -> None:
-        """Read items anew, soon and together, where they were read before."""
+        """Read items anew, soon and together, where they were read before.
+
+        While another screen lies over the list nothing is read; `catch_up` does it then.
+        """
         self._changed.update(number for number in item_ids if number in self._rows)
-        if self._changed and not self._changes_due:
+        if self._changed and not self._changes_due and self.screen.is_current:
             self._changes_due = True
-            self.set_timer(CHANGES_SECONDS, self._read_changes)
+            self.set_timer(CHANGES_SECONDS, self.catch_up)
 
     def show_unsaved(self, saving: Collection[int], failed: Collection[int]) -> None:
         """Mark the items of which something is on its way to the disk, or could not be written."""
@@ -213,7 +216,8 @@ class ItemList(ScrollView, can_focus=True):
         self._rows.failed = False
         self.refresh()
 
-    def _read_changes(self) -> None:
+    def catch_up(self) -> None:
+        """Read what has changed: at once what is in sight, the rest when it comes into sight."""
         self._changes_due = False
         in_sight = set(self._in_sight().tolist())
         self._rows.forget(self._changed - in_sight)

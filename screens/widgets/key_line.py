@@ -53,12 +53,15 @@ class KeyLine(Static):
 
     def show_keys(self) -> None:
         """Name the keys that the screen offers now."""
+        self.update(Content("\n").join(Content(_GAP).join(map(_styled, line)) for line in self.lines()))
+
+    def lines(self) -> list[list[tuple[str, str]]]:
+        """Return the keys with their labels, a list for each line."""
         pairs = [*self._before, *(self._named(command) for command in self._offered())]
         help_command = next(command for command in commands_of("app") if command.id == _LAST)
         width = self.size.width
         rows = 2 if self.app.size.width >= TWO_LINES else 1
-        lines = fitted(pairs, self._named(help_command), width, rows)
-        self.update(Content("\n").join(Content(_GAP).join(map(_styled, line)) for line in lines))
+        return fitted(pairs, self._named(help_command), width, rows)
 
     def _offered(self) -> list[Command]:
         """Return the commands to name: the screen's, then those of every screen."""

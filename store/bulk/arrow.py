@@ -1,7 +1,7 @@
 """pyarrow, made to work beside store.connecting, which keeps pandas from being looked for again and again.
 
-pyarrow looks for pandas once, when it first converts something, and takes the halted import for a module. It is
-made to look here, while the import is as it would be.
+pyarrow looks for pandas once, when it first converts something, and takes the halted import for a module. So
+it is made to look here, while the import is as it would be.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The fast reader: DuckDB reads a whole file and answers whether everything in it is as it should be.
 
-It reads twice: once for the shape of the records, which DuckDB would otherwise bend to the types asked
-for, and once for their values. It is never more lenient than store.bulk.values; when in doubt it leaves the file
+It reads twice: once for the shape of the records, which DuckDB would otherwise bend to the types asked for,
+and once for their values. It is never more lenient than store.bulk.values; when in doubt it leaves the file
 to the exact reader. Of DuckDB's JSON functions it uses those alone that do not recurse (json_keys, json_type):
 json_structure, json_merge_patch and casts end the process on a deeply nested value.
 """
@@ -226,7 +226,7 @@ def _value(type_: FieldType, column: _Column) -> str:
     text = f"{column.sql}::VARCHAR"
     if column.field and column.field.kept:
         # It was read as JSON, to stay among the extra fields as it was.
-        return f"json_extract_string({column.sql}, '$')"
+        return text if column.types <= {"UBIGINT", "BIGINT"} else f"json_extract_string({column.sql}, '$')"
     if type_ in ("uuid", "moment"):
         return f"TRY_CAST({text} AS {STAGED[type_]})"
     if type_ != "scores":

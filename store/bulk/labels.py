@@ -79,9 +79,9 @@ def resolve_labels(
     )
     cursor.execute(
         """
-        CREATE OR REPLACE TEMP TABLE label_clash AS
-        SELECT item_id, question, rater, arg_min(value, position) AS value FROM new_label
-        WHERE item_id IS NOT NULL GROUP BY ALL HAVING min(value) <> max(value)
+        CREATE OR REPLACE TEMP TABLE label_twice AS
+        SELECT item_id, question, rater, min(position) AS first, arg_min(value, position) AS value
+        FROM new_label WHERE item_id IS NOT NULL GROUP BY ALL HAVING count(*) > 1
         """
     )
     reasons = {
@@ -93,7 +93,7 @@ def resolve_labels(
         "the label has no rater": "rater = ''",
         "{rater!r} is the name of an agent; labels need a rater of their own": "rater_kind = 'agent'",
         "{rater!r} labelled {external_id!r} before with another value": (
-            "EXISTS (FROM label_clash c WHERE c.item_id = n.item_id AND c.question = n.question "
+            "EXISTS (FROM label_twice c WHERE c.item_id = n.item_id AND c.question = n.question "
             "AND c.rater = n.rater AND c.value <> n.value)"
         ),
         "{rater!r} has labelled {external_id!r} differently in the workspace; "
@@ -121,9 +121,10 @@ def resolve_labels(
     cursor.execute(
         """
         CREATE OR REPLACE TEMP TABLE fresh_label AS
-        SELECT DISTINCT ON (item_id, question, rater) n.* FROM new_label n
-        LEFT JOIN held_label h USING (item_id, question_id, rater_id) WHERE h.item_id IS NULL
-        ORDER BY position
+        SELECT n.* FROM new_label n
+        LEFT JOIN held_label h USING (item_id, question_id, rater_id)
+        LEFT JOIN label_twice t USING (item_id, question, rater)
+        WHERE h.item_id IS NULL AND (t.first IS NULL OR t.first = n.position)
         """
     )
     return problems

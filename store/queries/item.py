@@ -215,7 +215,7 @@ def load_pair(
     return PairSeen(
         item_id=item_id,
         candidates=connection.execute(siblings).scalar_one(),
-        similarities=dict(connection.execute(models.order_by(similarity.c.model)).tuples().all()),
+        similarities=dict(connection.execute(models.order_by(similarity.c.model)).all()),
         case=None if blind else load_case(connection, item_id),
         own=load_own(connection, item_id, rater_id, phase),
         history=load_history(connection, item_id, rater_id if blind else None),
@@ -290,7 +290,7 @@ def _load_executions(connection: Connection, item_id: int, step_ids: list[UUID])
         names = [name for name in ExecutionSeen.__dataclass_fields__ if name != "outcomes"]
         seen.append(
             ExecutionSeen(
-                outcomes=tuple(OutcomeSeen(*case) for case in cases.tuples()),
+                outcomes=tuple(OutcomeSeen(*case) for case in cases),
                 **{name: row[name] for name in names},
             )
         )

@@ -120,7 +120,7 @@ def progress(connection: Connection, rater: Rater, *, blind: bool = False, phase
                 .join(everybody, everybody.c.rater_id == people.c.id)
                 .group_by(people.c.name, people.c.kind)
                 .order_by(people.c.name)
-            ).tuples()
+            )
         )
     spent = connection.execute(
         select(func.sum(step.c.tokens_in + step.c.tokens_out), func.sum(step.c.money))
@@ -128,7 +128,7 @@ def progress(connection: Connection, rater: Rater, *, blind: bool = False, phase
     kinds = select(item.c.kind, func.count()).group_by(item.c.kind).order_by(item.c.kind)
     return Progress(
         rater=rater.name,
-        items=dict(connection.execute(kinds).tuples().all()),
+        items=dict(connection.execute(kinds).all()),
         sources=tuple(connection.execute(select(source.c.name).order_by(source.c.id)).scalars()),
         judged=counts.judged,
         cannot_decide=counts.cannot_decide,

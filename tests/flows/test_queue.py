@@ -370,7 +370,7 @@ async def test_a_blind_queue_forgets_a_kept_filter_by_the_agents(workspace: Work
 
 
 async def test_enter_reviews_the_item_and_coming_back_finds_the_one_reviewed_last(
-    at_home: Callable[..., WorkbenchApp],
+    workspace: Workspace, at_home: Callable[..., WorkbenchApp]
 ) -> None:
     from screens.review.screen import ReviewScreen
 
@@ -383,9 +383,15 @@ async def test_enter_reviews_the_item_and_coming_back_finds_the_one_reviewed_las
         await until(pilot, lambda: review.item is not None and review.item.item_id == 3)
         await pilot.press("n")
         await until(pilot, lambda: review.item is not None and review.item.item_id == 4)
+        rater = app.context.rater
+        assert rater is not None
+        app.record(label(workspace, rater, 25, 0.0))
+        await until(pilot, lambda: not app.unsaved)
         await pilot.press("q")
         await until(pilot, lambda: app.screen is screen)
         assert screen.items.item_id == 4
+        # What was recorded meanwhile shows as well.
+        await until(pilot, lambda: lines(app)[25].startswith(" ●"))
 
 
 async def test_preview_follows_the_cursor_where_there_is_room(at_home: Callable[..., WorkbenchApp]) -> None:

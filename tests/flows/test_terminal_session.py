@@ -87,32 +87,37 @@ def verdicts(path: Path) -> dict[str, float]:
 
 
 def into_review(terminal: TmuxTerminal, position: str = "1 of 85") -> None:
-    terminal.wait_for("dana")
+    terminal.wait_for("rater: dana")
+    terminal.settle()
     terminal.press("q")
-    terminal.wait_for("85 of 85")
+    terminal.wait_for("all items")
+    terminal.settle()
     terminal.press("Enter")
     terminal.wait_for(position)
+
+
+def judge(terminal: TmuxTerminal, key: str, said: str) -> None:
+    """Press a key as a person does: once the item has been seen. Keys before that are refused."""
+    terminal.settle()
+    terminal.press(key)
+    terminal.wait_for(said)
 
 
 def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal) -> None:
     claims = verdicts(workspace)
     terminal = open_terminal(workspace)
     into_review(terminal)
-    terminal.press("a")
-    terminal.wait_for("accepts ◆")
+    judge(terminal, "a", "accepts ◆")
     terminal.wait_for("2 of 85")
     other = "0" if claims["empty-file/2"] == 1 else "1"
-    terminal.press(other)
-    terminal.wait_for("overrides ◆")
-    terminal.press("b")
-    terminal.wait_for("boundary case")
+    judge(terminal, other, "overrides ◆")
     terminal.wait_for("3 of 85")
-    terminal.press("f")
-    terminal.wait_for("flagged")
-    terminal.press("u")
-    terminal.wait_for("Taken back")
+    judge(terminal, "b", "boundary case")
+    judge(terminal, "f", "flagged")
+    judge(terminal, "u", "Taken back")
     terminal.press("q")
-    terminal.wait_for("85 of 85")
+    terminal.wait_for("all items")
+    terminal.settle()
     terminal.press("/")
     terminal.type("median")
     terminal.press("Enter")
@@ -127,14 +132,10 @@ def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal)
     assert len(rows) == 3
 
     again = open_terminal(workspace)
-    again.wait_for("dana")
-    again.press("q")
-    again.wait_for("85 of 85")
-    again.press("Enter")
-    again.wait_for("1 of 85")
-    again.wait_for("your label: ")
-    again.press("u")
-    again.wait_for("Taken back")
+    # The queue is as it was left, and what is taken back stands outside of it.
+    into_review(again, "of 6 · contains “median”")
+    judge(again, "u", "Taken back")
+    again.wait_for("empty-file/2")
     again.press("C-q")
     again.wait_for("ended with 0")
     after = judgments(workspace)
@@ -148,10 +149,8 @@ def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str
     terminal = open_terminal(workspace)
     into_review(terminal)
     for number in range(1, 6):
-        terminal.press("a")
-        terminal.wait_for(f"{number + 1} of 85")
-    terminal.press("c")
-    terminal.wait_for("comment on this item")
+        judge(terminal, "a", f"{number + 1} of 85")
+    judge(terminal, "c", "comment on this item")
     terminal.type("half a thought")
     terminal.wait_for("half a thought")
     program = terminal.program
@@ -171,11 +170,11 @@ def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str
     assert [line["item"] for line in journal] == [row[0] for row in rows]
 
     again = open_terminal(workspace)
-    again.wait_for("dana")
+    again.wait_for("rater: dana")
+    again.settle()
     again.press("Enter")
     again.wait_for("6 of 85")
-    again.press("c")
-    again.wait_for("half a thought")
+    judge(again, "c", "half a thought")
 
 
 def test_the_terminal_is_restored(workspace: Path, open_terminal) -> None:

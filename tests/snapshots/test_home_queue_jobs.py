@@ -70,8 +70,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, UUID]:
         rater = context_of(made).rater
         assert rater is not None
         labelled = [n for n in range(1, COUNT + 1) if n % 7]
+        declined = "Model declined: it would rather not answer"
         run_id = labelled_by_agents(
-            made, [(n, float(n % 2), "tested" if n % 3 == 0 else "screened") for n in labelled]
+            made,
+            [(n, float(n % 2), "tested" if n % 3 == 0 else "screened") for n in labelled],
+            [(7, declined), (14, declined), (21, "Reply malformed: no JSON [bold]in it[/]")],
         )
         recorded(
             made, rater, *[label(made, rater, number, float(number % 3 == 0)) for number in range(1, 13)]

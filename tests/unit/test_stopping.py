@@ -5,10 +5,12 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
-from workbench.stopping import Stopped, exit_code, ignore_further_signals, stopped_by_signals
+from workbench.stopping import Stopped, exit_code, ignore_further_signals, stop_if_told, stopped_by_signals
 
 ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
@@ -66,11 +68,28 @@ def test_a_plain_interrupt_counts_as_ctrl_c():
     assert exit_code(Stopped(signal.SIGTERM)) == 143
 
 
+def test_an_exception_that_got_lost_is_raised_again():
+    with stopped_by_signals():
+        with suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(Stopped):
+            stop_if_told()
+    with stopped_by_signals():
+        stop_if_told()
+
+
+def cpu_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see a process at work")
 def test_a_query_at_work_is_interrupted():
     code = """if True:
         import duckdb
         from workbench.stopping import Stopped, stopped_by_signals
-        connection = duckdb.connect()
+        # One thread: with more, closing waits for the others to end their part, here for years.
+        connection = duckdb.connect(config={"threads": 1})
         try:
             with stopped_by_signals():
                 print("at work", flush=True)
@@ -80,5 +99,12 @@ def test_a_query_at_work_is_interrupted():
     """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "at work\n"
+        began = cpu_seconds(process.pid)
+        while cpu_seconds(process.pid) < began + 0.2:
+            assert process.poll() is None
         process.terminate()
-        assert process.communicate(timeout=60)[0] == f"stopped by {signal.SIGTERM:d}\n"
+        try:
+            printed, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        assert printed == f"stopped by {signal.SIGTERM:d}\n"

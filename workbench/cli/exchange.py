@@ -190,7 +190,10 @@ def _end(workspace: Path, *, dry_run: bool, adds: bool) -> str:
 
 
 def _shown_by(bar: Any) -> Any:
+    from workbench.stopping import stop_if_told
+
     def show(progress: Progress) -> None:
+        stop_if_told()
         bar.show(progress.done, progress.total, progress.stage)
 
     return show

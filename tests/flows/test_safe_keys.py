@@ -1,0 +1,220 @@
+"""What is no key press of a person, or none made in sight of the item, judges nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from app_at_work import until
+from review_bench import (
+    CASES,
+    Case,
+    bench,
+    judgments,
+    marks,
+    painted,
+    press,
+    review_app,
+    review_of,
+    said,
+    settled,
+)
+from textual import events
+from textual.widgets import Input
+
+from screens.app import WorkbenchApp
+from screens.settings import ScreenSettings
+from store.workspace import Workspace
+
+SIZE = (120, 40)
+NOT_SEEN = "Not recorded: the item was not on the screen when you pressed. Press again."
+PASTED = "Several keys came at once, as from pasted text; none of them judged."
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    with bench(tmp_path) as made:
+        yield made
+
+
+def typed(app: WorkbenchApp, key: str, at: float | None = None, character: str | None = None) -> events.Key:
+    """Post a key as the terminal's reader does, at a time."""
+    event = events.Key(key, character or (key if len(key) == 1 else None))
+    event.time = time.monotonic() if at is None else at
+    event.set_sender(app)
+    app.post_message(event)
+    return event
+
+
+def nothing_recorded(workspace: Workspace) -> bool:
+    return judgments(workspace) == [] and marks(workspace) == []
+
+
+async def test_a_key_typed_before_the_item_was_painted_is_refused(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await painted(pilot)
+        before = screen._painted_at
+        assert before is not None
+        for key in "10asf":
+            typed(app, key, at=before - 0.01)
+            await until(pilot, lambda: said(app) == NOT_SEEN)
+            screen._say("")
+            await painted(pilot, 1)
+        assert nothing_recorded(workspace)
+        typed(app, "1")
+        await painted(pilot, 2)
+        await settled(pilot)
+        assert judgments(workspace) == [(1, 1, "accept", "")]
+
+
+async def test_two_keys_in_a_row_judge_one_item_when_the_second_was_not_in_sight(
+    workspace: Workspace,
+) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        now = time.monotonic()
+        typed(app, "1", at=now)
+        typed(app, "1", at=now + 0.005)
+        await painted(pilot, 2)
+        await settled(pilot)
+        assert said(app) == NOT_SEEN
+        assert judgments(workspace) == [(1, 1, "accept", "")]
+
+
+async def test_a_bracketed_paste_is_no_key(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        event = events.Paste("1\n0\na\n")
+        event.set_sender(app)
+        app.post_message(event)
+        await pilot.press("tab")
+        await painted(pilot, 1)
+        assert nothing_recorded(workspace)
+
+
+async def test_keys_of_one_read_do_not_judge_undo_or_give_a_reason(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "0")
+        await painted(pilot, 2)
+        await settled(pilot)
+        kept = judgments(workspace)
+        now = time.monotonic()
+        times = [now + number * 0.02 for number in range(7)]
+        # As the reader of the terminal tells it, however far apart the keys are handled.
+        app.keys_came_together(times)
+        for key, at in zip("b10asud", times, strict=True):
+            typed(app, key, at=at)
+        await until(pilot, lambda: said(app) == PASTED)
+        await settled(pilot)
+        assert judgments(workspace) == kept
+        assert marks(workspace) == []
+        await painted(pilot, 2)
+
+
+async def test_a_burst_does_not_judge_where_reads_are_not_told(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        now = time.monotonic()
+        for number, key in enumerate("1u0"):
+            typed(app, key, at=now + number * 0.0002)
+        await until(pilot, lambda: said(app) == PASTED)
+        await pilot.press("tab")
+        await painted(pilot, 1)
+        assert nothing_recorded(workspace)
+
+
+@pytest.mark.parametrize("rest", ["[A", "[1;5A", "OP", "[1~", "[0n", "[200~1"])
+async def test_a_torn_sequence_judges_nothing_and_leaves_nothing(workspace: Workspace, rest: str) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await painted(pilot)
+        start = time.monotonic()
+        typed(app, "escape", at=start, character="\x1b")
+        for number, character in enumerate(rest):
+            key = {"[": "left_square_bracket", "~": "tilde", ";": "semicolon"}.get(character, character)
+            typed(app, key, at=start + 0.3 + number * 0.3, character=character)
+        await until(pilot, lambda: said(app).startswith("Torn key: "))
+        await pilot.press("tab")
+        assert review_of(app) is screen
+        await painted(pilot, 1)
+        assert nothing_recorded(workspace)
+        assert screen.active != "subject"
+
+
+async def test_an_escape_that_bubbles_up_late_does_not_spoil_the_guard(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        start = time.monotonic()
+        # All of them are queued before the first one has come back from the focused pane.
+        typed(app, "escape", at=start, character="\x1b")
+        typed(app, "left_square_bracket", at=start + 0.3, character="[")
+        await asyncio.sleep(0)
+        typed(app, "1", at=start + 0.6)
+        typed(app, "tilde", at=start + 0.9, character="~")
+        await until(pilot, lambda: said(app).startswith("Torn key: "))
+        await pilot.press("tab")
+        assert nothing_recorded(workspace)
+
+
+async def test_judgment_keys_are_letters_in_text_fields(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        for opening, box in (("slash", "#find"), ("c", "#comment")):
+            await press(pilot, opening)
+            await pilot.press(*"10adsfcouU")
+            await pilot.press("ctrl+r")
+            assert app.screen.query_one(box, Input).value == "10adsfcouU"
+            await pilot.press("escape")
+        await settled(pilot)
+        await painted(pilot, 1)
+        assert nothing_recorded(workspace)
+
+
+async def test_keys_in_the_palette_and_the_help_judge_nothing(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        for opening in ("ctrl+p", "question_mark"):
+            screen = await painted(pilot)
+            await pilot.press(opening)
+            await until(pilot, lambda screen=screen: app.screen is not screen)
+            await pilot.press(*"10as")
+            await pilot.press("escape")
+            await until(pilot, lambda screen=screen: app.screen is screen)
+        await settled(pilot)
+        assert nothing_recorded(workspace)
+
+
+async def test_remapped_keys_judge_and_the_old_ones_do_not(workspace: Workspace) -> None:
+    app = review_app(workspace, settings=ScreenSettings(keys={"review.accept": "e"}))
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "a")
+        await painted(pilot, 1)
+        await press(pilot, "e")
+        await painted(pilot, 2)
+        await settled(pilot)
+        assert judgments(workspace) == [(1, 1, "accept", "")]
+
+
+async def test_a_label_that_came_while_the_item_was_hidden_is_not_judged_unseen(workspace: Workspace) -> None:
+    app = review_app(workspace, at=6)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await painted(pilot)
+        arrived = Case("not-looked", CASES[6].query, assessment="clear_match", label=1)
+        from review_bench import write_case
+
+        workspace.lane.submit(lambda connection: write_case(connection, 7, arrived)).result()
+        # No event told of it; the item is read anew when the flag is saved.
+        await press(pilot, "f")
+        await until(pilot, lambda: screen.item is not None and screen.item.claim is not None)
+        typed(app, "1")
+        await until(pilot, lambda: said(app).startswith("Not recorded: the agents' label came just now"))
+        assert judgments(workspace) == []

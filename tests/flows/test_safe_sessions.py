@@ -1,0 +1,329 @@
+"""What a session leaves: places and drafts that come back, and records that wait for the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_at_work import until
+from review_bench import (
+    CASES,
+    Case,
+    bench,
+    judgments,
+    line_of,
+    marks,
+    painted,
+    press,
+    review_app,
+    review_of,
+    said,
+    settled,
+    text_of,
+)
+from textual.widgets import Input
+
+from screens.app import WorkbenchApp
+from screens.home.screen import HomeScreen
+from screens.messages import JudgmentFailed, JudgmentSaved
+from screens.review.bars import ClaimLine, PlaceLine
+from screens.review.part import ItemView
+from screens.widgets.text_pane import TextPane
+from store.journal import Journal, journal_path
+from store.workspace import Workspace
+
+SIZE = (120, 40)
+
+
+class Quick(WorkbenchApp):
+    """An app that tries again sooner."""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    with bench(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    """A disk that can be full: the journal, on which every record depends, cannot be written then."""
+    made = Disk()
+    append = Journal.append
+
+    def maybe(journal: Journal, lines: list[dict[str, Any]]) -> Any:
+        if made.full:
+            raise OSError(28, "No space left on device")
+        return append(journal, lines)
+
+    monkeypatch.setattr(Journal, "append", maybe)
+    monkeypatch.setattr(WorkbenchApp, "RETRY_SECONDS", 0.05)
+    return made
+
+
+class Disk:
+    """Whether the disk is full."""
+
+    def __init__(self) -> None:
+        self.full = False
+
+
+async def test_a_record_that_cannot_be_written_is_shown_kept_and_saved_later(
+    workspace: Workspace, disk: Disk
+) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        disk.full = True
+        await press(pilot, "1")
+        await painted(pilot, 2)
+        await until(pilot, lambda: len(app.failures) == 1)
+        await until(pilot, lambda: said(app).startswith("! Not saved: [Errno 28] No space left on device"))
+        assert "! 1 not saved" in line_of(app, PlaceLine)
+        await press(pilot, "p")
+        assert "● your label: 1 match ! not saved" in line_of(app, ClaimLine)
+        assert judgments(workspace) == []
+        await press(pilot, "n", "0")
+        await painted(pilot, 3)
+        await until(pilot, lambda: len(app.failures) == 2)
+        assert "! 2 not saved" in line_of(app, PlaceLine)
+        disk.full = False
+        await until(pilot, lambda: not app.unsaved)
+        await until(pilot, lambda: "Saved: What could not be saved before is on disk now." in said(app))
+        assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept"), (2, 0, "accept")]
+        await until(pilot, lambda: "not saved" not in line_of(app, PlaceLine))
+        await press(pilot, "p", "p")
+        await settled(pilot)
+        assert "not saved" not in line_of(app, ClaimLine)
+        assert len(journal_path(workspace.path).read_text().splitlines()) == 2
+
+
+async def test_a_read_only_journal_is_a_failed_write_too(workspace: Workspace, disk: Disk) -> None:
+    path = journal_path(workspace.path)
+    path.mkdir()
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "f")
+        await until(pilot, lambda: "! not saved" in line_of(app, ClaimLine))
+        path.rmdir()
+        await until(pilot, lambda: not app.unsaved)
+        assert [row[:3] for row in marks(workspace)] == [(1, "flag", True)]
+
+
+async def test_undo_takes_back_what_was_not_saved_and_nothing_else(workspace: Workspace, disk: Disk) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "1")
+        await painted(pilot, 2)
+        await settled(pilot)
+        disk.full = True
+        await press(pilot, "0")
+        await until(pilot, lambda: len(app.failures) == 1)
+        app.RETRY_SECONDS = 60  # type: ignore[misc]
+        await press(pilot, "u")
+        await painted(pilot, 2)
+        await until(pilot, lambda: not app.unsaved)
+        assert said(app) == "Taken back; it was not on disk."
+        disk.full = False
+        await until(pilot, lambda: "○ your label: none" in line_of(app, ClaimLine))
+        assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept")]
+
+
+async def test_undo_right_after_a_key_waits_for_its_fate(workspace: Workspace, disk: Disk) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "1")
+        await painted(pilot, 2)
+        await settled(pilot)
+        disk.full = True
+        await painted(pilot)
+        await pilot.press("0", "u")
+        await until(pilot, lambda: "not on disk" in said(app))
+        disk.full = False
+        assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept")]
+
+
+async def test_a_failed_undo_changes_nothing_and_says_so(workspace: Workspace, disk: Disk) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "1")
+        await painted(pilot, 2)
+        await settled(pilot)
+        disk.full = True
+        await press(pilot, "u")
+        await until(pilot, lambda: said(app).startswith("! Not undone: [Errno 28]"))
+        disk.full = False
+        await press(pilot, "u")
+        await painted(pilot, 1)
+        await settled(pilot)
+        assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept"), (1, None, "undo")]
+
+
+async def test_leaving_with_unsaved_records_warns_first(workspace: Workspace, disk: Disk) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        disk.full = True
+        await pilot.press("1")
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: "1 records are not on disk" in said(app) or "1 record is" in said(app))
+        assert app._exit is False
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: app._exit)
+
+
+async def test_leaving_writes_what_is_on_its_way(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        await pilot.press("1")
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: app._exit)
+    assert judgments(workspace) == [(1, 1, "accept", "")]
+
+
+async def test_what_the_record_refuses_is_said_and_not_tried_again(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await painted(pilot)
+        assert screen.desk is not None
+        app.record(screen.desk.mark(4711, "flag"))
+        await until(pilot, lambda: said(app).startswith("! No such item: There is no item 4711."))
+        assert app.unsaved == {}
+        assert marks(workspace) == []
+
+
+async def test_escape_keeps_a_draft_and_a_restart_keeps_it_too(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "c")
+        await pilot.press(*"half a")
+        await pilot.press("escape")
+        assert said(app) == "Draft kept; c goes on with it."
+        await press(pilot, "n", "c")
+        assert app.screen.query_one("#comment", Input).value == ""
+        await pilot.press(*"other", "tab")
+        await press(pilot, "p", "c")
+        assert app.screen.query_one("#comment", Input).value == "half a"
+        await pilot.press("space", *"thought")
+        assert marks(workspace) == []
+        await pilot.press("ctrl+q")
+    app = review_app(workspace, at=None)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        assert said(app) == "Your unsaved comment is kept: c goes on with it."
+        await press(pilot, "c")
+        assert app.screen.query_one("#comment", Input).value == "half a thought"
+        await pilot.press("enter")
+        await settled(pilot)
+        assert marks(workspace) == [(1, "comment", True, "half a thought", "independent")]
+        await press(pilot, "n")
+        assert said(app) == "Your unsaved comment is kept: c goes on with it."
+        await press(pilot, "c")
+        assert app.screen.query_one("#comment", Input).value == "other"
+        await pilot.press("ctrl+u", "escape")
+        await press(pilot, "q")
+    app = review_app(workspace, at=None)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 2)
+        assert said(app) == ""
+
+
+async def test_a_draft_that_is_being_written_is_stored_without_leaving(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "c")
+        await pilot.press(*"a thought")
+        kept: Callable[[], Any] = lambda: workspace.native().execute(  # noqa: E731
+            "SELECT value FROM sessionstate"
+        ).fetchall()
+        await until(pilot, lambda: "a thought" in str(kept()), "the draft on disk")
+
+
+async def test_reopening_returns_to_item_pane_and_scroll_place(tmp_path: Path) -> None:
+    code = "".join(f"line_{number} = {number}\n" for number in range(300))
+    cases = [Case(f"case-{n}", f"query {n}", code, assessment="clear_match", label=1) for n in range(9)]
+    with bench(tmp_path, [*cases, *CASES]) as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=SIZE) as pilot:
+            await press(pilot, *"nnnn")
+            await pilot.press("pagedown", "pagedown", "down")
+            pane = app.screen.query_one("#subject", TextPane)
+            line = pane.first_line
+            assert line > 40
+            await press(pilot, "tab", "right_square_bracket")
+            await pilot.press("ctrl+q")
+        app = review_app(workspace, at=None)
+        async with app.run_test(size=(80, 24)) as pilot:
+            screen = await painted(pilot, 5)
+            assert screen.active == "test"
+            await press(pilot, *["tab"] * 5)
+            assert screen.active == "subject"
+            assert app.screen.query_one("#subject", TextPane).first_line == line
+            await press(pilot, "n", "p")
+            assert app.screen.query_one("#subject", TextPane).first_line == line
+
+
+async def test_a_resumed_review_without_a_session_begins_with_the_first_open_item(
+    workspace: Workspace,
+) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "1", "1")
+        await settled(pilot)
+    workspace.native().execute("DELETE FROM sessionstate")
+    app = review_app(workspace, at=None)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 3)
+
+
+@pytest.mark.parametrize(
+    "damage", ["no json", '{"item": 99999}', '{"item": 3, "places": {"subject": {"what": 1}}, "drafts": []}']
+)
+async def test_a_damaged_session_does_not_keep_the_review_shut(workspace: Workspace, damage: str) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "n")
+        await pilot.press("ctrl+q")
+    workspace.native().execute("UPDATE sessionstate SET value = ?", [damage])
+    app = review_app(workspace, at=None)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        await press(pilot, "q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+
+async def test_an_item_that_cannot_be_read_is_said_and_does_not_end_the_session(workspace: Workspace) -> None:
+    workspace.native().execute("UPDATE item SET kind = 'riddle' WHERE id = 2")
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "n") if False else None
+        await painted(pilot, 1)
+        await pilot.press("n")
+        await until(pilot, lambda: "Your judgments are not touched" in said(app))
+        assert review_of(app).item is None
+        await pilot.press("1")
+        assert judgments(workspace) == []
+        await pilot.press("n")
+        await painted(pilot, 3)
+        await press(pilot, "1")
+        await settled(pilot)
+        assert [row[0] for row in judgments(workspace)] == [3]
+
+
+async def test_messages_tell_the_fate_of_every_record(workspace: Workspace, disk: Disk) -> None:
+    app = review_app(workspace)
+    told: list[tuple[type, int]] = []
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        app.saved.subscribe(app, lambda action: told.append((JudgmentSaved, action.item_id)))
+        app.failed.subscribe(app, lambda action: told.append((JudgmentFailed, action.item_id)))
+        disk.full = True
+        await press(pilot, "1")
+        await until(pilot, lambda: (JudgmentFailed, 1) in told)
+        disk.full = False
+        await until(pilot, lambda: (JudgmentSaved, 1) in told)
+        seen: list[ItemView | None] = [review_of(app).item]
+        assert seen[0] is not None
+        assert text_of(app, "history") == ""

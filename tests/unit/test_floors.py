@@ -1,0 +1,58 @@
+"""The floors: what lies below the screens needs no terminal library, and starting costs nothing heavy."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+package = importlib.import_module(sys.argv[1])
+for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+print("\\n".join(sys.modules))
+"""
+HEAVY = {"torch", "openai", "anthropic", "docker", "textual", "duckdb", "sqlalchemy", "sqlmodel", "pyarrow", "numpy", "krippendorff"}
+
+
+def modules_after(code, repository, *arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        timeout=120, check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(repository)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def tops(modules):
+    return {name.partition(".")[0] for name in modules}
+
+
+@pytest.mark.parametrize(
+    ("floor", "above"),
+    [("store", {"agents", "screens", "workbench"}), ("agents", {"screens", "workbench"}), ("screens", {"workbench"})],
+)
+def test_a_floor_imports_nothing_above_it(repository, floor, above):
+    modules = modules_after(IMPORT_ALL, repository, floor)
+    assert sum(name.startswith(floor + ".") for name in modules) > 10
+    assert not tops(modules) & above
+
+
+@pytest.mark.parametrize("floor", ["store", "agents"])
+def test_below_the_screens_there_is_no_textual(repository, floor):
+    modules = modules_after(IMPORT_ALL, repository, floor)
+    assert not tops(modules) & {"textual", "rich", "torch", "sentence_transformers"}
+
+
+@pytest.mark.parametrize("floor", ["agents", "screens", "workbench"])
+def test_the_services_libraries_wait_until_they_are_used(repository, floor):
+    modules = modules_after(IMPORT_ALL, repository, floor)
+    assert not tops(modules) & {"torch", "sentence_transformers", "openai", "anthropic", "docker"}
+
+
+def test_the_command_line_starts_without_anything_heavy(repository):
+    modules = modules_after("import sys, workbench.cli; print('\\n'.join(sys.modules))", repository)
+    assert "workbench.cli" in modules
+    assert not tops(modules) & HEAVY

@@ -1,0 +1,335 @@
+"""Importing pairs: what arrives, what is there already, what is said of it."""
+
+import gzip
+import json
+import threading
+
+import pytest
+
+from store.bulk.pairs import pair_content_hash, text_hash
+from store.errors import ImportFailed, UnknownName
+from store.events import Progress
+from store.ids import now
+from store.importing import import_files
+from store.raters import ensure_rater, question_number
+from store.recording import Action, Recorder
+from store.tables.record import Judgment
+from store.workspace import Workspace
+
+PAIRS = [
+    {"id": "a/1", "query": "reverse a list", "code": "def back(x):\n    return x[::-1]\n", "rank": 1},
+    {"id": "a/2", "query": "reverse a list", "code": "class Turn:\n    pass\n", "rank": 2},
+    {"id": "b/1", "query": "add one", "code": "def back(x):\n    return x[::-1]\n"},
+]
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with Workspace.create(tmp_path / "w.duckdb") as opened:
+        yield opened
+
+
+@pytest.fixture
+def lines(tmp_path):
+    def write(records, name="pairs.jsonl"):
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+        return path
+
+    return write
+
+
+def rows(workspace, statement):
+    cursor = workspace.native()
+    try:
+        return cursor.execute(statement).fetchall()
+    finally:
+        cursor.close()
+
+
+PAIR_ROWS = (
+    "SELECT i.external_id, q.text, c.text, c.name, p.rank, i.extra FROM item i "
+    "JOIN pair p ON p.item_id = i.id "
+    "JOIN query q ON q.id = p.query_id JOIN code c ON c.id = p.code_id ORDER BY i.id"
+)
+
+
+def test_pairs_arrive_in_order_with_each_text_stored_once(workspace, lines):
+    report = import_files(workspace, [lines(PAIRS)], licence="MIT")
+    code = PAIRS[0]["code"]
+    assert rows(workspace, PAIR_ROWS) == [
+        ("a/1", "reverse a list", code, "back", 1, "{}"),
+        ("a/2", "reverse a list", PAIRS[1]["code"], "Turn", 2, "{}"),
+        ("b/1", "add one", code, "back", None, "{}"),
+    ]
+    (file,) = report.files
+    assert (file.records, file.items_added, file.queries_added, file.codes_added) == (3, 3, 2, 2)
+    assert (file.format, file.detected) == ("jsonl", True)
+    assert "code, id, query" in file.why
+    assert rows(workspace, "SELECT count(*) FROM query") == [(2,)]
+    assert rows(workspace, "SELECT name, format, licence, records FROM source") == [
+        ("pairs.jsonl", "jsonl", "MIT", 3)
+    ]
+    assert rows(
+        workspace, "SELECT DISTINCT group_id = (SELECT p.query_id FROM pair p WHERE p.item_id = id) FROM item"
+    ) == [(True,)]
+    assert rows(workspace, "SELECT count(*) FROM question") != [(0,)]
+
+
+def test_hashes_are_those_that_python_computes(workspace, lines):
+    import_files(workspace, [lines(PAIRS[:1])])
+    query, code = PAIRS[0]["query"], PAIRS[0]["code"]
+    assert rows(workspace, "SELECT content_hash FROM item") == [(pair_content_hash(query, code),)]
+    assert rows(workspace, "SELECT text_hash FROM code") == [(text_hash(code),)]
+
+
+def test_the_same_file_twice_adds_nothing_and_says_so(workspace, lines):
+    path = lines(PAIRS)
+    first = import_files(workspace, [path])
+    second = import_files(workspace, [path])
+    assert (second.files[0].items_added, second.files[0].items_known) == (0, 3)
+    assert second.files[0].imported_before
+    assert not second.adds
+    assert second.files[0].source_id == first.files[0].source_id == 1
+    assert "this very file was imported before" in second.files[0].sentence()
+    assert rows(workspace, "SELECT count(*) FROM source") == [(1,)]
+    assert rows(workspace, "SELECT count(*) FROM item") == [(3,)]
+
+
+def test_a_later_file_adds_what_is_new_and_finds_the_texts_that_are_there(workspace, lines):
+    import_files(workspace, [lines(PAIRS)])
+    more = [*PAIRS[:1], {"id": "c/1", "query": "add one", "code": "def back(x):\n    return x[::-1]\n"}]
+    report = import_files(workspace, [lines(more, "more.jsonl")])
+    (file,) = report.files
+    assert (file.items_added, file.items_known, file.queries_added, file.codes_added) == (1, 1, 0, 0)
+    assert rows(workspace, "SELECT count(*), count(DISTINCT id) FROM item") == [(4, 4)]
+    same = (
+        "SELECT DISTINCT p.code_id FROM pair p JOIN item i ON i.id = p.item_id "
+        "WHERE i.external_id IN ('a/1', 'c/1')"
+    )
+    assert rows(workspace, same) == [(1,)]
+
+
+def test_an_id_twice_in_one_file_counts_once_when_the_content_is_the_same(workspace, lines):
+    report = import_files(workspace, [lines([*PAIRS, PAIRS[0]])])
+    assert (report.items_added, report.items_known) == (3, 1)
+    assert rows(workspace, "SELECT count(*) FROM item") == [(3,)]
+
+
+def test_details_that_differ_are_counted_and_left_as_they_were(workspace, lines):
+    import_files(workspace, [lines([{**PAIRS[0], "similarity": 0.5}, PAIRS[1]])])
+    changed = [{**PAIRS[0], "similarity": 0.6}, PAIRS[1]]
+    report = import_files(workspace, [lines(changed, "changed.jsonl")])
+    assert report.files[0].items_differing == 1
+    assert rows(workspace, "SELECT value FROM similarity") == [(0.5,)]
+
+
+def test_similarities_come_as_one_number_an_object_or_a_column_a_model(workspace, lines, tmp_path):
+    import_files(
+        workspace,
+        [
+            lines(
+                [{**PAIRS[0], "similarity": {"m": 0.5, "n": 1, "o": None}}, {**PAIRS[1], "similarity": 0.25}]
+            )
+        ],
+    )
+    (tmp_path / "s.csv").write_text("id,query,code,similarity_x,similarity_y\nz,q,c,0.5,\n", encoding="utf-8")
+    import_files(workspace, [tmp_path / "s.csv"])
+    assert rows(
+        workspace,
+        "SELECT i.external_id, s.model, s.value FROM similarity s "
+        "JOIN item i ON i.id = s.item_id ORDER BY 1, 2",
+    ) == [
+        ("a/1", "m", 0.5),
+        ("a/1", "n", 1.0),
+        ("a/2", "similarity", 0.25),
+        ("z", "x", 0.5),
+    ]
+
+
+def test_extra_fields_are_kept_as_they_are(workspace, lines):
+    extra = {
+        "note": None,
+        "list": [1, {"x": "y"}],
+        'it\'s "odd"': 1.5,
+        "big": 12345678901234567890123,
+        "t": True,
+    }
+    report = import_files(workspace, [lines([{**PAIRS[0], **extra}])])
+    ((text,),) = rows(workspace, "SELECT extra FROM item")
+    assert json.loads(text) == extra
+    assert set(report.files[0].extra_kept) == set(extra)
+
+
+def test_columns_can_be_mapped_and_ids_prefixed(workspace, tmp_path):
+    (tmp_path / "q.csv").write_text("number;question;snippet\n7;add;x + 1\n", encoding="utf-8")
+    mapping = {"external_id": "number", "query": "question", "code": "snippet"}
+    report = import_files(workspace, [tmp_path / "q.csv"], mapping=mapping, prefix="set'1-")
+    assert rows(workspace, "SELECT external_id FROM item") == [("set'1-7",)]
+    assert report.files[0].format == "csv"
+    with pytest.raises(UnknownName, match="no field 'nonsense'"):
+        import_files(workspace, [tmp_path / "q.csv"], mapping={"nonsense": "number"})
+
+
+def test_gzip_and_a_byte_order_mark_are_accepted(workspace, tmp_path):
+    text = "".join(json.dumps(record) + "\n" for record in PAIRS)
+    (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf" + text.encode()))
+    (tmp_path / "m.csv").write_bytes("﻿id,query,code\nm,q,c\n".encode())
+    report = import_files(workspace, [tmp_path / "p.jsonl.gz", tmp_path / "m.csv"])
+    assert [file.items_added for file in report.files] == [3, 1]
+
+
+def test_a_dry_run_says_what_would_be_added_and_adds_nothing(workspace, lines):
+    report = import_files(workspace, [lines([{**PAIRS[0], "label": 1}])], dry_run=True)
+    assert report.dry_run
+    assert (report.items_added, report.judgments_added) == (1, {"pairs labels": 1})
+    for table in ("source", "query", "code", "item", "pair", "judgment", "rater"):
+        assert rows(workspace, f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+def test_labels_in_pairs_become_judgments_of_the_rater_named_after_the_file(workspace, lines):
+    labelled = [{**PAIRS[0], "label": 1}, {**PAIRS[1], "label": 0}, PAIRS[2]]
+    report = import_files(workspace, [lines(labelled)])
+    assert report.judgments_added == {"pairs labels": 2}
+    found = rows(
+        workspace,
+        "SELECT i.external_id, j.value, j.origin, j.phase, r.kind, q.name, j.id::VARCHAR FROM judgment j "
+        "JOIN item i ON i.id = j.item_id JOIN rater r ON r.id = j.rater_id "
+        "JOIN question q ON q.id = j.question_id ORDER BY j.id",
+    )
+    assert [row[:6] for row in found] == [
+        ("a/1", 1.0, "import", "review", "import", "pair.match"),
+        ("a/2", 0.0, "import", "review", "import", "pair.match"),
+    ]
+    assert all(row[6][14] == "7" for row in found)
+    assert str(workspace.ids.next()) > found[-1][6]
+    assert import_files(workspace, [lines(labelled)]).files[0].judgments_known == 2
+
+
+def test_other_labels_for_the_same_rater_are_refused_and_taken_for_another(workspace, lines):
+    import_files(workspace, [lines([{**PAIRS[0], "label": 1}])], label_as="ana")
+    other = lines([{**PAIRS[0], "label": 0}], "other.jsonl")
+    with pytest.raises(ImportFailed, match=r"other\.jsonl:1.*'ana' has labelled .*--label-as"):
+        import_files(workspace, [other], label_as="ana")
+    assert import_files(workspace, [other], label_as="ben").judgments_added == {"ben": 1}
+
+
+def test_cosqa_plus_pairs_are_joined_with_the_files_of_their_texts(workspace, tmp_path):
+    (tmp_path / "q.json").write_text(
+        json.dumps([{"query-idx": 5, "query": "add"}, {"query-idx": 6, "query": "b"}])
+    )
+    (tmp_path / "c.json").write_text(json.dumps([{"code-idx": 9, "code": "x + 1"}]))
+    pairs = [{"pair-idx": 1, "query-idx": 5, "code-idx": 9, "label": 1}]
+    (tmp_path / "p.json").write_text(json.dumps(pairs))
+    report = import_files(workspace, [tmp_path / name for name in ("p.json", "q.json", "c.json")])
+    assert {file.format for file in report.files} == {"cosqa-plus"}
+    assert [row[:3] for row in rows(workspace, PAIR_ROWS)] == [("1", "add", "x + 1")]
+    assert json.loads(rows(workspace, "SELECT extra FROM item")[0][0]) == {"query-idx": 5, "code-idx": 9}
+    assert report.judgments_added == {"p labels": 1}
+
+
+def test_cosqa_plus_by_its_older_names_with_the_texts_inside(workspace, tmp_path):
+    record = {"pair-index": 3, "query-index": 1, "query": "q", "code-index": 2, "code": "c", "label": 0}
+    (tmp_path / "old.json").write_text(json.dumps([record]))
+    report = import_files(workspace, [tmp_path / "old.json"])
+    assert report.files[0].format == "cosqa-plus"
+    assert [row[:3] for row in rows(workspace, PAIR_ROWS)] == [("3", "q", "c")]
+
+
+def test_long_form_labels_find_items_of_the_same_call(workspace, lines, tmp_path):
+    (tmp_path / "l.csv").write_text(
+        'item,question,rater,value,comment\na/1,,ana,1,\na/1,pair.match,ben,0,"no, it isn\'t"\n',
+        encoding="utf-8",
+    )
+    report = import_files(workspace, [tmp_path / "l.csv", lines(PAIRS)])
+    assert report.judgments_added == {"ana": 1, "ben": 1}
+    assert rows(workspace, "SELECT comment FROM judgment ORDER BY value") == [("no, it isn't",), ("",)]
+    again = import_files(workspace, [tmp_path / "l.csv"])
+    assert (again.files[0].judgments_known, again.adds) == (2, False)
+
+
+def judge(workspace, recorder, value):
+    """Submit a judgment of the first item."""
+    with workspace.reading() as connection:
+        question = question_number(connection, "pair.match")
+    number = workspace.ids.next()
+    record = Judgment(
+        id=number,
+        action=number,
+        item_id=1,
+        question_id=question,
+        rater_id=recorder.rater.id,
+        value=value,
+        created_at=now(),
+    )
+    return recorder.submit(Action(number, (record,)))
+
+
+def test_a_rater_who_went_on_as_a_human_keeps_their_judgment_when_the_file_comes_again(workspace, lines):
+    path = lines([{**PAIRS[0], "label": 1}])
+    import_files(workspace, [path], label_as="ana")
+    judge(workspace, Recorder(workspace, ensure_rater(workspace, "ana")), 0).result()
+    again = import_files(workspace, [path], label_as="ana")
+    assert (again.adds, again.files[0].judgments_known) == (False, 1)
+
+
+def test_progress_is_told_and_what_it_raises_ends_the_import(workspace, lines):
+    told = []
+    import_files(workspace, [lines(PAIRS)], progress=told.append)
+    assert all(isinstance(event, Progress) for event in told)
+    assert told[-1] == Progress("publishing", 1, 1)
+
+    def stop(event):
+        if event.stage.startswith("comparing"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        import_files(workspace, [lines([{"id": "n", "query": "q", "code": "c"}], "n.jsonl")], progress=stop)
+    assert rows(workspace, "SELECT count(*) FROM item") == [(3,)]
+
+
+def test_imports_at_the_same_time_give_every_item_its_own_key(workspace, lines):
+    paths = [
+        lines(
+            [{"id": f"{part}-{n}", "query": f"q{n}", "code": f"c{part}{n}"} for n in range(200)],
+            f"{part}.jsonl",
+        )
+        for part in range(4)
+    ]
+    failures = []
+
+    def work(path):
+        try:
+            import_files(workspace, [path])
+        except ImportFailed as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(path,)) for path in paths]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert rows(workspace, "SELECT count(*), count(DISTINCT id), count(DISTINCT external_id) FROM item") == [
+        (800, 800, 800)
+    ]
+    assert rows(workspace, "SELECT count(*), count(DISTINCT id) FROM code") == [(800, 800)]
+    assert rows(workspace, "SELECT count(*), count(DISTINCT id), count(DISTINCT text) FROM query") == [
+        (200, 200, 200)
+    ]
+
+
+def test_judgments_go_on_while_an_import_publishes(workspace, lines):
+    import_files(workspace, [lines(PAIRS)])
+    recorder = Recorder(workspace, ensure_rater(workspace, "dana"))
+    judged = []
+    labelled = [{"id": f"n{n}", "query": "q", "code": f"c{n}", "label": n % 2} for n in range(3_000)]
+    report = import_files(
+        workspace,
+        [lines(labelled, "more.jsonl")],
+        progress=lambda _: judged.extend(judge(workspace, recorder, value) for value in (1, 0)),
+    )
+    assert [len(future.result().records) for future in judged] == [1] * len(judged)
+    assert report.judgments_added == {"more labels": 3_000}
+    total = 3_000 + len(judged)
+    assert rows(workspace, "SELECT count(*), count(DISTINCT id) FROM judgment") == [(total, total)]

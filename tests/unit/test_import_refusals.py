@@ -1,0 +1,381 @@
+"""What an import refuses: each fault named with its file and line, and nothing imported."""
+
+import gzip
+import json
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from store.bulk.problems import RecordsRefused
+from store.errors import ImportFailed, UnknownName
+from store.importing import import_files
+from store.workspace import Workspace
+
+GOOD = {"id": "g", "query": "q", "code": "c"}
+LINE = json.dumps(GOOD).encode()
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with Workspace.create(tmp_path / "w.duckdb") as opened:
+        yield opened
+
+
+def tables_are_empty(workspace):
+    cursor = workspace.native()
+    tables = ("source", "query", "code", "item", "pair", "similarity", "judgment", "mark", "rater")
+    counts = [cursor.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables]
+    cursor.close()
+    return counts == [0] * len(tables)
+
+
+def lines(*raw):
+    return b"\n".join(raw) + b"\n"
+
+
+def after_good(raw):
+    return lines(LINE, raw)
+
+
+def with_field(raw):
+    """A good line, then one with a further field."""
+    return after_good(b'{"id": "x", "query": "q", "code": "c", ' + raw + b"}")
+
+
+REFUSED_LINES = {
+    "cut off": (after_good(b'{"id": "x", "query": "q'), 2, "malformed JSON"),
+    "a trailing comma": (after_good(b'{"id": "x", "query": "q", "code": "c",}'), 2, "malformed JSON"),
+    "a trailing comma and space": (
+        with_field(b"\t"),
+        2,
+        "malformed JSON",
+    ),
+    "no object": (lines(LINE, b"5"), 2, "not a JSON object"),
+    "a list": (lines(LINE, b"[1]"), 2, "not a JSON object"),
+    "a missing field": (after_good(b'{"id": "x", "query": "q"}'), 2, "missing field 'code'"),
+    "a null field": (after_good(b'{"id": "x", "query": null, "code": "c"}'), 2, "no value in 'query'"),
+    "a number for a text": (after_good(b'{"id": "x", "query": 5, "code": "c"}'), 2, "'query' is a number"),
+    "a list for a text": (after_good(b'{"id": "x", "query": "q", "code": []}'), 2, "'code' is a list"),
+    "an object for a text": (after_good(b'{"id": "x", "query": "q", "code": {}}'), 2, "'code' is an object"),
+    "true for an id": (after_good(b'{"id": true, "query": "q", "code": "c"}'), 2, "'id' is true or false"),
+    "a fraction for an id": (after_good(b'{"id": 1.5, "query": "q", "code": "c"}'), 2, "'id' is a number"),
+    "an empty id": (after_good(b'{"id": "", "query": "q", "code": "c"}'), 2, "'id' is empty"),
+    "an empty query": (after_good(b'{"id": "x", "query": "", "code": "c"}'), 2, "'query' is empty"),
+    "a label as a text": (
+        with_field(b'"label": "1"'),
+        2,
+        "'label' is text",
+    ),
+    "a label off the scale": (
+        with_field(b'"label": 2'),
+        2,
+        "off the scale",
+    ),
+    "NaN for a label": (
+        with_field(b'"label": NaN'),
+        2,
+        "NaN is no JSON",
+    ),
+    "Infinity inside": (
+        with_field(b'"e": [Infinity]'),
+        2,
+        "Infinity is no",
+    ),
+    "a fraction for a rank": (
+        with_field(b'"rank": 1.5'),
+        2,
+        "'rank'",
+    ),
+    "a rank beyond 64 bits": (
+        with_field(b'"rank": 9223372036854775808'),
+        2,
+        "'rank'",
+    ),
+    "a text for a similarity": (
+        with_field(b'"similarity": {"m": "0.5"}'),
+        2,
+        "similarity of m",
+    ),
+    "a nested similarity": (
+        with_field(b'"similarity": {"m": {"n": 1}}'),
+        2,
+        "similarity of m",
+    ),
+    "a field twice": (
+        after_good(b'{"id": "x", "id": "y", "query": "q", "code": "c"}'),
+        2,
+        "a field occurs twice",
+    ),
+    "half a surrogate pair": (
+        after_good(b'{"id": "x", "query": "q\\ud800", "code": "c"}'),
+        2,
+        "half a surrogate",
+    ),
+    "a control character": (after_good(b'{"id": "x", "query": "q\x01", "code": "c"}'), 2, "malformed JSON"),
+    "bytes that are no text": (
+        lines(LINE, b"", b'{"id": "x", "query": "\xff", "code": "c"}'),
+        3,
+        "not UTF-8",
+    ),
+    "a bad second object on a line": (lines(LINE + b'{"id": "y"}'), 1, "missing field 'query'"),
+    "deep nesting": (
+        with_field(b'"e": ' + b"[" * 100_000 + b"]" * 100_000),
+        2,
+        "nested",
+    ),
+    "the same id with other content": (
+        after_good(b'{"id": "g", "query": "q", "code": "d"}'),
+        2,
+        "duplicate id 'g'",
+    ),
+    "the same id with another label": (
+        lines(
+            b'{"id": "x", "query": "q", "code": "c", "label": 1}',
+            b'{"id": "x", "query": "q", "code": "c", "label": 0}',
+        ),
+        2,
+        "'x' before with another value",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", REFUSED_LINES)
+def test_a_faulty_line_is_named_and_nothing_is_imported(workspace, tmp_path, fault):
+    content, line, reason = REFUSED_LINES[fault]
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(RecordsRefused) as refused:
+        import_files(workspace, [path])
+    assert [(name, number) for name, number, _ in refused.value.problems] == [(str(path), line)]
+    assert reason in refused.value.problems[0][2]
+    assert f"bad.jsonl:{line}" in refused.value.message
+    assert "--rejects" in refused.value.hint
+    assert tables_are_empty(workspace)
+
+
+REFUSED_ARRAYS = {
+    "cut off after a comma": (b'[\n{"id": "g", "query": "q", "code": "c"},\n', 3, "ends in the middle"),
+    "cut off after a record": (b'[\n{"id": "g", "query": "q", "code": "c"}\n', 3, "ends in the middle"),
+    "cut off in a record": (
+        b'[\n{"id": "g", "query": "q", "code": "c"},\n{"id": "x", "qu',
+        3,
+        "malformed JSON",
+    ),
+    "no comma": (b'[\n{"id": "g", "query": "q", "code": "c"}\n{"id": "x"}]', 3, "lacks a comma"),
+    "text after the end": (
+        b'[\n{"id": "g", "query": "q", "code": "c"}\n]\nand so on',
+        4,
+        "text after the end",
+    ),
+    "a number": (b'[\n{"id": "g", "query": "q", "code": "c"},\n\n5]', 4, "not a JSON object"),
+    "a wrong type": (
+        b'[\n {\n  "id": "g",\n  "query": "q",\n  "code": "c"\n },\n'
+        b' {\n  "id": "x",\n  "query": 5,\n  "code": "c"\n }\n]',
+        7,
+        "'query' is a number",
+    ),
+    "NaN in the first of two": (
+        b'[\n{"id": "g", "query": "q", "code": "c", "label": NaN},\n{"id": "h", "query": "q", "code": "c"}]',
+        2,
+        "NaN is no JSON",
+    ),
+    "bytes that are no text": (b'[\n{"id": "g", "query": "q\xff", "code": "c"}]', 2, "not UTF-8"),
+    "a clash of ids": (
+        b'[\n{"id": "g", "query": "q", "code": "c"},\n{"id": "g", "query": "other", "code": "c"}]',
+        3,
+        "duplicate id 'g'",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", REFUSED_ARRAYS)
+def test_a_faulty_record_of_an_array_is_named_with_its_line(workspace, tmp_path, fault):
+    content, line, reason = REFUSED_ARRAYS[fault]
+    path = tmp_path / "bad.json"
+    path.write_bytes(content)
+    with pytest.raises(RecordsRefused) as refused:
+        import_files(workspace, [path], format="jsonl")
+    assert [number for _, number, _ in refused.value.problems] == [line]
+    assert reason in refused.value.problems[0][2]
+    assert tables_are_empty(workspace)
+
+
+REFUSED_TABLES = {
+    "too few fields": (b"id,query,code\na,q,c\nb,q\n", 3, "2 fields where the header has 3"),
+    "too many fields": (b'id,query,code\na,q,"x\ny"\nb,q,c,d\n', 4, "4 fields where the header has 3"),
+    "an open quote": (b'id,query,code\na,q,"c\n', 2, "malformed CSV"),
+    "text after a quote": (b'id,query,code\na,q,"c"d\n', 2, "malformed CSV"),
+    "an empty query": (b"id,query,code\na,,c\n", 2, "no value in 'query'"),
+    "a label that is a word": (b"id,query,code,label\na,q,c,yes\n", 2, "'label' is text"),
+    "a label that is NaN": (b"id,query,code,label\na,q,c,nan\n", 2, "a finite number"),
+    "a column twice": (b"id,query,code,query\na,q,c,r\n", 1, "a column name occurs twice"),
+    "bytes that are no text": (b"id,query,code\na,q,c\nb,q,\xff\n", 3, "not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("fault", REFUSED_TABLES)
+def test_a_faulty_row_of_a_table_is_named_with_its_line(workspace, tmp_path, fault):
+    content, line, reason = REFUSED_TABLES[fault]
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    with pytest.raises(RecordsRefused) as refused:
+        import_files(workspace, [path])
+    assert [number for _, number, _ in refused.value.problems] == [line]
+    assert reason in refused.value.problems[0][2]
+    assert tables_are_empty(workspace)
+
+
+def test_a_faulty_row_of_parquet_is_named_with_its_number(workspace, tmp_path):
+    path = tmp_path / "bad.parquet"
+    columns = {"id": ["a", "b"], "query": ["q", None], "code": ["c", "d"]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    with pytest.raises(RecordsRefused, match=r"bad\.parquet:2: no value in 'query'"):
+        import_files(workspace, [path])
+    columns = {"id": ["a", "b"], "query": ["q", "r"], "code": ["c", "d"], "label": [1.0, float("nan")]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    with pytest.raises(RecordsRefused, match=r"bad\.parquet:2: 'label' is a number \(nan\)"):
+        import_files(workspace, [path])
+    assert tables_are_empty(workspace)
+
+
+def test_missing_numbers_of_other_columns_of_parquet_are_kept_as_null(workspace, tmp_path):
+    path = tmp_path / "p.parquet"
+    columns = {"id": ["a"], "query": ["q"], "code": ["c"], "score": [float("nan")]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    import_files(workspace, [path])
+    cursor = workspace.native()
+    assert cursor.execute("SELECT extra FROM item").fetchall() == [('{"score":null}',)]
+    cursor.close()
+
+
+WHOLE_FILES = {
+    "empty": (b"", "is empty"),
+    "only a mark": (b"\xef\xbb\xbf", "is empty"),
+    "an empty array": (b"[]", "no known format|holds no records"),
+    "a header alone": (b"id,query,code\n", "holds no records"),
+    "an empty gzip": (gzip.compress(b""), "is empty"),
+    "a cut gzip": (gzip.compress(lines(*[LINE] * 500))[:-12], "gzip stream breaks off"),
+    "a torn gzip": (gzip.compress(lines(*[LINE] * 500))[:30] + b"\x00" * 40, "gzip stream"),
+    "cut Parquet": (b"PAR1 and no more", "PAR1|Parquet"),
+    "prose": (b"Dear reader,\nthis is a letter.\n", "no known format"),
+    "no code": (b'[{"idx": "1", "doc": "query"}]', "no known format"),
+}
+
+
+@pytest.mark.parametrize("fault", WHOLE_FILES)
+def test_a_file_without_records_is_refused(workspace, tmp_path, fault):
+    content, reason = WHOLE_FILES[fault]
+    path = tmp_path / "bad.data"
+    path.write_bytes(content)
+    with pytest.raises(ImportFailed, match=reason):
+        import_files(workspace, [path])
+    assert tables_are_empty(workspace)
+
+
+def test_one_faulty_file_keeps_the_others_out(workspace, tmp_path):
+    (tmp_path / "good.jsonl").write_bytes(lines(LINE))
+    (tmp_path / "bad.jsonl").write_bytes(lines(b'{"id": "g", "query": "q", "code": "other"}'))
+    with pytest.raises(RecordsRefused, match=r"bad\.jsonl:1: duplicate id 'g': it came before"):
+        import_files(workspace, [tmp_path / "good.jsonl", tmp_path / "bad.jsonl"])
+    assert tables_are_empty(workspace)
+    import_files(workspace, [tmp_path / "good.jsonl"])
+    with pytest.raises(RecordsRefused, match=r"bad\.jsonl:1: duplicate id 'g': the workspace has it"):
+        import_files(workspace, [tmp_path / "bad.jsonl"])
+
+
+def test_a_pair_whose_text_is_nowhere_is_named(workspace, tmp_path):
+    (tmp_path / "p.json").write_text('[{"pair-idx": 1, "query-idx": 5, "code-idx": 9, "code": "c"}]')
+    with pytest.raises(RecordsRefused, match=r"p\.json:1: no query text, and query '5' is in none"):
+        import_files(workspace, [tmp_path / "p.json"])
+    (tmp_path / "q.json").write_text('[{"query-idx": 5, "query": "a"},\n{"query-idx": 5, "query": "b"}]')
+    with pytest.raises(RecordsRefused, match=r"q\.json:2: query '5' was given before with another text"):
+        import_files(workspace, [tmp_path / "p.json", tmp_path / "q.json"])
+    with pytest.raises(ImportFailed, match="make no items"):
+        import_files(workspace, [tmp_path / "q.json"])
+    assert tables_are_empty(workspace)
+
+
+def test_labels_that_fit_nothing_are_named(workspace, tmp_path):
+    (tmp_path / "pairs.jsonl").write_bytes(lines(LINE))
+    (tmp_path / "l.csv").write_text(
+        "item,rater,value,question\ng,ana,1,\nnone,ana,1,\n"
+        "g,ana,3,\ng,ben,1,pair.nonsense\ng,ana,0,\ng, ,1,\n"
+    )
+    with pytest.raises(RecordsRefused) as refused:
+        import_files(workspace, [tmp_path / "pairs.jsonl", tmp_path / "l.csv"])
+    found = {number: reason for _, number, reason in refused.value.problems}
+    assert found.keys() == {3, 4, 5, 6, 7}
+    assert "no item 'none'" in found[3]
+    assert "3 is off the scale" in found[4]
+    assert "unknown question 'pair.nonsense'" in found[5]
+    assert "'ana' labelled 'g' before with another value" in found[6]
+    assert "no rater" in found[7]
+    assert tables_are_empty(workspace)
+
+
+def test_rejects_takes_the_good_records_and_writes_the_bad_ones(workspace, tmp_path):
+    path = tmp_path / "mixed.jsonl"
+    bad = [b'{"id": "x", "query": 5, "code": "c"}', b"{torn", b'{"id": "g", "query": "q", "code": "other"}']
+    path.write_bytes(lines(LINE, *bad, b'{"id": "h", "query": "q", "code": "c", "label": 1}'))
+    report = import_files(workspace, [path], rejects=tmp_path / "rejects.jsonl")
+    (file,) = report.files
+    assert (file.records, file.items_added, file.rejected) == (5, 2, 3)
+    assert report.judgments_added == {"mixed labels": 1}
+    written = [json.loads(line) for line in (tmp_path / "rejects.jsonl").read_text().splitlines()]
+    assert [(entry["file"], entry["line"]) for entry in written] == [
+        (str(path), 2),
+        (str(path), 3),
+        (str(path), 4),
+    ]
+    assert written[0]["record"] == {"id": "x", "query": 5, "code": "c"}
+    assert written[1]["record"] == "{torn"
+    assert "duplicate id" in written[2]["reason"]
+    assert written[2]["record"]["code"] == "other"
+
+
+def test_rejects_of_a_faultless_file_are_an_empty_file(workspace, tmp_path):
+    (tmp_path / "good.jsonl").write_bytes(lines(LINE))
+    report = import_files(workspace, [tmp_path / "good.jsonl"], rejects=tmp_path / "r.jsonl")
+    assert (report.items_added, report.rejected) == (1, 0)
+    assert (tmp_path / "r.jsonl").read_text() == ""
+
+
+def test_a_label_that_clashes_with_the_workspace_takes_its_pair_along(workspace, tmp_path):
+    record = {"id": "g", "query": "q", "code": "c", "label": 1}
+    (tmp_path / "one.jsonl").write_text(json.dumps(record) + "\n")
+    import_files(workspace, [tmp_path / "one.jsonl"], label_as="ana")
+    new = {"id": "n", "query": "q", "code": "n", "label": 1}
+    (tmp_path / "two.jsonl").write_text("\n".join(json.dumps(one) for one in ({**record, "label": 0}, new)))
+    report = import_files(workspace, [tmp_path / "two.jsonl"], label_as="ana", rejects=tmp_path / "r.jsonl")
+    assert (report.items_added, report.rejected, report.judgments_added) == (1, 1, {"ana": 1})
+
+
+def test_a_format_that_several_files_could_be_is_asked_for(workspace, tmp_path):
+    both = {"id": "1", "idx": "1", "doc": "q", "query": "q", "code": "c"}
+    (tmp_path / "b.jsonl").write_text(json.dumps(both))
+    with pytest.raises(ImportFailed, match=r"could be (cosqa .* or jsonl|jsonl .* or cosqa)") as refused:
+        import_files(workspace, [tmp_path / "b.jsonl"])
+    assert "--format" in refused.value.hint
+    assert import_files(workspace, [tmp_path / "b.jsonl"], format="cosqa").files[0].format == "cosqa"
+
+
+def test_a_format_that_does_not_fit_is_said(workspace, tmp_path):
+    (tmp_path / "good.jsonl").write_bytes(lines(LINE))
+    with pytest.raises(ImportFailed, match="is json lines, which parquet is not"):
+        import_files(workspace, [tmp_path / "good.jsonl"], format="parquet")
+    with pytest.raises(UnknownName, match="No format is called 'nonsense'"):
+        import_files(workspace, [tmp_path / "good.jsonl"], format="nonsense")
+    with pytest.raises(ImportFailed, match="There is no"):
+        import_files(workspace, [tmp_path / "nowhere.jsonl"])
+    with pytest.raises(RecordsRefused, match="missing field 'idx'"):
+        import_files(workspace, [tmp_path / "good.jsonl"], format="cosqa")
+
+
+def test_very_many_faults_are_counted_and_the_first_ones_shown(workspace, tmp_path):
+    (tmp_path / "bad.jsonl").write_bytes(lines(LINE, *[b'{"id": "x"}'] * 3_000))
+    with pytest.raises(RecordsRefused) as refused:
+        import_files(workspace, [tmp_path / "bad.jsonl"])
+    assert "3,000 records" in refused.value.message
+    assert "and 2,990 more" in refused.value.message
+    assert len(refused.value.message.splitlines()) == 12

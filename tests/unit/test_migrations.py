@@ -1,0 +1,195 @@
+"""The schema: what the SQL files make is what the tables' classes say, and older files are brought to it."""
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+from judging import Desk, judged_workspace, judgments
+from sqlalchemy import BigInteger, Boolean, DateTime, Double, String, Uuid
+from sqlmodel import SQLModel
+
+import store.connecting
+import store.schema
+import store.tables.imported
+import store.tables.people
+import store.tables.record
+import store.tables.runs
+from store.errors import WorkspaceError, WorkspaceTooNew
+from store.workspace import Workspace, migrations
+
+TYPES = {
+    BigInteger: "BIGINT",
+    Boolean: "BOOLEAN",
+    DateTime: "TIMESTAMP WITH TIME ZONE",
+    Double: "DOUBLE",
+    String: "VARCHAR",
+    Uuid: "UUID",
+}
+OF_THE_FILE = {"schema_version", "workspace_fact"}
+ADDITION = (2, "0002_colour.sql", "ALTER TABLE rater ADD COLUMN colour VARCHAR DEFAULT 'blue'; CREATE TABLE hue (id BIGINT);")
+
+
+def type_of(column):
+    return next(name for kind, name in TYPES.items() if type(column.type).__mro__.count(kind))
+
+
+@pytest.fixture
+def with_more(monkeypatch):
+    """A function that puts further migrations after those there are."""
+
+    def add(*more):
+        both = [*migrations(), *more]
+        monkeypatch.setattr(store.schema, "migrations", lambda: both)
+        monkeypatch.setattr(store.connecting, "migrations", lambda: both)
+
+    return add
+
+
+def facts(path, statement):
+    with duckdb.connect(str(path)) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def test_a_new_file_has_the_tables_that_the_classes_describe(tmp_path):
+    Workspace.create(tmp_path / "new.duckdb").close()
+    columns = "SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns"
+    made = {
+        (table, column): (kind, nullable == "YES")
+        for table, column, kind, nullable in facts(tmp_path / "new.duckdb", columns)
+        if table not in OF_THE_FILE
+    }
+    described = {
+        (table.name, column.name): (type_of(column), column.nullable)
+        for table in SQLModel.metadata.tables.values()
+        for column in table.columns
+    }
+    assert made == described
+    assert len(made) > 100
+
+
+def test_columns_stand_in_the_order_of_the_classes(tmp_path):
+    Workspace.create(tmp_path / "new.duckdb").close()
+    ordered = "SELECT table_name, column_name FROM information_schema.columns ORDER BY table_name, ordinal_position"
+    made = [row for row in facts(tmp_path / "new.duckdb", ordered) if row[0] not in OF_THE_FILE]
+    described = [
+        (name, column.name) for name in sorted(SQLModel.metadata.tables) for column in SQLModel.metadata.tables[name].columns
+    ]
+    assert made == described
+
+
+def test_migrations_are_numbered_without_a_gap():
+    assert [number for number, _, _ in migrations()] == list(range(1, len(migrations()) + 1))
+    assert all(name.startswith(f"{number:04}_") for number, name, _ in migrations())
+
+
+def test_each_migration_is_noted_once(tmp_path):
+    Workspace.create(tmp_path / "new.duckdb").close()
+    Workspace.open(tmp_path / "new.duckdb").close()
+    noted = facts(tmp_path / "new.duckdb", "SELECT version, name FROM schema_version ORDER BY version")
+    assert noted == [(number, name) for number, name, _ in migrations()]
+
+
+def test_a_file_of_a_newer_version_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "newer.duckdb"
+    Workspace.create(path).close()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("INSERT INTO schema_version VALUES (99, '0099_future.sql', now())")
+    before = path.read_bytes()
+    with pytest.raises(WorkspaceTooNew) as refused:
+        Workspace.open(path)
+    assert "schema 99" in refused.value.message
+    assert "Upgrade" in refused.value.hint
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["newer.duckdb"]
+    with pytest.raises(WorkspaceTooNew):  # and it is not held
+        Workspace.open(path)
+
+
+def test_an_older_file_is_copied_and_then_migrated(tmp_path, with_more):
+    with judged_workspace(tmp_path) as workspace:
+        path, identity = workspace.path, workspace.identity
+        judged = Desk(workspace).judge(1).records[0].id
+    before = path.read_bytes()
+    with_more(ADDITION)
+    with Workspace.open(path) as migrated:
+        assert migrated.identity == identity
+        assert [judgment.id for judgment in judgments(migrated)] == [judged]
+    assert facts(path, "SELECT name, colour FROM rater") == [("dana", "blue")]
+    assert facts(path, "SELECT max(version) FROM schema_version") == [(2,)]
+    copy = path.with_name(path.name + ".schema-1.bak")
+    assert copy.read_bytes() == before
+
+
+def test_the_copy_holds_what_was_only_in_the_log(tmp_path, with_more):
+    """A killed program leaves its last records in the log beside the file."""
+    with judged_workspace(tmp_path) as workspace:
+        path = workspace.path
+        judged = Desk(workspace).judge(1).records[0].id
+        killed = tmp_path / "killed.duckdb"
+        killed.write_bytes(path.read_bytes())
+        log = path.with_name(path.name + ".wal").read_bytes()
+        killed.with_name("killed.duckdb.wal").write_bytes(log)
+    with_more(ADDITION)
+    with Workspace.open(killed) as migrated:
+        assert [judgment.id for judgment in judgments(migrated)] == [judged]
+    assert facts(tmp_path / "killed.duckdb.schema-1.bak", "SELECT id FROM judgment") == [(judged,)]
+
+
+def test_an_earlier_copy_is_not_overwritten(tmp_path, with_more):
+    path = tmp_path / "study.duckdb"
+    Workspace.create(path).close()
+    earlier = tmp_path / "study.duckdb.schema-1.bak"
+    earlier.write_text("an earlier one")
+    with_more(ADDITION)
+    Workspace.open(path).close()
+    assert earlier.read_text() == "an earlier one"
+    assert facts(tmp_path / "study.duckdb.schema-1-2.bak", "SELECT max(version) FROM schema_version") == [(1,)]
+
+
+def test_a_migration_that_fails_changes_nothing(tmp_path, with_more):
+    path = tmp_path / "study.duckdb"
+    Workspace.create(path).close()
+    with_more(ADDITION, (3, "0003_wrong.sql", "ALTER TABLE no_such_table ADD COLUMN x BIGINT"))
+    with pytest.raises(WorkspaceError, match="no_such_table"):
+        Workspace.open(path)
+    assert facts(path, "SELECT max(version) FROM schema_version") == [(1,)]
+    assert facts(path, "SELECT count(*) FROM information_schema.tables WHERE table_name = 'hue'") == [(0,)]
+
+
+def test_without_a_copy_nothing_is_migrated(tmp_path, with_more):
+    path = tmp_path / "study.duckdb"
+    Workspace.create(path).close()
+    Path(f"{path}.schema-1.bak.part").mkdir()
+    with_more(ADDITION)
+    with pytest.raises(WorkspaceError, match="could not be"):
+        Workspace.open(path)
+    assert facts(path, "SELECT max(version) FROM schema_version") == [(1,)]
+
+
+REWORK = """
+DROP INDEX judgment_item;
+ALTER TABLE judgment ADD COLUMN x BIGINT;
+CREATE INDEX judgment_item_2 ON judgment (item_id);
+"""
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_migration_can_rework_a_table_with_an_index(tmp_path, with_more, fresh):
+    path = tmp_path / "pairs.duckdb"
+    made = []
+    if not fresh:
+        with judged_workspace(tmp_path) as workspace:
+            desk = Desk(workspace)
+            made = [(desk.judge(item).records[0].id, None) for item in (1, 2)]
+    with_more((2, "0002_rework.sql", REWORK))
+    Workspace.open(path, create=fresh).close()
+    assert facts(path, "SELECT id, x FROM judgment ORDER BY id") == made
+    assert facts(path, "SELECT index_name FROM duckdb_indexes() WHERE table_name = 'judgment'") == [("judgment_item_2",)]
+
+
+def test_no_migration_makes_an_index_of_a_name_that_was_used(tmp_path):
+    """DuckDB 1.5 ends the process when one transaction drops an index and makes it again."""
+    made = [name for _, _, sql in migrations() for name in re.findall(r"CREATE (?:UNIQUE )?INDEX (\w+)", sql)]
+    assert made
+    assert len(made) == len(set(made))

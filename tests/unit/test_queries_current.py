@@ -1,0 +1,86 @@
+"""What stands now, against going through every record."""
+
+import pytest
+from recorded import RATERS, recorded_workspace
+from sqlalchemy import select
+
+from store.queries.current import current_labels, current_marks, current_verdicts
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def made(request, tmp_path_factory):
+    recorded = recorded_workspace(tmp_path_factory.mktemp("current"), seed=request.param)
+    yield recorded
+    recorded.workspace.close()
+
+
+def rows(made, subquery):
+    with made.workspace.reading() as connection:
+        return [dict(row) for row in connection.execute(select(subquery)).mappings()]
+
+
+@pytest.mark.parametrize("phase", ["review", "revealed"])
+@pytest.mark.parametrize("rater", RATERS)
+def test_labels_of_one_rater(made, rater, phase):
+    found = {row["item_id"]: row for row in rows(made, current_labels(made.raters[rater], phase))}
+    expected = {item: made.label(rater, item, phase) for item in made.items}
+    assert {item: row["id"] for item, row in found.items()} == {
+        item: one.id for item, one in expected.items() if one is not None
+    }
+    assert all(row["value"] == expected[item].value for item, row in found.items())
+    assert 0 < len(found) < len(made.items)
+
+
+def test_labels_of_everybody_are_one_row_for_each_rater_item_and_phase(made):
+    found = rows(made, current_labels(None, None))
+    expected = [
+        one.id
+        for rater in RATERS
+        for phase in ("review", "revealed")
+        for item in made.items
+        if (one := made.label(rater, item, phase)) is not None
+    ]
+    assert sorted(row["id"] for row in found) == sorted(expected)
+
+
+def test_a_label_that_was_undone_does_not_stand(made):
+    undone = {one.item_id for one in made.judgments if one.value is None}
+    bare = [item for item in undone if made.label("dana", item) is None]
+    assert bare
+    found = {row["item_id"] for row in rows(made, current_labels(made.raters["dana"]))}
+    assert not found & set(bare)
+
+
+@pytest.mark.parametrize("rater", RATERS)
+def test_marks(made, rater):
+    found = {row["item_id"]: row for row in rows(made, current_marks(made.raters[rater]))}
+    assert len(found) > 10
+    for item in made.items:
+        marks, row = made.marked(rater, item), found.get(item, {})
+        for kind, name in {"cannot_decide": "cannot_decide", "skip": "skipped", "flag": "flagged"}.items():
+            assert bool(row.get(name)) == (kind in marks), (item, kind)
+        assert bool(row.get("commented")) == ("comment" in marks)
+        if "skip" in marks:
+            assert row["skipped_by"] == str(marks["skip"].id)
+
+
+def test_verdicts_are_the_latest_of_any_run(made):
+    found = {row["item_id"]: row["id"] for row in rows(made, current_verdicts())}
+    assert found == {item: one.id for item in made.items if (one := made.verdict(item)) is not None}
+
+
+@pytest.mark.parametrize("chosen", [[], [3], [3, 3, 7, 39, 99_999], range(1, 41)])
+def test_some_items_only(made, chosen):
+    dana = made.raters["dana"]
+    for subquery in (current_labels(dana), current_marks(dana), current_verdicts(), current_labels(None, None)):
+        everything = rows(made, subquery)
+        part = {
+            "label": current_labels(dana, item_ids=chosen),
+            "marked": current_marks(dana, item_ids=chosen),
+            "verdict_now": current_verdicts(chosen),
+        }[subquery.name]
+        if subquery.name == "label" and any(row["rater_id"] != dana for row in everything):
+            part = current_labels(None, None, chosen)
+        expected = [row for row in everything if row["item_id"] in set(chosen)]
+        key = lambda row: (row["item_id"], str(row.get("id")))  # noqa: E731
+        assert sorted(rows(made, part), key=key) == sorted(expected, key=key)
