@@ -22,7 +22,7 @@ _TABLES = [
     "FROM range(1, {queries} + 1) t(i)",
     # About 380 characters a code, as Table II of CoSQA+ has them.
     "INSERT INTO code SELECT i, 'def function_' || i || '(values, limit=' || (i % 97) || '):' || chr(10) || "
-    "'    \"\"\"Return what thing ' || i || ' makes of values.\"\"\"' || chr(10) || "
+    '\'    """Return what thing \' || i || \' makes of values."""\' || chr(10) || '
     "repeat('    total = sum(value for value in values if value > limit)' || chr(10), 5) || '    return total', "
     "md5('c' || i), 'python', 'function_' || i, 'synthetic/repo', 'module_' || (i % 500) || '.py', 'Apache-2.0' "
     "FROM range(1, {codes} + 1) t(i)",

@@ -20,7 +20,11 @@ class Terminal:
     """A program on a pseudo-terminal of its own; what it shows is read as a stream of text."""
 
     def __init__(
-        self, command: Sequence[str], *, size: tuple[int, int] = (120, 40), env: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        *,
+        size: tuple[int, int] = (120, 40),
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.started = time.perf_counter()
         self.pid, self.fd = pty.fork()

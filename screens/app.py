@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import numpy
 
     from agents.jobs import JobRunner
+    from agents.settings import AnnotationSettings
 
 LEAVE_SECONDS = 10.0
 """How long a lost terminal may hold up the end of the program."""
@@ -102,6 +103,9 @@ class WorkbenchApp(App[None]):
             for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._leave_at_once, number)
         self._open_first_screen()
+        if self.context.begin_with is not None:
+            # Only now is there somebody to hear what the job tells.
+            self.call_after_refresh(self._begin, self.context.begin_with)
 
     def get_driver_class(self) -> type[Driver]:
         """Return what reads the terminal; on Linux and macOS the one that tells pasting from keys."""
@@ -118,11 +122,11 @@ class WorkbenchApp(App[None]):
 
     def _open_first_screen(self) -> None:
         from screens.home.screen import HomeScreen
-        from screens.queue.screen import QueueScreen
+        from screens.queue.screen import open_queue
 
         self.push_screen(HomeScreen())
         if self.context.start_with == "queue":
-            self.push_screen(QueueScreen())
+            open_queue(self)
         elif self.context.start_with == "resume":
             self.resume()
 
@@ -403,15 +407,18 @@ class WorkbenchApp(App[None]):
 
     def start_annotation(self) -> bool:
         """Start the configured run behind the screens; return whether it was started."""
-        from agents.jobs import AnnotationJob
-
         if self.context.annotation is None:
             self.report_error(
                 WorkbenchError("No model", self.context.annotation_problem, "See `workbench doctor`.")
             )
             return False
+        return self._begin(self.context.annotation)
+
+    def _begin(self, annotation: AnnotationSettings) -> bool:
+        from agents.jobs import AnnotationJob
+
         try:
-            self.runner.start(AnnotationJob(self.context.annotation))
+            self.runner.start(AnnotationJob(annotation))
         except WorkbenchError as error:
             self.report_error(error)
             return False

@@ -8,6 +8,9 @@ import time
 import uuid
 from datetime import UTC, datetime
 
+ROOM = 4096
+"""How many ids there is place for between one id and the next."""
+
 _HIGHEST = (1 << 128) - 1
 
 
@@ -16,6 +19,9 @@ class IdClock:
 
     Current records are found by the highest id, so an id made later must be the higher one. A workspace
     raises the floor to what it holds from the clock's future when it is opened.
+
+    After each id there is room for those of records that follow from the one it names (see `beside`): they
+    are found out later, and must be lower than the id of whatever was done in the meantime.
     """
 
     def __init__(self, floor: uuid.UUID | None = None) -> None:
@@ -33,12 +39,27 @@ class IdClock:
 
     def next(self) -> uuid.UUID:
         """Return a UUIDv7 higher than every one before it."""
-        fresh = _at(time.time_ns() // 1_000_000) | (secrets.randbits(12) << 64) | secrets.randbits(62)
+        fresh = _at(time.time_ns() // 1_000_000) | (secrets.randbits(12) << 64) | secrets.randbits(61)
         with self._lock:
-            if fresh <= self._last:
+            if fresh <= self._last + ROOM:
                 fresh = _after(self._last)
             self._last = fresh
         return uuid.UUID(int=fresh)
+
+
+def beside(number: uuid.UUID, place: int) -> uuid.UUID:
+    """Return the id of what follows from another record.
+
+    Args:
+        number: The other record's id.
+        place: Which one of those that follow, from 1 to `ROOM`.
+
+    Returns:
+        An id that is higher, and lower than every one that the clock makes after `number`.
+    """
+    if not 1 <= place <= ROOM:
+        raise ValueError(f"there is room for {ROOM} records, not for number {place}")
+    return uuid.UUID(int=number.int + place)
 
 
 def lowest_at(milliseconds: int) -> uuid.UUID:
@@ -52,8 +73,8 @@ def _at(milliseconds: int) -> int:
 
 def _after(last: int) -> int:
     """Count on within the 62 random bits, and into the millisecond above them when they are full."""
-    low = (last & ((1 << 62) - 1)) + 1 + secrets.randbits(20)
-    if low < 1 << 62:
+    low = (last & ((1 << 62) - 1)) + ROOM + 1 + secrets.randbits(20)
+    if low < (1 << 62) - ROOM:
         return (last >> 62 << 62) | low
     fresh = _at((last >> 80) + 1) | secrets.randbits(40)
     if fresh > _HIGHEST:

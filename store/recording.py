@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection, RowMapping, insert, select
 
 from store.errors import JudgmentRefused
-from store.ids import now
+from store.ids import beside, now
 from store.journal import Journal, journal_path
 from store.scales import Scale
 from store.supersession import (
@@ -86,11 +87,14 @@ class Recorder:
 
     def undo(self) -> Future[Action | None]:
         """Take back the latest standing action; a future of what was recorded, None when none stands."""
-        return self._workspace.lane.submit(self._undo, urgent=True)
+        # The id is of the moment of the key: what is judged before the lane comes to it must be higher.
+        action = self._workspace.ids.next()
+        return self._workspace.lane.submit(lambda connection: self._undo(connection, action), urgent=True)
 
     def redo(self) -> Future[Action | None]:
         """Bring back the action undone last; a future of what was recorded, None when there is none."""
-        return self._workspace.lane.submit(self._redo, urgent=True)
+        action = self._workspace.ids.next()
+        return self._workspace.lane.submit(lambda connection: self._redo(connection, action), urgent=True)
 
     def _write(self, connection: Connection, action: Action) -> Action:
         written: list[Record] = []
@@ -123,41 +127,26 @@ class Recorder:
         """
         if record.origin in ("undo", "redo") or not is_newest(connection, record):
             return []
+        further: list[Record] = []
         if isinstance(record, Judgment) and record.value is not None:
-            return [
-                self._withdrawn(record, mark)
-                if mark.kind == "cannot_decide" and mark.id > record.id
-                else self._ended(mark, record)
-                for mark in standing_marks(connection, record, ("cannot_decide", "skip"))
-            ]
-        if isinstance(record, Mark) and record.active and record.kind in ("cannot_decide", "skip"):
+            for mark in standing_marks(connection, record, ("cannot_decide", "skip")):
+                if mark.kind == "cannot_decide" and mark.id > record.id:
+                    further.append(_withdrawn(record, mark))
+                else:
+                    further.append(_ended(mark, record))
+        elif isinstance(record, Mark) and record.active and record.kind in ("cannot_decide", "skip"):
             judgments = standing_judgments(connection, record)
             later = [judgment for judgment in judgments if judgment.id > record.id]
             if later:
-                return [self._ended(record, later[0])]
-            if record.kind == "cannot_decide":
-                return [self._withdrawn(judgment, record) for judgment in judgments]
-        return []
+                further.append(_ended(record, later[0]))
+            elif record.kind == "cannot_decide":
+                further += [_withdrawn(judgment, record) for judgment in judgments]
+        return [
+            one.model_copy(update={"id": beside(record.id, place)})
+            for place, one in enumerate(further, start=1)
+        ]
 
-    def _ended(self, mark: Mark, cause: Record) -> Mark:
-        """Return the record that takes a mark away, as a part of the action of its cause."""
-        return mark.model_copy(update={**self._because_of(cause), "active": False})
-
-    def _withdrawn(self, judgment: Judgment, cause: Record) -> Judgment:
-        """Return the record that takes a judgment's value away, as a part of the action of its cause."""
-        return judgment.model_copy(update={**self._because_of(cause), **_NO_LABEL, "origin": "withdraw"})
-
-    def _because_of(self, cause: Record) -> dict[str, Any]:
-        return {
-            "id": self._workspace.ids.next(),
-            "action": cause.action,
-            "origin": "independent",
-            "target_action": None,
-            "restores": None,
-            "created_at": cause.created_at,
-        }
-
-    def _undo(self, connection: Connection) -> Action | None:
+    def _undo(self, connection: Connection, action: UUID) -> Action | None:
         target = action_to_undo(connection, self.rater.id)
         if target is None:
             return None
@@ -166,29 +155,34 @@ class Recorder:
         for record in records_of(connection, target):
             earliest.setdefault(key_of(record), record)
         before = [(record, stored(connection, record, record.supersedes)) for record in earliest.values()]
-        return self._again(connection, before, "undo", target)
+        return self._again(connection, action, before, "undo", target)
 
-    def _redo(self, connection: Connection) -> Action | None:
+    def _redo(self, connection: Connection, action: UUID) -> Action | None:
         target = action_to_redo(connection, self.rater.id)
         if target is None:
             return None
         latest = {key_of(record): record for record in records_of(connection, target)}
-        return self._again(connection, [(record, record) for record in latest.values()], "redo", target)
+        again = [(record, record) for record in latest.values()]
+        return self._again(connection, action, again, "redo", target)
 
     def _again(
-        self, connection: Connection, wanted: list[tuple[Record, Record | None]], origin: str, target: UUID
+        self,
+        connection: Connection,
+        action: UUID,
+        wanted: Sequence[tuple[Record, Record | None]],
+        origin: str,
+        target: UUID,
     ) -> Action:
         """Record, for the key of each first one, that the content of the second one stands; None: nothing."""
-        action, moment = self._workspace.ids.next(), now()
         records = []
-        for like, content in wanted:
+        for place, (like, content) in enumerate(wanted, start=1):
             fresh = {
-                "id": self._workspace.ids.next(),
+                "id": beside(action, place),
                 "action": action,
                 "origin": origin,
                 "target_action": target,
                 "restores": None if content is None else content.restores or content.id,
-                "created_at": moment,
+                "created_at": now(),
             }
             if content is None:
                 fresh |= {"active": False, "text": ""} if isinstance(like, Mark) else _NO_LABEL
@@ -237,3 +231,23 @@ def _item(connection: Connection, number: int) -> RowMapping | None:
     table = table_of(Item)
     names = select(table.c.kind, table.c.external_id, table.c.content_hash).where(table.c.id == number)
     return connection.execute(names).mappings().first()
+
+
+def _ended(mark: Mark, cause: Record) -> Mark:
+    """Return the record that takes a mark away, as a part of the action of its cause."""
+    return mark.model_copy(update={**_because_of(cause), "active": False})
+
+
+def _withdrawn(judgment: Judgment, cause: Record) -> Judgment:
+    """Return the record that takes a judgment's value away, as a part of the action of its cause."""
+    return judgment.model_copy(update={**_because_of(cause), **_NO_LABEL, "origin": "withdraw"})
+
+
+def _because_of(cause: Record) -> dict[str, Any]:
+    return {
+        "action": cause.action,
+        "origin": "independent",
+        "target_action": None,
+        "restores": None,
+        "created_at": cause.created_at,
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from screens.context import AppContext
 from store.errors import WorkbenchError
@@ -27,19 +27,16 @@ NO_MODEL_IN_APP = "name a model in the configuration: agents.model, such as open
 class Runners:
     """Makes the job runner that the app asks for, and closes it before the workspace is closed."""
 
-    def __init__(self, workspace: Workspace, *, begin_with: AnnotationSettings | None = None) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._begin_with = begin_with
         self._made: list[JobRunner] = []
 
     def make(self, emit: Callable[[JobEvent], None]) -> JobRunner:
-        """Make a runner that tells its events to `emit`; the job to begin with is started at once."""
-        from agents.jobs import AnnotationJob, JobRunner
+        """Make a runner that tells its events to `emit`."""
+        from agents.jobs import JobRunner
 
         runner = JobRunner(self._workspace, emit)
         self._made.append(runner)
-        if self._begin_with is not None:
-            runner.start(AnnotationJob(self._begin_with))
         return runner
 
     def close(self) -> None:
@@ -61,6 +58,7 @@ def make_context(
     runners: Runners,
     *,
     annotation: AnnotationSettings | None = None,
+    start_with: Literal["home", "queue", "resume"] = "home",
 ) -> AppContext:
     """Compose what the app works with.
 
@@ -69,11 +67,13 @@ def make_context(
         config: The configuration.
         rater: The rater's name on the command line; None for the configured one.
         runners: Makes and closes the job runner.
-        annotation: What a job started from the app does; None for what the configuration says.
+        annotation: A job that begins once the first screen is shown, and what later ones do; None for
+            none, and for what the configuration says.
+        start_with: The screen to open on.
     """
     register_kinds(workspace)
     name = rater_name(rater, config)
-    problem = ""
+    problem, begin_with = "", annotation
     if annotation is None:
         try:
             annotation = _configured(workspace, config)
@@ -95,6 +95,8 @@ def make_context(
         load_sample=load_sample,
         is_sample=lambda: holds_sample(workspace),
         sandbox=sandbox_sentence(config),
+        start_with=start_with,
+        begin_with=begin_with,
     )
 
 

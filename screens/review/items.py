@@ -112,17 +112,11 @@ class ItemReader:
                 )
             return part.load(connection, item_id, self._rater_id, self._blind)
 
-    def keep(self, view: ItemView) -> ItemView:
-        """Keep an item as a record that is on its way makes it, and return it."""
-        self._changes[view.item_id] += 1
-        return self._keep(view)
-
-    def _keep(self, view: ItemView) -> ItemView:
+    def _keep(self, view: ItemView) -> None:
         self._kept[view.item_id] = view
         self._kept.move_to_end(view.item_id)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
-        return view
 
     def forget(self, item_id: int) -> None:
         """Drop an item of which something was recorded."""

@@ -9,11 +9,11 @@ from typing import cast
 from textual import events, on
 from textual.widgets import Input
 
+from screens.review.judging import after
 from screens.review.line import harmless_line
 from screens.review.moving import MovingThrough
 from screens.review.reading import COMMENT
 from screens.widgets.visible import one_line
-from store.queries.item import OwnState
 from store.recording import Action
 from store.tables.record import Judgment
 
@@ -62,16 +62,7 @@ class JudgeKeys(MovingThrough):
             self._say(f"{value:g} is no value of this question.", alarm=True)
             return
         action = self.desk.label(item, value, self._watch)
-        self._record(
-            action,
-            own=replace(
-                item.own,
-                labels={**item.own.labels, item.question.name: value},
-                cannot_decide=None,
-                skipped=False,
-                reason="",
-            ),
-        )
+        self._record(action)
         words = item.question.scale.word(value)
         record = cast(Judgment, action.records[0])
         if record.origin == "override":
@@ -105,7 +96,7 @@ class JudgeKeys(MovingThrough):
         if not self._may_judge() or self.item is None or self.desk is None:
             return
         item = self.item
-        self._record(self.desk.mark(item.item_id, "skip"), own=replace(item.own, skipped=True))
+        self._record(self.desk.mark(item.item_id, "skip"))
         self.order.put_last(item.item_id)
         self._advance(f"» skipped {one_line(item.external_id, 24)}; it comes back last · u undo")
 
@@ -115,9 +106,7 @@ class JudgeKeys(MovingThrough):
             return
         item = self.item
         flagged = not item.own.flagged
-        self._record(
-            self.desk.mark(item.item_id, "flag", active=flagged), own=replace(item.own, flagged=flagged)
-        )
+        self._record(self.desk.mark(item.item_id, "flag", active=flagged))
         self._say("⚑ flagged · u undo" if flagged else "Flag taken away · u undo")
 
     def action_reason(self) -> None:
@@ -175,29 +164,22 @@ class JudgeKeys(MovingThrough):
         if desk is None:
             return
         if undecided and item is not None and item.item_id == item_id:
-            self._record(
-                desk.mark(item_id, "cannot_decide", text=reason),
-                own=replace(item.own, labels={}, cannot_decide=reason, skipped=False),
-            )
+            self._record(desk.mark(item_id, "cannot_decide", text=reason))
             self._advance(f"? cannot decide: {reason} · u undo")
         elif action is not None:
-            kept = self.reader.kept(item_id)
-            own = replace(kept.own, reason=reason) if kept else None
-            self._record(desk.with_reason(action, reason), own=own)
+            self._record(desk.with_reason(action, reason))
             self._say(f"Reason: {reason} · o changes it · u undo takes back label and reason")
         elif item is not None and item.item_id == item_id:
             value = item.own.labels[item.question.name]
-            self._record(desk.label(item, value, self._watch, reason), own=replace(item.own, reason=reason))
+            self._record(desk.label(item, value, self._watch, reason))
             self._say(f"Reason: {reason} · u undo")
 
-    def _record(self, action: Action, own: OwnState | None) -> None:
+    def _record(self, action: Action) -> None:
         """Submit an action, and show at once what it makes of the item."""
+        item = self.item
         self.workbench.record(action)
-        view = self.reader.kept(action.item_id) or self.item
-        if own is not None and view is not None and view.item_id == action.item_id:
-            view = self.reader.keep(replace(view, own=own))
-        if self.item is not None and self.item.item_id == action.item_id and view is not None:
-            self.item = view
+        if item is not None and item.item_id == action.item_id:
+            self.item = replace(item, own=after(item.own, action, item.question.name))
             self._show_claim()
 
     def _advance(self, said: str, choices: Sequence[tuple[str, str]] = ()) -> None:
@@ -241,7 +223,7 @@ class JudgeKeys(MovingThrough):
             self._say("The comment is as it was.")
             return
         action = self.desk.mark(item.item_id, "comment", active=bool(text), text=text)
-        self._record(action, own=replace(item.own, comment=text))
+        self._record(action)
         self._say("Comment given · u undo" if text else "Comment taken away · u undo")
 
     def _close_comment(self, *, focus: bool = True) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import select
 
 from screens.review.part import ItemView
 from store.ids import IdClock, now
 from store.queries.current import REVIEW
+from store.queries.item import OwnState
 from store.queries.progress import pace, progress
 from store.queries.standing import StandingChange
 from store.recording import Action
@@ -107,6 +108,32 @@ class Desk:
             created_at=now(),
         )
         return Action(action, (record,))
+
+
+def after(own: OwnState, action: Action, question: str) -> OwnState:
+    """Return what stands of the rater's own once an action is recorded.
+
+    Args:
+        own: What stands before it.
+        action: What is recorded of the item.
+        question: The question that the label keys answer.
+    """
+    for record in action.records:
+        if isinstance(record, Mark):
+            text = record.text if record.active else None
+            if record.kind == "cannot_decide":
+                labels = {} if record.active else own.labels
+                own = replace(own, cannot_decide=text, labels=labels, skipped=False)
+            elif record.kind == "comment":
+                own = replace(own, comment=text or "")
+            elif record.kind == "skip":
+                own = replace(own, skipped=record.active)
+            else:
+                own = replace(own, flagged=record.active)
+        elif record.value is not None:
+            labels = {**own.labels, question: record.value}
+            own = replace(own, labels=labels, reason=record.reason, cannot_decide=None, skipped=False)
+    return own
 
 
 def desk_of(workspace: Workspace, rater_id: int, *, blind: bool) -> Desk:

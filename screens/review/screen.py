@@ -90,7 +90,11 @@ class ReviewScreen(JudgeKeys):
             with Vertical(id="case"):
                 yield ContentSwitcher(id="switcher")
         yield Line(id=FIND, placeholder="find in this pane · Enter keeps the search, Esc ends it")
-        yield Line(id=COMMENT, placeholder="comment on this item · Enter saves it, Esc keeps it as a draft")
+        yield Line(
+            id=COMMENT,
+            placeholder="comment on this item · Enter saves it, Esc keeps it as a draft",
+            select_on_focus=False,
+        )
         yield SayLine(id="say")
         yield JobLine()
         yield ReviewKeys(self.SCOPE, before=label_keys())
@@ -104,8 +108,8 @@ class ReviewScreen(JudgeKeys):
         self.reader = ItemReader(context.workspace, rater_id, blind=context.settings.blind)
         self.take_session(app.kept_session())
         self._say("Loading …")
-        app.saved.subscribe(self, self._action_saved)
-        app.failed.subscribe(self, self._action_failed)
+        app.saved.subscribe(self, self._action_saved, immediate=True)
+        app.failed.subscribe(self, self._action_failed, immediate=True)
         app.job_events.subscribe(self, self._job_event)
         self._prepare()
 
@@ -173,7 +177,6 @@ class ReviewScreen(JudgeKeys):
             self._lay_out_places()
 
     def _action_failed(self, action: Action) -> None:
-        self.reader.forget(action.item_id)
         self._show_claim()
         self._lay_out_places()
 

@@ -12,7 +12,7 @@ from textual.widgets import ContentSwitcher
 
 from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys, SaveState, SayLine
 from screens.review.items import ItemReader, ReviewOrder
-from screens.review.judging import Desk, SessionCount, Stopwatch
+from screens.review.judging import Desk, SessionCount, Stopwatch, after
 from screens.review.part import ItemView, PaneText
 from screens.review.reading import PROMPT, SUBJECT, ReadingActions
 from screens.widgets.text_pane import Place, TextPane
@@ -123,9 +123,9 @@ class ShowingItems(ReadingActions):
         if shown != self._shown:
             return
         before = self.item if self.item is not None and self.item.item_id == view.item_id else None
-        if before is not None and self._waiting():
-            # What was read may be older than what is still on its way to the disk.
-            view = replace(view, own=before.own)
+        for action in self._waiting(view.item_id):
+            # What was read does not know of what is still on its way to the disk.
+            view = replace(view, own=after(view.own, action, view.question.name))
         self.item = view
         with self.app.batch_update():
             self.query_one(f"#{PROMPT}", TextPane).load(
@@ -225,15 +225,14 @@ class ShowingItems(ReadingActions):
             ],
         )
 
-    def _waiting(self) -> list[Action]:
-        """Return what was recorded of the item shown and is not on disk yet."""
-        if self.item is None:
-            return []
-        return [each for each in self.workbench.unsaved.values() if each.item_id == self.item.item_id]
+    def _waiting(self, item_id: int) -> list[Action]:
+        """Return what was recorded of an item and is not on disk yet, in the order of the keys."""
+        waiting = [each for each in self.workbench.unsaved.values() if each.item_id == item_id]
+        return sorted(waiting, key=lambda action: action.records[0].id)
 
     def _show_claim(self) -> None:
         state: SaveState = "none"
-        if waiting := self._waiting():
+        if self.item is not None and (waiting := self._waiting(self.item.item_id)):
             failures = self.workbench.failures
             state = "failed" if any(each.records[0].id in failures for each in waiting) else "saving"
         self.query_one(ClaimLine).show(self.item, state, blind=self.workbench.context.settings.blind)

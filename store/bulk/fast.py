@@ -2,8 +2,8 @@
 
 It reads twice: once for the shape of the records, which DuckDB would otherwise bend to the types asked for,
 and once for their values. It is never more lenient than store.bulk.values; when in doubt it leaves the file
-to the exact reader. Of DuckDB's JSON functions it uses those alone that do not recurse (json_keys, json_type):
-json_structure, json_merge_patch and casts end the process on a deeply nested value.
+to the exact reader. Of DuckDB's JSON functions it uses those alone that do not recurse (json_keys,
+json_type): json_structure, json_merge_patch and casts end the process on a deeply nested value.
 """
 
 from __future__ import annotations

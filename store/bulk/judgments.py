@@ -7,6 +7,7 @@ from uuid import UUID
 
 import duckdb
 
+from store.bulk.pairs import keys_for
 from store.bulk.problems import Problem
 from store.bulk.staging import Stages
 from store.ids import IdClock
@@ -52,14 +53,14 @@ def resolve_judgments(
         The records that cannot be taken.
     """
     cursor.execute(
-        """
+        f"""
         CREATE OR REPLACE TEMP TABLE new_record AS
         SELECT s.* EXCLUDE (query, code, item_extra, scores),
             a.allowed, i.id AS item_id, i.content_hash AS item_hash, q.id AS question_id, r.id AS rater_id,
             r.kind AS known_kind, coalesce(j.id, m.id) IS NOT NULL AS held, false AS repeated
         FROM stage_judgment s
         LEFT JOIN asked a ON a.question = s.question AND a.kind = s.kind
-        LEFT JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
+        LEFT JOIN {keys_for(cursor, "stage_judgment")} i ON i.kind = s.kind AND i.external_id = s.external_id
         LEFT JOIN question q ON q.name = s.question
         LEFT JOIN rater r ON r.name = trim(s.rater)
         LEFT JOIN judgment j ON j.id = s.id AND s.record = 'judgment'

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import duckdb
 
+from store.bulk.pairs import keys_for
 from store.bulk.problems import Problem
 from store.ids import IdClock
 from store.kinds.pair import MATCH
@@ -45,21 +46,24 @@ def resolve_labels(
         cursor.execute("INSERT INTO pair_rater VALUES (?, ?)", list(pair_file))
     cursor.execute(
         f"""
-        CREATE OR REPLACE TEMP TABLE new_label AS
-        WITH given AS (
+        CREATE OR REPLACE TEMP VIEW given_label AS
             SELECT file, position, number, line, external_id,
                 coalesce(nullif(question, ''), '{MATCH.name}') AS question, rater, value, comment
             FROM stage_label
             UNION ALL
             SELECT file, position, number, line, external_id, '{MATCH.name}', p.rater, label, ''
             FROM stage_pair JOIN pair_rater p USING (file) WHERE label IS NOT NULL
-        )
+        """
+    )
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE new_label AS
         SELECT s.position, s.file, s.number, s.line, s.external_id,
             s.question, trim(s.rater) AS rater, s.value, coalesce(s.comment, '') AS comment,
             a.kind, a.allowed, i.id AS item_id, q.id AS question_id, r.id AS rater_id, r.kind AS rater_kind
-        FROM given s
+        FROM given_label s
         LEFT JOIN asked a ON a.question = s.question
-        LEFT JOIN item_key i ON i.kind = a.kind AND i.external_id = s.external_id
+        LEFT JOIN {keys_for(cursor, "given_label")} i ON i.kind = a.kind AND i.external_id = s.external_id
         LEFT JOIN question q ON q.name = s.question
         LEFT JOIN rater r ON r.name = trim(s.rater)
         """

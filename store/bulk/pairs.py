@@ -197,6 +197,12 @@ def number_items(cursor: duckdb.DuckDBPyConnection) -> None:
     )
 
 
+def keys_for(cursor: duckdb.DuckDBPyConnection, records: str) -> str:
+    """Return what to join for the keys of items: nothing when there are no such records to give them to."""
+    some = cursor.execute(f"SELECT 1 FROM {records} LIMIT 1").fetchone()
+    return "item_key" if some else "(FROM item_key LIMIT 0)"
+
+
 def pair_counts(cursor: duckdb.DuckDBPyConnection, file: int, offset: int, records: int) -> PairCounts:
     """Count what a file adds that has `records` records after `offset` ones of other files."""
     row = cursor.execute(

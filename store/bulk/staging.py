@@ -153,7 +153,9 @@ class Stages:
 
     def _make(self, table: str, makes: Makes) -> None:
         columns = "".join(f"{name} {STAGED[type_]}, " for name, type_ in STAGE[makes].items())
-        self.cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} (number BIGINT, line BIGINT, {columns}extra VARCHAR)")
+        self.cursor.execute(
+            f"CREATE OR REPLACE TEMP TABLE {table} (number BIGINT, line BIGINT, {columns}extra VARCHAR)"
+        )
 
     def _view(self, makes: Makes) -> None:
         parts = [part.select() for part in self._parts if part.makes == makes]

@@ -29,8 +29,9 @@ def rows(workspace, statement):
 
 JUDGMENTS = (
     "SELECT j.id, j.action, i.external_id, i.content_hash, q.name, r.name, r.kind, j.value, j.origin, "
-    "j.supersedes, j.comment, j.elapsed_ms, j.created_at::VARCHAR FROM judgment j JOIN item i ON i.id = j.item_id "
-    "JOIN question q ON q.id = j.question_id JOIN rater r ON r.id = j.rater_id ORDER BY j.id"
+    "j.supersedes, j.comment, j.elapsed_ms, j.created_at::VARCHAR FROM judgment j "
+    "JOIN item i ON i.id = j.item_id JOIN question q ON q.id = j.question_id "
+    "JOIN rater r ON r.id = j.rater_id ORDER BY j.id"
 )
 
 
@@ -43,8 +44,8 @@ def test_every_text_and_label_arrives(cosqa, tmp_path):
         stored = rows(
             workspace,
             "SELECT i.external_id, q.text, c.text, j.value, i.extra FROM item i "
-            "JOIN pair p ON p.item_id = i.id JOIN query q ON q.id = p.query_id JOIN code c ON c.id = p.code_id "
-            "JOIN judgment j ON j.item_id = i.id ORDER BY i.id",
+            "JOIN pair p ON p.item_id = i.id JOIN query q ON q.id = p.query_id "
+            "JOIN code c ON c.id = p.code_id JOIN judgment j ON j.item_id = i.id ORDER BY i.id",
         )
         kept = ("code_tokens", "docstring_tokens")
         assert [(*row[:4], json.loads(row[4])) for row in stored] == [

@@ -3,6 +3,7 @@
 import pytest
 
 from agents.events import JobEnded, JobProgressed
+from agents.jobs import AnnotationJob
 from screens.settings import ScreenSettings
 from store.workspace import Workspace
 from workbench.config import Config
@@ -94,11 +95,12 @@ def test_where_test_programs_run_is_said_in_a_sentence(settings, says):
     assert says in sandbox_sentence(Config.model_validate(settings))
 
 
-def test_a_job_can_begin_with_the_app_and_ends_with_it(workspace):
+def test_a_job_of_the_app_ends_with_it(workspace):
     import_sample(workspace)
     events = []
-    with Runners(workspace, begin_with=sample_annotation(Config())) as runners:
+    with Runners(workspace) as runners:
         runner = runners.make(events.append)
+        runner.start(AnnotationJob(sample_annotation(Config())))
         assert runner.running is not None
     assert runner.running is None
     assert isinstance(events[-1], JobEnded)

@@ -1,5 +1,6 @@
 """Identifiers: version and time in them, and that they rise whatever the clock does."""
 
+import itertools
 import threading
 import uuid
 from datetime import UTC
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from judging import Desk, judged_workspace, judgments
 
 import store.ids
-from store.ids import IdClock, lowest_at, now
+from store.ids import ROOM, IdClock, beside, lowest_at, now
 from store.queries.item import load_own
 from store.workspace import Workspace
 
@@ -64,6 +65,17 @@ def test_when_the_random_bits_are_used_up_the_next_millisecond_is_taken(monkeypa
     made = IdClock(full).next()
     assert made > full
     assert (made.version, made.variant, milliseconds_of(made)) == (7, uuid.RFC_4122, MOMENT + 1)
+
+
+def test_beside_each_id_there_is_room_that_no_other_takes(monkeypatch):
+    Clock(monkeypatch)
+    ids = IdClock()
+    for first, second in itertools.pairwise([ids.next() for _ in range(500)]):
+        assert first < beside(first, 1) < beside(first, ROOM) < second
+        assert beside(first, ROOM).version == 7
+    for place in (0, ROOM + 1):
+        with pytest.raises(ValueError, match="room"):
+            beside(ids.next(), place)
 
 
 def test_after_the_last_id_there_is_none():

@@ -1,5 +1,6 @@
 """Recording: what supersedes what, what follows from what, undo and redo without limit, and never twice."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -294,6 +295,42 @@ def test_a_mark_that_comes_late_does_not_undo_a_later_judgment(desk, kind):
     desk.judge(1, 1.0)
     desk.submit(late)
     assert (label_of(desk), own(desk).cannot_decide, own(desk).skipped) == (1.0, None, False)
+
+
+class Held:
+    """Holds the lane until it is let go."""
+
+    def __init__(self, workspace):
+        self._begun, self.go = threading.Event(), threading.Event()
+        workspace.lane.submit(self._hold, urgent=True)
+        assert self._begun.wait(60)
+
+    def _hold(self, _):
+        self._begun.set()
+        assert self.go.wait(60)
+
+
+def test_keys_pressed_faster_than_they_are_saved_stand_in_their_order(workspace, desk):
+    held = Held(workspace)
+    desk.recorder.submit(desk.label(1, 1.0))
+    desk.recorder.undo()
+    desk.recorder.submit(desk.label(1, 0.0))
+    desk.recorder.submit(desk.label(2, 1.0))
+    desk.recorder.undo()
+    desk.recorder.redo()
+    desk.recorder.undo()
+    desk.recorder.submit(desk.label(2, 0.0))
+    for kind in ("skip", "cannot_decide"):
+        for item in (3, 4):
+            desk.recorder.submit(desk.mark(item, kind))
+            desk.recorder.submit(desk.label(item, 1.0))
+    desk.recorder.submit(desk.mark(3, "skip"))
+    desk.recorder.submit(desk.mark(4, "cannot_decide", text="after all"))
+    held.go.set()
+    assert workspace.lane.drain(60)
+    assert [label_of(desk, item) for item in (1, 2, 3, 4)] == [0.0, 0.0, 1.0, None]
+    assert (own(desk, 3).skipped, own(desk, 4).cannot_decide) == (True, "after all")
+    chains(workspace)
 
 
 def test_what_comes_late_and_is_overtaken_changes_no_mark(desk):

@@ -20,8 +20,8 @@ from store.workspace import Workspace
 
 RECORDS = (
     "SELECT j.id, j.action, i.external_id, r.name, j.value, j.origin, j.supersedes, j.target_action, "
-    "j.restores, j.comment, j.guideline_id, j.created_at::VARCHAR FROM judgment j JOIN item i ON i.id = j.item_id "
-    "JOIN rater r ON r.id = j.rater_id ORDER BY j.id"
+    "j.restores, j.comment, j.guideline_id, j.created_at::VARCHAR FROM judgment j "
+    "JOIN item i ON i.id = j.item_id JOIN rater r ON r.id = j.rater_id ORDER BY j.id"
 )
 MARKS = (
     "SELECT m.id, i.external_id, r.name, m.kind, m.active, m.text FROM mark m "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from screens.widgets.source_text import ShownLine, SourceText
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -25,6 +25,10 @@ def open_workspace(
     workspace: Annotated[Path | None, typer.Argument(help="The workspace file.", show_default=False)] = None,
     rater: RaterName = None,
     config: ConfigFile = None,
+    start: Annotated[
+        Literal["home", "queue", "resume"],
+        typer.Option("--start", help="The screen to open on; resume goes on where you left off."),
+    ] = "home",
 ) -> None:
     """Open a workspace in the app."""
     loaded = settings(config)
@@ -35,7 +39,7 @@ def open_workspace(
             "The app needs a terminal, and this is none.",
             "Commands work without one: workbench items, judge, annotate, report (see workbench --help).",
         )
-    run_app(path, loaded, given_rater(rater))
+    run_app(path, loaded, given_rater(rater), start_with=start)
 
 
 def in_terminal() -> bool:
@@ -70,6 +74,7 @@ def run_app(
     rater: str | None,
     *,
     annotation: AnnotationSettings | None = None,
+    start_with: Literal["home", "queue", "resume"] = "home",
 ) -> None:
     """Open a workspace, show the app until it ends, and close what was opened.
 
@@ -78,14 +83,17 @@ def run_app(
         config: The configuration.
         rater: The rater's name on the command line; None for the configured one.
         annotation: A job that begins behind the first screen; None for none.
+        start_with: The screen to open on.
     """
     from screens.app import WorkbenchApp
     from store.workspace import Workspace
     from workbench.context import Runners, make_context
     from workbench.stopping import ignore_further_signals
 
-    with Workspace.open(path, create=True) as workspace, Runners(workspace, begin_with=annotation) as runners:
-        context = make_context(workspace, config, rater, runners, annotation=annotation)
+    with Workspace.open(path, create=True) as workspace, Runners(workspace) as runners:
+        context = make_context(
+            workspace, config, rater, runners, annotation=annotation, start_with=start_with
+        )
         app = WorkbenchApp(context)
         try:
             app.run()

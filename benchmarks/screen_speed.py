@@ -1,0 +1,107 @@
+"""How quick the app is on 412,080 pairs, in a pseudo-terminal: start, jump to the end, key to next item.
+
+    python benchmarks/screen_speed.py [PAIRS] [--rounds N]
+
+Each figure stands beside what it is compared with in the same run. Goals: start to a usable queue under 1 s
+and at most twice an empty Textual app that opens the same file; jump to the end under 0.1 s; key to the
+next item painted under 50 ms for 95 of 100 keys, idle and while importing and annotating.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from large_workspace import PAIRS, RATER, build
+from terminal import Terminal
+
+HERE = Path(__file__).parent
+
+
+def start_seconds(command: list[str], shown: str) -> float:
+    """Return how long a program takes from its start until it shows a text."""
+    terminal = Terminal(command)
+    try:
+        return terminal.wait_for(shown) - terminal.started
+    finally:
+        terminal.close()
+
+
+def workbench(path: Path, *options: str) -> list[str]:
+    """Return the command that opens a workspace."""
+    return [sys.executable, "-m", "workbench", str(path), "--rater", RATER, *options]
+
+
+def measure_start(path: Path, rounds: int) -> None:
+    """Print process start to usable queue beside the empty app."""
+    empty, queue = [], []
+    for _ in range(rounds):
+        empty.append(start_seconds([sys.executable, str(HERE / "empty_app.py"), str(path)], "items"))
+        queue.append(start_seconds(workbench(path, "--start", "queue"), "how to do thing number 1 "))
+    ratio = statistics.median(queue) / statistics.median(empty)
+    print(
+        f"start to usable queue  {statistics.median(queue):6.3f} s  empty app {statistics.median(empty):.3f} s  ratio {ratio:.2f}"
+    )
+
+
+def measure_end(path: Path, pairs: int, rounds: int) -> None:
+    """Print how long the jump to the last row takes."""
+    terminal = Terminal(workbench(path, "--start", "queue"))
+    try:
+        terminal.wait_for(f"of {pairs:,}")
+        terminal.drain(1.0)
+        seconds = []
+        for _ in range(rounds):
+            seconds.append(-terminal.send("\x1b[F") + terminal.wait_for(f"thing number {(pairs + 19) // 20}"))
+            terminal.drain()
+            terminal.send("\x1b[H")
+            terminal.drain()
+        print(
+            f"jump to the end        {statistics.median(seconds):6.3f} s  worst {max(seconds):.3f} s  of {rounds}"
+        )
+    finally:
+        terminal.close()
+
+
+def measure_keys(path: Path, keys: int, name: str) -> None:
+    """Print how long it takes from a judgment key until the next item is painted, key by key."""
+    terminal = Terminal(workbench(path, "--start", "queue"))
+    try:
+        terminal.wait_for("thing number 1 ")
+        terminal.drain(1.0)
+        terminal.send("\r")
+        terminal.wait_for("pair-1")
+        terminal.drain(0.5)
+        seconds = []
+        for number in range(2, keys + 2):
+            pressed = terminal.send("1" if number % 2 else "0")
+            seconds.append(terminal.wait_for(f"pair-{number} ", timeout=10) - pressed)
+            # A hand takes longer than this to come back.
+            terminal.drain(0.15)
+        cuts = statistics.quantiles(seconds, n=20)
+        print(
+            f"key to next item, {name:<22} median {statistics.median(seconds) * 1000:5.1f} ms  p95 {cuts[18] * 1000:5.1f} ms  of {keys}"
+        )
+    finally:
+        terminal.close()
+
+
+def main() -> None:
+    """Measure everything on a workspace built for it."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    options.add_argument("pairs", nargs="?", type=int, default=PAIRS)
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--keys", type=int, default=60)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="workbench-bench-") as folder:
+        path = build(Path(folder) / "large.duckdb", given.pairs)
+        measure_start(path, given.rounds)
+        measure_end(path, given.pairs, given.rounds)
+        measure_keys(path, given.keys, "idle")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""A program to be killed: judges without pause while agents annotate, and notes in a log what is acknowledged.
+
+The log is written with one call a line and is never buffered, so it holds whatever was noted before the end.
+Its lines are a word and what it is about: `asked` a model's reply is asked for, `ok` a step is on disk,
+`submitted` and `saved` a record of the rater's, `verdict`, `opened`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import sys
+from typing import Any
+
+from judging import Desk
+
+from agents.jobs import AnnotationJob, JobRunner
+from agents.llm.scripted import ScriptedModel
+from agents.records import RunRecord
+from agents.settings import AnnotationSettings
+from store.recording import Action
+from store.workspace import Workspace
+from workbench.stopping import Stopped, stopped_by_signals
+
+IN_FLIGHT = 3
+
+
+class Log:
+    """Notes lines at the end of a file, each whole or not at all."""
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def note(self, *words: object) -> None:
+        """Note a line."""
+        os.write(self._descriptor, (" ".join(map(str, words)) + "\n").encode())
+
+
+def listen(log: Log, delay: float) -> None:
+    """Note what the agents ask for and what is acknowledged to them; a model takes its time to answer."""
+    add_step, add_verdict, ask = RunRecord.add_step, RunRecord.add_verdict, ScriptedModel._ask
+
+    async def step_noted(self: RunRecord, step: Any, *others: Any) -> None:
+        await add_step(self, step, *others)
+        log.note("ok" if step.outcome == "ok" else "failed", step.id, step.item_id, step.role, step.attempt)
+
+    async def verdict_noted(self: RunRecord, verdict: Any) -> None:
+        await add_verdict(self, verdict)
+        log.note("verdict", verdict.id, verdict.item_id, verdict.value)
+
+    async def asked_noted(self: ScriptedModel, request: Any, messages: Any) -> Any:
+        log.note("asked", request.subject, request.role)
+        await asyncio.sleep(delay)
+        return await ask(self, request, messages)
+
+    RunRecord.add_step = step_noted  # type: ignore[method-assign]
+    RunRecord.add_verdict = verdict_noted  # type: ignore[method-assign]
+    ScriptedModel._ask = asked_noted  # type: ignore[method-assign]
+
+
+def judge_on(desk: Desk, log: Log, chance: random.Random, items: int) -> None:
+    """Press keys until the end: labels, marks, undo and redo, some of them before the last one is saved."""
+
+    def saved(future: Any) -> None:
+        action: Action | None = future.result()
+        for record in action.records if action else ():
+            log.note("saved", record.id, type(record).__name__)
+
+    flying = []
+    while True:
+        item = chance.randint(1, items)
+        key = chance.choice(["label"] * 6 + ["skip", "cannot_decide", "flag", "undo", "undo", "redo"])
+        if key in ("undo", "redo"):
+            future: Any = getattr(desk.recorder, key)()
+        else:
+            action = desk.label(item, float(chance.random() < 0.5)) if key == "label" else desk.mark(item, key)
+            future = desk.recorder.submit(action)
+            log.note("submitted", action.records[0].id)
+        future.add_done_callback(saved)
+        flying.append(future)
+        if len(flying) >= IN_FLIGHT:
+            flying.pop(0).result(60)
+
+
+def live(
+    path: str, log: str, *, model: str = "", delay: float = 0.0, judging: bool = True, seed: int = 0, items: int = 1
+) -> int:
+    """Live until killed, or until the annotation is done where nobody judges."""
+    notes = Log(log)
+    listen(notes, delay)
+    try:
+        with stopped_by_signals(), Workspace.open(path) as workspace:
+            notes.note("opened", os.getpid())
+            if not model:
+                judge_on(Desk(workspace), notes, random.Random(seed), items)
+            with JobRunner(workspace, lambda _: None) as runner:
+                job = runner.start(AnnotationJob(AnnotationSettings(model, sandbox="process", concurrency=4)))
+                if judging:
+                    judge_on(Desk(workspace), notes, random.Random(seed), items)
+                job.wait()
+                job.result()
+    except Stopped as stopped:
+        return 128 + stopped.number
+    return 0
+
+
+def serve() -> None:
+    """Fork a child for each line of the input, so that its life does not begin with a second of imports."""
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                code = live(**json.loads(line))
+            finally:
+                os._exit(code)
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    serve()
