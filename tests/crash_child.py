@@ -12,6 +12,7 @@ import json
 import os
 import random
 import sys
+import time
 from typing import Any
 
 from judging import Desk
@@ -82,6 +83,8 @@ def judge_on(desk: Desk, log: Log, chance: random.Random, items: int) -> None:
         flying.append(future)
         if len(flying) >= IN_FLIGHT:
             flying.pop(0).result(60)
+        # Judgments go before steps: without a breath no step would ever be written.
+        time.sleep(chance.uniform(0.0, 0.03))
 
 
 def live(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +13,7 @@ from screens.widgets.source_text import ShownLine, SourceText
 def rows(line: str, width: int) -> list[str]:
     shown = ShownLine(line, words=True)
     breaks = [*shown.breaks(width), shown.length]
-    return [shown.text(start, end) for start, end in zip(breaks, breaks[1:], strict=False)]
+    return [shown.text(start, end) for start, end in pairwise(breaks)]
 
 
 def test_words_stay_whole() -> None:
@@ -35,6 +37,6 @@ def test_nothing_is_lost_and_rows_fit(line: str, width: int) -> None:
     shown = ShownLine(line, words=True)
     breaks = [*shown.breaks(width), shown.length]
     assert "".join(rows(line, width)) == shown.text(0, shown.length)
-    for start, end in zip(breaks, breaks[1:], strict=False):
+    for start, end in pairwise(breaks):
         assert shown.cell_at(end) - shown.cell_at(start) <= width or end - start == 1
     assert SourceText(line, words=True).rows(0, width) == len(breaks) - 1
