@@ -14,12 +14,13 @@ from uuid import UUID
 
 from textual import events, on
 from textual.app import App, SystemCommand
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.message import Message
 from textual.screen import Screen
 from textual.signal import Signal
 from textual.timer import Timer
+from textual.widget import Widget
 
 from agents.events import JobEnded, JobEvent, JobProgressed
 from screens.commands import Scope, bindings
@@ -34,10 +35,9 @@ from store.recording import Action, Recorder
 from store.session import load_session, save_session
 
 if TYPE_CHECKING:
-    import numpy
-
     from agents.jobs import JobRunner
     from agents.settings import AnnotationSettings
+    from store.queries.queue import Ids
 
 LEAVE_SECONDS = 10.0
 """How long a lost terminal may hold up the end of the program."""
@@ -426,7 +426,7 @@ class WorkbenchApp(App[None]):
 
     # -- moving about ---------------------------------------------------------------------------------
 
-    def open_review(self, ids: numpy.ndarray[Any, Any], index: int, sentence: str) -> None:
+    def open_review(self, ids: Ids, index: int, sentence: str) -> None:
         """Review the items of a queue, in its frozen order, from one of them on."""
         from screens.review.screen import ReviewScreen
 
@@ -439,10 +439,13 @@ class WorkbenchApp(App[None]):
         self.push_screen(ReviewScreen.resumed(self.kept_session()))
 
     def action_show_keys(self) -> None:
-        """List the keys of the screen that is shown."""
+        """List the keys of the screen that is shown, and of what has the focus there."""
+        from screens.review.screen import label_keys
+
         if not isinstance(self.screen, KeysScreen):
             scope: Scope = getattr(self.screen, "SCOPE", "app")
-            self.push_screen(KeysScreen(scope, self.context.settings))
+            labels = label_keys() if scope == "review" else ()
+            self.push_screen(KeysScreen(scope, self.context.settings, labels, _keys_of_widget(self.focused)))
 
     def action_show_jobs(self) -> None:
         """Show the agents at work."""
@@ -450,3 +453,11 @@ class WorkbenchApp(App[None]):
 
         if not isinstance(self.screen, JobsScreen):
             self.push_screen(JobsScreen())
+
+
+def _keys_of_widget(widget: Widget | None) -> list[tuple[str, str]]:
+    """Return the keys that a widget listens to, with what they do, where that is said."""
+    if widget is None:
+        return []
+    listed = [each for each in type(widget).BINDINGS if isinstance(each, Binding)]
+    return [(binding.key, f"{binding.tooltip}.") for binding in listed if binding.tooltip]

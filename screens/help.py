@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -24,14 +25,25 @@ _NAMES = {
     "enter": "Enter",
     "tab": "Tab",
     "shift+": "⇧",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "home": "Home",
+    "end": "End",
 }
 
 
 def key_name(keys: str) -> str:
     """Return keys as a person reads them: `ctrl+p,question_mark` as `^p ?`."""
-    for name, shown in _NAMES.items():
-        keys = keys.replace(name, shown)
-    return " ".join(part.strip() for part in keys.split(","))
+    return " ".join(_one_key_name(key.strip()) for key in keys.split(","))
+
+
+def _one_key_name(key: str) -> str:
+    *modifiers, name = key.split("+")
+    return "".join(_NAMES.get(f"{each}+", f"{each}+") for each in modifiers) + _NAMES.get(name, name)
 
 
 def keys_of(command: Command, settings: ScreenSettings) -> str:
@@ -40,7 +52,14 @@ def keys_of(command: Command, settings: ScreenSettings) -> str:
 
 
 class KeysScreen(ModalScreen[None]):
-    """What can be done on the screen below, and by which keys."""
+    """What can be done on the screen below, and by which keys.
+
+    Args:
+        scope: The screen below.
+        settings: Which keys are other ones.
+        labels: The keys that judge, with what they say.
+        reading: The keys of the widget that has the focus, with what they do.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,enter", "dismiss", "close")]
     DEFAULT_CSS = """
@@ -48,38 +67,53 @@ class KeysScreen(ModalScreen[None]):
     KeysScreen VerticalScroll {
         width: 76; max-width: 96%; height: auto; max-height: 92%;
         border: round $primary; border-title-color: $text-primary; background: $surface; padding: 0 1;
+        scrollbar-size: 1 1;
     }
     KeysScreen Static { height: auto; }
     """
 
-    def __init__(self, scope: Scope, settings: ScreenSettings) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        settings: ScreenSettings,
+        labels: Sequence[tuple[str, str]] = (),
+        reading: Sequence[tuple[str, str]] = (),
+    ) -> None:
         super().__init__()
         self._scope: Scope = scope
         self._settings = settings
+        self._labels = labels
+        self._reading = reading
 
     def compose(self) -> ComposeResult:
         """Lay out one line a command, the codes of reasons below."""
         with VerticalScroll() as scroll:
             scroll.border_title = f"Keys · {self._scope}"
-            scroll.border_subtitle = "Esc closes"
-            yield Static(Content("\n".join(self._lines())))
+            scroll.border_subtitle = "↑ ↓ scroll · Esc closes"
+            yield Static(Content("\n".join(self.lines())))
 
-    def _lines(self) -> list[str]:
-        lines = []
-        if self._scope == "review":
-            lines += [f"{'1  0':<12} Judge: the digits are the values of the scale.", ""]
-        lines += [self._line(command) for command in commands_of(self._scope)]
+    def lines(self) -> list[str]:
+        """Return what is listed."""
+        lines = [_row(key, f"Judge: {words}.") for key, words in self._labels]
+        lines += [self._line(command) for command in commands_of(self._scope) if self._scope != "app"]
         lines += ["", *(self._line(command) for command in commands_of("app"))]
+        if self._reading:
+            lines += ["", "In the pane that has the focus:"]
+            lines += [_row(key_name(key), words) for key, words in self._reading]
         if self._scope == "review":
             for title, codes in (
                 ("Reasons of an override", self._settings.reasons),
                 ("Reasons for cannot decide", self._settings.undecided),
             ):
                 lines += ["", f"{title}, offered after the key:"]
-                lines += [f"  {code:<10} {words}" for code, words in codes.items()]
+                lines += [_row(code, words) for code, words in codes.items()]
             lines += ["", "Keys in a text field are text. Keys typed before an item is on the screen,"]
             lines += ["and pasted text, never judge."]
         return lines
 
     def _line(self, command: Command) -> str:
-        return f"{key_name(keys_of(command, self._settings)):<12} {command.help}"
+        return _row(key_name(keys_of(command, self._settings)), command.help)
+
+
+def _row(key: str, words: str) -> str:
+    return f"{key:<12} {words}"

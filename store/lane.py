@@ -52,7 +52,8 @@ class WriteLane:
         engine: Gives the lane its connection, and another one after a failure.
         hold_seconds: How long a batch takes up further writes; its last one and the commit come on top.
         after_failure: Told of every error a transaction failed with, before it is reported.
-        between: Called after every transaction, when nothing urgent waits.
+        between: Called after every transaction, when nothing urgent waits; answers whether connections
+            made before are of no use any more.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class WriteLane:
         *,
         hold_seconds: float = 0.05,
         after_failure: Callable[[BaseException], None] = lambda _: None,
-        between: Callable[[], None] = lambda: None,
+        between: Callable[[], bool] = lambda: False,
     ) -> None:
         self._engine = engine
         self._hold_seconds = hold_seconds
@@ -136,8 +137,8 @@ class WriteLane:
                 pending.future.set_result(None)
                 continue
             self._transact(pending)
-            if self._coming() != URGENT:
-                self._call(self._between)
+            if self._coming() != URGENT and self._call(self._between):
+                self._let_go()
         self._let_go()
         pending.future.set_result(None)
 
@@ -193,11 +194,12 @@ class WriteLane:
             return None
         return heapq.heappop(self._ready)
 
-    def _call(self, hook: Callable[..., None], *told: BaseException) -> None:
+    def _call(self, hook: Callable[..., bool | None], *told: BaseException) -> bool | None:
         try:
-            hook(*told)
+            return hook(*told)
         except Exception:  # noqa: BLE001 - a mistake in keeping house must not end the lane
             _log.exception("after a write")
+            return None
 
     def _let_go(self) -> None:
         """Give up the connection: after a failure, what state it is in is not worth finding out."""

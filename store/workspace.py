@@ -186,18 +186,21 @@ class Workspace:
             with suppress(duckdb.Error):
                 cursor.close()
 
-    def _checkpoint(self) -> None:
+    def _checkpoint(self) -> bool:
         """Work the write-ahead log into the file once it has grown, in the lane, between two writes.
 
         DuckDB would do it within a commit, so that a judgment waits for it; and when it fails there, as on
         a full disk, the database is of no use until it is opened again, though the commit stands.
+
+        Returns:
+            Whether the file had to be connected to anew.
         """
         if (size := _log_bytes(self.path)) < self._checkpoint_at:
-            return
+            return False
         # What cannot be worked in now stays in the log, which loses nothing and only grows.
         self._checkpoint_at = size + CHECKPOINT_BYTES
         if shutil.disk_usage(self.path.parent).free < 2 * size + CHECKPOINT_BYTES:
-            return
+            return False
         try:
             with self.native() as cursor:
                 cursor.execute("CHECKPOINT")
@@ -206,21 +209,23 @@ class Workspace:
             # An import is being written, or somebody reads what was changed since.
             self._checkpoint_at = size + CHECKPOINT_BYTES // 16
         except duckdb.Error as error:
-            self._mend(error)
+            return self._mend(error)
+        return False
 
-    def _mend(self, error: BaseException) -> None:
+    def _mend(self, error: BaseException) -> bool:
         """Connect anew after an error that has made the database useless; what was committed is on disk."""
         cause = error.orig if isinstance(error, DBAPIError) else error
         if not isinstance(cause, _USELESS):
-            return
+            return False
         self.engine.dispose()
         self._disconnect()
         for _ in range(3):
             try:
                 self._master = connect(self.path)
-                return
+                break
             except WorkspaceError:  # every later write says so, and tries again
                 time.sleep(0.1)
+        return True
 
 
 def _highest_future_id(master: duckdb.DuckDBPyConnection) -> uuid.UUID | None:

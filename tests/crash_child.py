@@ -17,6 +17,9 @@ from typing import Any
 
 from judging import Desk
 
+# Imported here, so that no child spends its life on it.
+import agents.annotation.kind
+import agents.sandbox.process  # noqa: F401
 from agents.jobs import AnnotationJob, JobRunner
 from agents.llm.scripted import ScriptedModel
 from agents.records import RunRecord
@@ -76,7 +79,9 @@ def judge_on(desk: Desk, log: Log, chance: random.Random, items: int) -> None:
         if key in ("undo", "redo"):
             future: Any = getattr(desk.recorder, key)()
         else:
-            action = desk.label(item, float(chance.random() < 0.5)) if key == "label" else desk.mark(item, key)
+            action = (
+                desk.label(item, float(chance.random() < 0.5)) if key == "label" else desk.mark(item, key)
+            )
             future = desk.recorder.submit(action)
             log.note("submitted", action.records[0].id)
         future.add_done_callback(saved)
@@ -84,11 +89,18 @@ def judge_on(desk: Desk, log: Log, chance: random.Random, items: int) -> None:
         if len(flying) >= IN_FLIGHT:
             flying.pop(0).result(60)
         # Judgments go before steps: without a breath no step would ever be written.
-        time.sleep(chance.uniform(0.0, 0.03))
+        time.sleep(chance.uniform(0.0, 0.06))
 
 
 def live(
-    path: str, log: str, *, model: str = "", delay: float = 0.0, judging: bool = True, seed: int = 0, items: int = 1
+    path: str,
+    log: str,
+    *,
+    model: str = "",
+    delay: float = 0.0,
+    judging: bool = True,
+    seed: int = 0,
+    items: int = 1,
 ) -> int:
     """Live until killed, or until the annotation is done where nobody judges."""
     notes = Log(log)

@@ -23,7 +23,11 @@ from store.workspace import Workspace
 def judged_workspace(folder: Path, count: int = 4) -> Workspace:
     """A new workspace with pairs 1 to `count`, two to a query, and the questions of every kind."""
     pairs = [
-        (f"pair/{number}", f"double a number {(number + 1) // 2}", f"{GOOD if number % 2 else WRONG}# {number}\n")
+        (
+            f"pair/{number}",
+            f"double a number {(number + 1) // 2}",
+            f"{GOOD if number % 2 else WRONG}# {number}\n",
+        )
         for number in range(1, count + 1)
     ]
     workspace = pairs_workspace(folder, pairs)

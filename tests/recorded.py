@@ -65,7 +65,9 @@ class Recorded:
 
     def verdict(self, item: int) -> Verdict | None:
         """The latest verdict of any run."""
-        return max((one for one in self.verdicts if one.item_id == item), key=lambda one: one.id, default=None)
+        return max(
+            (one for one in self.verdicts if one.item_id == item), key=lambda one: one.id, default=None
+        )
 
     def status(self, rater: str, item: int) -> str:
         """How far the rater is with the item."""
@@ -98,11 +100,21 @@ def recorded_workspace(folder: Path, *, seed: int = 1, items: int = 40, records:
         if chance.random() < 0.6:
             value = chance.choice([0.0, 1.0, 1.0, None])
             made.judgments.append(
-                Judgment(**common, question_id=question, value=value, origin="undo" if value is None else "independent")
+                Judgment(
+                    **common,
+                    question_id=question,
+                    value=value,
+                    origin="undo" if value is None else "independent",
+                )
             )
         else:
             made.marks.append(
-                Mark(**common, kind=chance.choice(KINDS), active=chance.random() < 0.7, text=f"text {chance.random()}")
+                Mark(
+                    **common,
+                    kind=chance.choice(KINDS),
+                    active=chance.random() < 0.7,
+                    text=f"text {chance.random()}",
+                )
             )
     for item in chance.sample(made.items, items * 3 // 4):
         for run in runs[: chance.choice([1, 1, 2])]:
@@ -128,7 +140,11 @@ def recorded_workspace(folder: Path, *, seed: int = 1, items: int = 40, records:
 
     def write(connection: Any) -> None:
         # Not in the order of their ids: no query may depend on the order of the rows.
-        for row, stored in ((JudgmentRow, made.judgments), (MarkRow, made.marks), (VerdictRow, made.verdicts)):
+        for row, stored in (
+            (JudgmentRow, made.judgments),
+            (MarkRow, made.marks),
+            (VerdictRow, made.verdicts),
+        ):
             chance.shuffle(stored)
             connection.execute(insert(table_of(row)), [one.model_dump() for one in stored])
         connection.execute(insert(table_of(Similarity)), similarities)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
 from screens.queue.fields import ORDERS, fields
-from screens.widgets.item_rows import AT_ONCE, Ids
+from screens.widgets.item_rows import AT_ONCE
 from store.queries.queue import QueueFilter, QueueRow, QueueSort, queue_ids, queue_rows
 from store.session import load_session, save_session
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from store.queries.queue import Ids
 
 SESSION = "queue"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy
 from textual import work
 
 from screens.review.keeping import KeepingPlaces
@@ -57,6 +56,8 @@ class MovingThrough(KeepingPlaces):
         """Return the next place with an item to judge, after the last from the top; None without one."""
         context = self.workbench.context
         rater_id = context.rater.id if context.rater else 0
+        import numpy
+
         waiting = {action.item_id for action in list(self.workbench.unsaved.values())}
         near = ids[index + 1 : index + 1 + NEAR]
         with context.workspace.reading() as connection:

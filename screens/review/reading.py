@@ -84,6 +84,7 @@ class ReadingActions(Screen[None]):
             switcher.current = self.active
         shown = self.active if self.narrow or self.active != SUBJECT else switcher.current or ""
         self.query_one(CaseTabs).show(self._tabs(), shown)
+        self._fit_prompt()
 
     @property
     def _in_prompt(self) -> bool:
@@ -114,7 +115,6 @@ class ReadingActions(Screen[None]):
         """Lay the tabs out anew; panes keep their places themselves."""
         if self.is_mounted and self.item is not None:
             self._show_active()
-            self._fit_prompt()
             # A pane that has no room any more cannot keep the focus.
             if isinstance(self.focused, TextPane) and self.focused.id in self._panes:
                 self.focus_active()
@@ -178,6 +178,7 @@ class ReadingActions(Screen[None]):
         """Give the focused pane the whole screen, or take it back."""
         zoomed = not self.has_class("-zoom")
         self.set_class(zoomed, "-zoom")
+        self._fit_prompt()
         if zoomed:
             self._say("Zoomed; z gives the room back.")
 
@@ -325,5 +326,5 @@ class ReadingActions(Screen[None]):
                 with self.app.suspend():
                     subprocess.run([*shlex.split(pager), str(file)], check=False, env=environment)
             except (OSError, ValueError, SuspendNotSupported) as error:
-                self._say(f"The pager {pager} did not start: {error}. Y writes a file.", alarm=True)
+                self._say(f"The pager {pager} did not start ({error}); Y writes a file.", alarm=True)
         self.refresh()

@@ -53,7 +53,7 @@ class ShowingItems(ReadingActions):
         # When the item came onto the screen, in seconds of the monotonic clock; None before.
         self._painted_at: float | None = None
         self._settled_at = 0.0
-        self._prompt_height = 0
+        self._prompt_height: int | str = 0
         self._watch = Stopwatch()
         self._reasons_for: tuple[Action | None, int, bool] | None = None
         self._drafts: dict[int, str] = {}
@@ -131,7 +131,6 @@ class ShowingItems(ReadingActions):
             self.query_one(f"#{PROMPT}", TextPane).load(
                 view.prompt, kind="reply", title=f"{view.kind} · {view.external_id}"
             )
-            self._fit_prompt()
             self._fill(view)
             if before is None:
                 self._restore_places(view)
@@ -162,7 +161,9 @@ class ShowingItems(ReadingActions):
         lines = pane.text[: room * PROMPT_ROWS + 1].split("\n")
         rows = sum(max(1, -(-len(line) // room)) for line in lines)
         rows = min(2 if self.narrow else PROMPT_ROWS, rows)
-        height = rows + (0 if self.narrow else 2)
+        height: int | str = rows + (0 if self.narrow else 2)
+        if self._in_prompt and self.has_class("-zoom"):
+            height = "1fr"
         if height != self._prompt_height:
             self._prompt_height = height
             pane.styles.height = height

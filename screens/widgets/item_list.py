@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy
 from rich.segment import Segment
 from rich.style import Style
 from sqlalchemy.exc import SQLAlchemyError
@@ -20,9 +20,12 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from screens.widgets.item_columns import Cell, Columns, Part, Write
-from screens.widgets.item_rows import Ids, ItemRows
+from screens.widgets.item_rows import ItemRows
 from store.errors import WorkbenchError
 from store.queries.queue import QueueRow
+
+if TYPE_CHECKING:
+    from store.queries.queue import Ids
 
 CHANGES_SECONDS = 0.2
 """How long changed items are gathered before they are read anew."""
@@ -109,7 +112,7 @@ class ItemList(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._read = read
         self._blind = blind
-        self._ids: Ids = numpy.empty(0, dtype=numpy.int64)
+        self._ids: Ids = array("q")
         self._cursor = 0
         self._rows = ItemRows()
         self._wanting = False
@@ -189,7 +192,9 @@ class ItemList(ScrollView, can_focus=True):
     def _place_of(self, item_id: int | None) -> int | None:
         if item_id is None:
             return None
-        places = numpy.flatnonzero(self._ids == item_id)
+        import numpy
+
+        places = numpy.flatnonzero(numpy.asarray(self._ids) == item_id)
         return int(places[0]) if len(places) else None
 
     # -- what changes ---------------------------------------------------------------------------------

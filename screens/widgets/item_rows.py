@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from typing import Any
-
-import numpy
+from typing import TYPE_CHECKING
 
 from store.queries.queue import QueueRow
 
-Ids = numpy.ndarray[Any, Any]
+if TYPE_CHECKING:
+    from store.queries.queue import Ids
 
 KEPT = 8_192
 """Items that are kept once they were read."""

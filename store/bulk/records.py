@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn
 
-from store.bulk.arrow import pyarrow
+import pyarrow
+import pyarrow.parquet
+
 from store.bulk.files import InputFile, broken_line
 from store.formats.protocol import Sample
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+import pyarrow
 
 from store.bulk import fast
-from store.bulk.arrow import pyarrow
 from store.bulk.columns import STAGE
 from store.bulk.files import InputFile
 from store.bulk.inputs import Input

@@ -7,7 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from store.bulk.arrow import pyarrow
+import pyarrow
+import pyarrow.parquet
+
 from store.errors import ImportFailed
 from store.formats.protocol import Container, Sample
 

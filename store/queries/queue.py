@@ -6,6 +6,7 @@ fetched by their ids when they come into view.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +21,12 @@ from store.workspace import Workspace
 
 if TYPE_CHECKING:
     import numpy
+
+    Ids = array[int] | numpy.ndarray[Any, Any]
+    """Item ids in order; both have len, slices and tolist."""
+
+FEW = 1_000
+"""Up to so many ids are read without numpy, whose import a start would have to wait for."""
 
 Status = Literal["judged", "open", "skipped", "cannot_decide"]
 AgentLabel = Literal["0", "1", "none"]
@@ -119,7 +126,7 @@ def queue_ids(
     blind: bool = False,
     phase: str = REVIEW,
     limit: int | None = None,
-) -> numpy.ndarray[Any, Any]:
+) -> Ids:
     """Return the ids of the items of a queue, in its order.
 
     Args:
@@ -141,6 +148,9 @@ def queue_ids(
     if blind and (wanted.agent or wanted.agreement or wanted.path or sort.key == "agent"):
         raise ValueError("a blind queue can be neither filtered nor sorted by the agents' labels")
     statement = _select_ids(rater_id, wanted, sort, phase)
+    if limit is not None and limit <= FEW:
+        with workspace.reading() as connection:
+            return array("q", connection.execute(statement.limit(limit)).scalars())
     return workspace.column(statement if limit is None else statement.limit(limit))
 
 

@@ -31,11 +31,20 @@ def nursery():
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{os.path.join(root, 'tests')}"}
     with subprocess.Popen(
-        [sys.executable, "-m", "crash_child"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-m", "crash_child"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
     ) as process:
 
         def begin(**life):
-            process.stdin.write(json.dumps({name: str(value) if name in ("path", "log") else value for name, value in life.items()}) + "\n")
+            process.stdin.write(
+                json.dumps(
+                    {name: str(value) if name in ("path", "log") else value for name, value in life.items()}
+                )
+                + "\n"
+            )
             process.stdin.flush()
             return int(process.stdout.readline())
 
@@ -112,9 +121,7 @@ def check(workspace, noted):
 def undo_works(workspace):
     """The latest action is taken back and brought again."""
     desk = Desk(workspace)
-    before = [record.id for record in [*judgments(workspace), *marks(workspace)]]
     undone = desk.undo()
-    assert (undone is None) == (not before) or undone is None
     if undone is None:
         return 0
     redone = desk.redo()
@@ -131,8 +138,8 @@ def test_killed_at_random_moments_nothing_acknowledged_is_lost(tmp_path, nursery
     chance = random.Random(20260117)
     opened, ahead, undone = 0, 0, 0
     for number in range(KILLS):
-        child = begin(path=path, log=log, model=model, delay=0.04, seed=number, items=ITEMS)
-        time.sleep(chance.uniform(0.05, 1.1))
+        child = begin(path=path, log=log, model=model, delay=0.02, seed=number, items=ITEMS)
+        time.sleep(chance.uniform(0.1, 1.3))
         os.kill(child, signal.SIGKILL)
         assert ended() == -signal.SIGKILL
         noted = Noted(log)

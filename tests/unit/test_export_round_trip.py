@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -368,3 +369,9 @@ def test_records_that_were_tampered_with_are_refused(judged, tmp_path):
     (tmp_path / "bare.jsonl").write_text(json.dumps(bare), encoding="utf-8")
     with new_workspace(tmp_path) as empty, pytest.raises(ImportFailed, match="no item 'a/1' here"):
         import_files(empty, [tmp_path / "bare.jsonl"])
+
+
+def test_the_columns_are_documented_in_their_order(repository):
+    text = (repository / "docs/exporting.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \|", text[text.index("## Columns of the record") :], flags=re.MULTILINE)
+    assert listed == [*RECORD_COLUMNS, *LABEL_COLUMNS]

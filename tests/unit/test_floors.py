@@ -14,7 +14,19 @@ for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         importlib.import_module(module.name)
 print("\\n".join(sys.modules))
 """
-HEAVY = {"torch", "openai", "anthropic", "docker", "textual", "duckdb", "sqlalchemy", "sqlmodel", "pyarrow", "numpy", "krippendorff"}
+HEAVY = {
+    "torch",
+    "openai",
+    "anthropic",
+    "docker",
+    "textual",
+    "duckdb",
+    "sqlalchemy",
+    "sqlmodel",
+    "pyarrow",
+    "numpy",
+    "krippendorff",
+}
 
 
 def modules_after(code, repository, *arguments):
@@ -32,7 +44,11 @@ def tops(modules):
 
 @pytest.mark.parametrize(
     ("floor", "above"),
-    [("store", {"agents", "screens", "workbench"}), ("agents", {"screens", "workbench"}), ("screens", {"workbench"})],
+    [
+        ("store", {"agents", "screens", "workbench"}),
+        ("agents", {"screens", "workbench"}),
+        ("screens", {"workbench"}),
+    ],
 )
 def test_a_floor_imports_nothing_above_it(repository, floor, above):
     modules = modules_after(IMPORT_ALL, repository, floor)

@@ -103,7 +103,8 @@ def test_a_foreign_id_is_no_floor():
 def test_threads_never_get_the_same_id_and_each_sees_its_own_rise():
     ids, made = IdClock(), [[] for _ in range(4)]
     threads = [
-        threading.Thread(target=lambda mine=mine: mine.extend(ids.next() for _ in range(3_000))) for mine in made
+        threading.Thread(target=lambda mine=mine: mine.extend(ids.next() for _ in range(3_000)))
+        for mine in made
     ]
     for thread in threads:
         thread.start()
@@ -142,7 +143,10 @@ def test_a_foreign_id_in_the_file_hides_no_id_from_the_clocks_future(tmp_path):
         desk.submit(desk.label(1, action=ahead, **{}))
         cursor = workspace.native()
         cursor.execute("UPDATE judgment SET id = ?", [ahead])
-        cursor.execute("INSERT INTO judgment BY NAME SELECT * REPLACE (? AS id) FROM judgment", [uuid.UUID(int=2**128 - 1)])
+        cursor.execute(
+            "INSERT INTO judgment BY NAME SELECT * REPLACE (? AS id) FROM judgment",
+            [uuid.UUID(int=2**128 - 1)],
+        )
         cursor.close()
         assert len(judgments(workspace)) == 2
     with Workspace.open(workspace.path) as again:

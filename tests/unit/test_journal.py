@@ -32,7 +32,7 @@ def test_lines_are_appended_in_order(journal):
 
 
 def test_any_text_is_one_line(journal):
-    hostile = "a\nb\r\x85\u2028\u2029\0\x1b[31m \ud800 \U0001f600 \"quoted\""
+    hostile = 'a\nb\r\x85\u2028\u2029\0\x1b[31m \ud800 \U0001f600 "quoted"'
     journal.append([{"text": hostile}])
     assert journal.path.read_bytes().count(b"\n") == 1
     assert records(journal.path) == [{"v": 1, "text": hostile}]
@@ -52,7 +52,10 @@ def test_a_torn_line_swallows_no_other(journal, torn):
 
 def test_empty_lines_are_left_out_and_counted(journal):
     journal.path.write_bytes(b'\n{"n": 1}\n  \n\r\n{"n": 2}\n')
-    assert [(line.number, line.record) for line in read_journal(journal.path)] == [(2, {"n": 1}), (5, {"n": 2})]
+    assert [(line.number, line.record) for line in read_journal(journal.path)] == [
+        (2, {"n": 1}),
+        (5, {"n": 2}),
+    ]
 
 
 def test_bytes_that_are_no_text_make_one_line_unreadable(journal):

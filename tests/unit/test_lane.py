@@ -140,7 +140,9 @@ def test_one_faulty_write_fails_alone_and_a_judgment_overtakes_the_repetition(wo
     assert notes(workspace) == [11, 1, 11, 3]
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), GeneratorExit()])
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), GeneratorExit()]
+)
 @pytest.mark.parametrize("urgent", [True, False])
 def test_no_error_ends_the_lane(workspace, lane, error, urgent):
     def faulty(_):
@@ -165,7 +167,7 @@ def test_a_failed_commit_is_reported_and_leaves_nothing_behind(workspace, lane, 
             other.execute(rater.replace(":name", "'theirs'"))
 
     future = lane.submit(write, urgent=urgent)
-    with pytest.raises(DBAPIError, match="[Cc]onstraint"):
+    with pytest.raises(DBAPIError, match=r"[Cc]onstraint"):
         future.result(60)
     assert notes(workspace) == []
     assert lane.submit(note(2), urgent=urgent).result(60) == 2
@@ -312,7 +314,10 @@ ENDINGS = {
 def test_an_interpreter_that_ends_writes_what_was_submitted(tmp_path, ending):
     path = tmp_path / "child.duckdb"
     done = subprocess.run(
-        [sys.executable, "-c", CHILD + ENDINGS[ending], str(path)], timeout=60, check=False, capture_output=True
+        [sys.executable, "-c", CHILD + ENDINGS[ending], str(path)],
+        timeout=60,
+        check=False,
+        capture_output=True,
     )
     with duckdb.connect(str(path)) as connection:
         rows = connection.execute("SELECT rater_id FROM sessionstate").fetchall()

@@ -36,7 +36,11 @@ def holder(tmp_path, repository):
     Workspace.create(path).close()
     command = [sys.executable, "-c", HOLD, str(path)]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(repository)}
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(repository)},
     ) as process:
         assert process.stdout.readline() == "held\n"
         yield process, path
@@ -81,7 +85,9 @@ def test_a_database_of_another_program_is_left_alone(tmp_path, made):
 def test_another_programs_table_of_versions_is_not_taken_for_ours(tmp_path):
     path = tmp_path / "foreign.duckdb"
     with duckdb.connect(str(path)) as connection:
-        connection.execute("CREATE TABLE schema_version (version VARCHAR); INSERT INTO schema_version VALUES ('1.0-rc1')")
+        connection.execute(
+            "CREATE TABLE schema_version (version VARCHAR); INSERT INTO schema_version VALUES ('1.0-rc1')"
+        )
     assert "another program" in try_to_open(path).message
 
 

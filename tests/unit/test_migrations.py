@@ -27,7 +27,11 @@ TYPES = {
     Uuid: "UUID",
 }
 OF_THE_FILE = {"schema_version", "workspace_fact"}
-ADDITION = (2, "0002_colour.sql", "ALTER TABLE rater ADD COLUMN colour VARCHAR DEFAULT 'blue'; CREATE TABLE hue (id BIGINT);")
+ADDITION = (
+    2,
+    "0002_colour.sql",
+    "ALTER TABLE rater ADD COLUMN colour VARCHAR DEFAULT 'blue'; CREATE TABLE hue (id BIGINT);",
+)
 
 
 def type_of(column):
@@ -70,10 +74,14 @@ def test_a_new_file_has_the_tables_that_the_classes_describe(tmp_path):
 
 def test_columns_stand_in_the_order_of_the_classes(tmp_path):
     Workspace.create(tmp_path / "new.duckdb").close()
-    ordered = "SELECT table_name, column_name FROM information_schema.columns ORDER BY table_name, ordinal_position"
+    ordered = (
+        "SELECT table_name, column_name FROM information_schema.columns ORDER BY table_name, ordinal_position"
+    )
     made = [row for row in facts(tmp_path / "new.duckdb", ordered) if row[0] not in OF_THE_FILE]
     described = [
-        (name, column.name) for name in sorted(SQLModel.metadata.tables) for column in SQLModel.metadata.tables[name].columns
+        (name, column.name)
+        for name in sorted(SQLModel.metadata.tables)
+        for column in SQLModel.metadata.tables[name].columns
     ]
     assert made == described
 
@@ -144,7 +152,9 @@ def test_an_earlier_copy_is_not_overwritten(tmp_path, with_more):
     with_more(ADDITION)
     Workspace.open(path).close()
     assert earlier.read_text() == "an earlier one"
-    assert facts(tmp_path / "study.duckdb.schema-1-2.bak", "SELECT max(version) FROM schema_version") == [(1,)]
+    assert facts(tmp_path / "study.duckdb.schema-1-2.bak", "SELECT max(version) FROM schema_version") == [
+        (1,)
+    ]
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path, with_more):
@@ -185,7 +195,9 @@ def test_a_migration_can_rework_a_table_with_an_index(tmp_path, with_more, fresh
     with_more((2, "0002_rework.sql", REWORK))
     Workspace.open(path, create=fresh).close()
     assert facts(path, "SELECT id, x FROM judgment ORDER BY id") == made
-    assert facts(path, "SELECT index_name FROM duckdb_indexes() WHERE table_name = 'judgment'") == [("judgment_item_2",)]
+    assert facts(path, "SELECT index_name FROM duckdb_indexes() WHERE table_name = 'judgment'") == [
+        ("judgment_item_2",)
+    ]
 
 
 def test_no_migration_makes_an_index_of_a_name_that_was_used(tmp_path):

@@ -72,7 +72,12 @@ def test_verdicts_are_the_latest_of_any_run(made):
 @pytest.mark.parametrize("chosen", [[], [3], [3, 3, 7, 39, 99_999], range(1, 41)])
 def test_some_items_only(made, chosen):
     dana = made.raters["dana"]
-    for subquery in (current_labels(dana), current_marks(dana), current_verdicts(), current_labels(None, None)):
+    for subquery in (
+        current_labels(dana),
+        current_marks(dana),
+        current_verdicts(),
+        current_labels(None, None),
+    ):
         everything = rows(made, subquery)
         part = {
             "label": current_labels(dana, item_ids=chosen),

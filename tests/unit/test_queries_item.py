@@ -65,7 +65,9 @@ class AgentsWork:
         )  # fmt: skip
         self._insert(ExecutionRow, **made.model_dump())
         for position, outcome in reversed(list(enumerate(tests))):
-            row = TestOutcomeRow(execution_id=made.id, position=position, name=f"test_{position}", outcome=outcome)
+            row = TestOutcomeRow(
+                execution_id=made.id, position=position, name=f"test_{position}", outcome=outcome
+            )
             self._insert(TestOutcomeRow, **row.model_dump())
         return made.id
 
@@ -96,7 +98,8 @@ def test_an_item_is_found_by_its_name_or_its_number(workspace):
 
 
 @pytest.mark.parametrize(
-    "name", ["", "pair/99", "99", "0", "-1", "1.0", "1e0", "9" * 18, "9" * 40, "²", "' OR 1=1 --", "pair/%", "\0"]
+    "name",
+    ["", "pair/99", "99", "0", "-1", "1.0", "1e0", "9" * 18, "9" * 40, "²", "' OR 1=1 --", "pair/%", "\0"],
 )
 def test_a_name_that_nothing_has_is_said(workspace, name):
     with pytest.raises(UnknownName) as refused:
@@ -105,7 +108,9 @@ def test_a_name_that_nothing_has_is_said(workspace, name):
 
 
 def test_a_name_goes_before_a_number(tmp_path):
-    with pairs_workspace(tmp_path, [("2", "q", GOOD), ("x", "q", GOOD + "#"), ("y", "q", GOOD + "##")]) as workspace:
+    with pairs_workspace(
+        tmp_path, [("2", "q", GOOD), ("x", "q", GOOD + "#"), ("y", "q", GOOD + "##")]
+    ) as workspace:
         assert find(workspace, "2") == 1
         assert find(workspace, "3") == 3
 
@@ -152,7 +157,9 @@ def test_a_blind_pair_holds_only_the_raters_own(made, rater):
             pair = load_pair(connection, item, number, blind=True)
             assert pair.case is None
             assert {seen.rater for seen in pair.history} <= {rater}
-            mine = [one for one in [*made.judgments, *made.marks] if (one.item_id, one.rater_id) == (item, number)]
+            mine = [
+                one for one in [*made.judgments, *made.marks] if (one.item_id, one.rater_id) == (item, number)
+            ]
             assert [seen.id for seen in pair.history] == sorted(one.id for one in mine)
             assert not other_texts & {seen.text for seen in pair.history}
 
@@ -175,7 +182,9 @@ def test_blind_the_database_returns_nothing_of_the_agents_and_of_others(made):
     finally:
         event.remove(made.workspace.engine, "before_cursor_execute", hear)
     assert len(fetched) > 4
-    assert not any(re.search(r"(FROM|JOIN) (verdict|step|run|execution)\b", statement) for statement, _ in fetched)
+    assert not any(
+        re.search(r"(FROM|JOIN) (verdict|step|run|execution)\b", statement) for statement, _ in fetched
+    )
     values = {str(value) for _, rows in fetched for row in rows for value in row}
     assert str(number) in values
     hidden = [one for one in [*made.judgments, *others] if one.rater_id != number and one.item_id == item]
@@ -247,7 +256,10 @@ def test_the_execution_shown_is_the_one_that_the_verdict_rests_on(workspace):
     agents.verdict(run, 1, execution=rested_on)
     execution = case_of(workspace).execution
     assert (execution.id, execution.program, execution.stdout) == (rested_on, "first program", "out")
-    assert [(test.name, test.outcome) for test in execution.outcomes] == [("test_0", "passed"), ("test_1", "failed")]
+    assert [(test.name, test.outcome) for test in execution.outcomes] == [
+        ("test_0", "passed"),
+        ("test_1", "failed"),
+    ]
 
 
 # -- one's own state and the history ----------------------------------------------------------------------

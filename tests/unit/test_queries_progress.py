@@ -82,7 +82,9 @@ def test_an_empty_workspace_has_no_progress(workspace):
 def test_today_begins_at_midnight_where_the_rater_is(workspace):
     desk = Desk(workspace)
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    for item, moment in enumerate((midnight - timedelta(seconds=1), midnight, midnight + timedelta(seconds=1)), 1):
+    for item, moment in enumerate(
+        (midnight - timedelta(seconds=1), midnight, midnight + timedelta(seconds=1)), 1
+    ):
         action = desk.label(item)
         fresh = action.records[0].model_copy(update={"created_at": moment})
         desk.submit(type(action)(action.id, (fresh,)))

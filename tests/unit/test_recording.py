@@ -54,7 +54,13 @@ def test_a_judgment_is_in_the_workspace_and_in_the_journal_when_its_future_is_do
     action = desk.judge(1, 1.0, reason="names", comment="fine", elapsed_ms=1200, active_ms=900, blind=True)
     (stored,) = judgments(workspace)
     assert (stored,) == action.records
-    assert (stored.value, stored.reason, stored.comment, stored.elapsed_ms, stored.blind) == (1.0, "names", "fine", 1200, True)
+    assert (stored.value, stored.reason, stored.comment, stored.elapsed_ms, stored.blind) == (
+        1.0,
+        "names",
+        "fine",
+        1200,
+        True,
+    )
     assert stored.created_at.utcoffset() is not None
     assert journaled(workspace) == [as_json(stored)]
 
@@ -437,7 +443,9 @@ def test_hundreds_of_actions_are_undone_and_redone_across_a_restart(tmp_path):
 ITEMS = st.integers(1, 3)
 STEPS = st.one_of(
     st.tuples(st.just("judge"), ITEMS, st.sampled_from([0.0, 1.0])),
-    st.tuples(st.just("mark"), ITEMS, st.sampled_from(["cannot_decide", "skip", "flag", "comment"]), st.booleans()),
+    st.tuples(
+        st.just("mark"), ITEMS, st.sampled_from(["cannot_decide", "skip", "flag", "comment"]), st.booleans()
+    ),
     st.tuples(st.just("reason"), st.sampled_from(["w", "x"])),
     st.tuples(st.just("again")),
     st.tuples(st.just("undo")),

@@ -1,0 +1,263 @@
+"""Data that is hostile to a terminal is shown harmlessly and exactly, wherever a review shows data."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from app_at_work import context_of, until
+from review_bench import (
+    Case,
+    Ran,
+    bench,
+    judgments,
+    line_of,
+    marks,
+    painted,
+    press,
+    review_app,
+    review_of,
+    said,
+    screen_text,
+    settled,
+    text_of,
+)
+from textual import events
+from textual.widgets import Input
+
+from screens.app import WorkbenchApp
+from screens.review.bars import ClaimLine
+from screens.review.line import harmless_line
+from screens.widgets.text_pane import TextPane
+from store.errors import WorkbenchError
+from store.raters import ensure_rater
+from store.workspace import Workspace
+
+SIZE = (120, 40)
+MARKUP = "x: list[int] = [red]not red[/red] a[/]b [@click=app.quit]quit[/] [link=https://x.invalid]y[/link]"
+ESCAPES = "\x1b[31mred\x1b[0m \x1b]52;c;aGVsbG8=\x07 \x1b]0;title\x07 \x9b2J \x1b[2J\x1b[H \x1bc"
+BIDI = "if level != 'user\u202e \u2066// admin\u2069 \u2066': \u200b\u200f\u061c\u2028\u2029\ufeff"
+CONTROLS = "nul:\x00 bell:\x07 bs:\x08\x08 del:\x7f cr:\rover vt:\x0b ff:\x0c nel:\x85"
+HOSTILE = "\n".join([MARKUP, ESCAPES, BIDI, CONTROLS])
+EVIL_NAME = "a[/]b\x1b[31m\u202e[bold]id"
+
+# What acts on a terminal or turns text round; blanks and joiners are no part of it.
+DANGEROUS = {chr(code) for code in (*range(32), *range(127, 160))} | set(
+    "\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u2028\u2029\ufeff"
+)
+
+
+def harmless(shown: str) -> bool:
+    """Whether nothing in what goes to the terminal does more than to be seen."""
+    return not (set(shown.replace("\n", "")) & DANGEROUS)
+
+
+def evil_case(**changes: object) -> Case:
+    fields: dict[str, object] = {
+        "name": EVIL_NAME,
+        "query": HOSTILE,
+        "code": HOSTILE,
+        "assessment": "unclear",
+        "test": HOSTILE,
+        "ran": Ran(
+            [(MARKUP, "passed", ""), (ESCAPES.replace("\x00", ""), "failed", HOSTILE)],
+            exit_reason="assertion",
+            exit_code=1,
+            error=HOSTILE,
+            stdout=HOSTILE,
+            stderr=HOSTILE,
+        ),
+        "label": 0,
+        "reason": HOSTILE,
+        "failure": HOSTILE,
+    }
+    return Case(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    with bench(tmp_path, [evil_case(), evil_case(name="second")]) as made:
+        yield made
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_every_pane_title_and_line_is_harmless_and_every_text_exact(
+    workspace: Workspace, size: tuple[int, int]
+) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=size) as pilot:
+        screen = await painted(pilot)
+        assert screen.item is not None
+        assert text_of(app, "prompt") == HOSTILE
+        assert text_of(app, "subject") == HOSTILE
+        assert text_of(app, "test") == HOSTILE
+        assert HOSTILE in text_of(app, "run")
+        seen = ""
+        for _ in range(7):
+            await settled(pilot)
+            shown = screen_text(app)
+            assert harmless(shown), sorted(map(ascii, set(shown.replace("\n", "")) & DANGEROUS))
+            seen += shown
+            await press(pilot, "tab" if size[0] < 120 else "right_square_bracket")
+        assert "x: list[int] = [red]not red[/red] a[/]b [@click=app.quit]quit[/]" in seen
+        assert "◆ 0 no match · tested · 1 of 2 passed" in seen
+        await press(pilot, "y")
+        assert app.clipboard == screen.pane.copy_text()
+
+
+async def test_what_is_said_of_hostile_names_and_comments_is_harmless(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "1")
+        await painted(pilot, 2)
+        await settled(pilot)
+        assert harmless(screen_text(app))
+        assert "a[/]b" in said(app)
+        assert "[bold" in said(app)
+        await press(pilot, "x", "p")
+        await settled(pilot)
+        await press(pilot, "c")
+        event = events.Paste(HOSTILE)
+        event.set_sender(app)
+        app.post_message(event)
+        box = app.screen.query_one("#comment", Input)
+        await until(pilot, lambda: "nel:" in box.value)
+        assert box.value == harmless_line(HOSTILE)
+        assert harmless(screen_text(app))
+        await pilot.press("enter")
+        await settled(pilot)
+        assert marks(workspace)[-1][3] == harmless_line(HOSTILE)
+        assert MARKUP in text_of(app, "history")
+        assert harmless(screen_text(app))
+
+
+async def test_hostile_reasons_errors_and_raters_are_harmless(tmp_path: Path) -> None:
+    with bench(tmp_path, [evil_case(), evil_case(name="second")]) as workspace:
+        rater = ensure_rater(workspace, "dana [red]\x1b[31m\u202e")
+        app = review_app(workspace, rater=rater.name)
+        async with app.run_test(size=SIZE) as pilot:
+            await painted(pilot)
+            assert harmless(screen_text(app))
+            app.report_error(WorkbenchError(HOSTILE, HOSTILE, HOSTILE))
+            await until(pilot, lambda: said(app).startswith("! x: list[int]"))
+            await pilot.pause()
+            assert harmless(screen_text(app))
+            await pilot.press("q")
+            await until(pilot, lambda: app.screen.__class__.__name__ == "HomeScreen")
+            app.report_error(WorkbenchError("Title [red]", HOSTILE, "[/]"))
+            await until(pilot, lambda: "not red" in screen_text(app))
+            assert "[red]not red[/red]" in screen_text(app)
+            assert harmless(screen_text(app))
+
+
+async def test_a_comment_of_another_program_is_harmless_in_the_line(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await painted(pilot)
+        assert screen.desk is not None
+        app.record(screen.desk.mark(1, "comment", text="two\nlines \x1b[31m"))
+        await until(pilot, lambda: review_of(app).item is not None and "two" in str(review_of(app).item))
+        await settled(pilot)
+        await press(pilot, "c")
+        assert app.screen.query_one("#comment", Input).value == "two lines [31m"
+        await pilot.press("enter")
+        assert said(app) == "The comment is as it was."
+        assert marks(workspace)[-1][3] == "two\nlines \x1b[31m"
+
+
+async def test_a_line_of_200_000_characters_is_shown_searched_and_judged(tmp_path: Path) -> None:
+    code = "x = '" + "ab" * 100_000 + "needle'\n"
+    with bench(tmp_path, [evil_case(code=code), evil_case(name="second")]) as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=SIZE) as pilot:
+            await press(pilot, "W")
+            assert text_of(app, "subject") == code
+            await press(pilot, "slash")
+            await pilot.press(*"needle", "enter")
+            await until(pilot, lambda: said(app).startswith("find: 1 of 1"))
+            assert "needle'" in screen_text(app)
+            await press(pilot, "escape", "0")
+            await painted(pilot, 2)
+            await settled(pilot)
+            assert [row[:3] for row in judgments(workspace)] == [(1, 0, "accept")]
+
+
+async def test_a_snippet_of_five_megabytes_is_shown_and_judged_without_a_wait(tmp_path: Path) -> None:
+    line = "value = compute(value)  # of a long file\n"
+    code = line * (5_000_000 // len(line))
+    with bench(tmp_path, [evil_case(code=code, query="q"), evil_case(name="second")]) as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=SIZE) as pilot:
+            await painted(pilot)
+            assert app.screen.query_one("#subject", TextPane).line_count == code.count("\n")
+            await press(pilot, "end")
+            assert app.screen.query_one("#subject", TextPane).first_line > 100_000
+            await press(pilot, "0")
+            await painted(pilot, 2)
+            await press(pilot, "p")
+            await until(pilot, lambda: app.screen.query_one("#subject", TextPane).first_line > 100_000)
+            await until(pilot, lambda: not app.unsaved)
+            assert [row[:2] for row in judgments(workspace)] == [(1, 0)]
+
+
+async def test_a_query_of_ten_thousand_characters_takes_three_rows(tmp_path: Path) -> None:
+    query = ("how [do] I " * 50 + "\n") * 18
+    assert len(query) > 9_000
+    with bench(tmp_path, [evil_case(query=query)]) as workspace:
+        for size, rows in ((SIZE, 3), ((80, 24), 2)):
+            app = review_app(workspace)
+            async with app.run_test(size=size) as pilot:
+                await painted(pilot)
+                pane = app.screen.query_one("#prompt", TextPane)
+                assert pane.text == query
+                assert pane.scrollable_content_region.height == rows
+                assert "how [do] I how [do] I" in screen_text(app)
+
+
+async def test_the_claim_is_seen_beside_a_long_reason_at_every_width(tmp_path: Path) -> None:
+    with bench(tmp_path, [evil_case()]) as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=SIZE) as pilot:
+            screen = await painted(pilot)
+            assert screen.desk is not None
+            app.record(screen.desk.mark(1, "cannot_decide", text="because " * 60))
+            await settled(pilot)
+            await until(pilot, lambda: "? cannot decide" in line_of(app, ClaimLine))
+            for width in (120, 100, 80, 60, 40, 20):
+                await pilot.resize_terminal(width, 24)
+                await until(pilot, lambda width=width: app.size.width == width)
+                await pilot.pause()
+                line = line_of(app, ClaimLine)
+                assert line.startswith(" ◆ 0"), (width, line)
+                assert "? ca" in line, (width, line)
+
+
+async def test_a_huge_paste_into_the_search_line_is_harmless(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "slash")
+        event = events.Paste("\x1b[201~" + HOSTILE * 50)
+        event.set_sender(app)
+        app.post_message(event)
+        box = app.screen.query_one("#find", Input)
+        await until(pilot, lambda: len(box.value) > 1_000)
+        await pilot.press("enter")
+        await until(pilot, lambda: said(app).startswith("find: no match"))
+        assert harmless(screen_text(app))
+
+
+def test_a_harmless_line_keeps_words_and_emoji() -> None:
+    family = "\U0001f468\u200d\U0001f469"
+    assert harmless_line(f" a\r\n\tb\x1b[0m {family} \u202ec\u00e9 ") == f"a b[0m {family} cé"
+    kept = harmless_line("".join(map(chr, range(0x3000))))
+    assert all(unicodedata.category(each) not in ("Cc", "Zl", "Zp") for each in kept)
+
+
+async def test_no_data_is_markup_in_a_context_of_its_own(tmp_path: Path) -> None:
+    with bench(tmp_path, [evil_case()]) as workspace:
+        app = WorkbenchApp(context_of(workspace))
+        async with app.run_test(size=SIZE) as pilot:
+            app.tell("Title", MARKUP, alarm=True)
+            await until(pilot, lambda: "[red]not red[/red]" in screen_text(app))

@@ -1,0 +1,281 @@
+"""How a pair is laid out for review, from what the store read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from review_bench import CASES, TEST, bench, uid
+
+from screens.review.items import ItemReader, ReviewOrder
+from screens.review.judging import Stopwatch, after, desk_of
+from screens.review.part import ItemView
+from store.errors import UnknownName
+from store.kinds.pair import GUIDELINE
+from store.queries.item import OwnState
+from store.queries.standing import change_of, open_among, skipped_in_order
+from store.raters import ensure_rater, register_kinds
+from store.recording import Recorder
+from store.workspace import Workspace
+
+NAMES = {case.name: number for number, case in enumerate(CASES, start=1)}
+FRESH = OwnState(labels={}, reason="", cannot_decide=None, skipped=False, flagged=False, comment="")
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    with bench(tmp_path_factory.mktemp("bench")) as made:
+        register_kinds(made)
+        yield made
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Workspace]:
+    with bench(tmp_path) as made:
+        register_kinds(made)
+        yield made
+
+
+def view(workspace: Workspace, name: str, *, blind: bool = False) -> ItemView:
+    rater = ensure_rater(workspace, "dana")
+    return ItemReader(workspace, rater.id, blind=blind).read(NAMES[name])
+
+
+def text(seen: ItemView, pane: str) -> str:
+    return next(part.text for part in seen.case if part.id == pane)
+
+
+@pytest.mark.parametrize(
+    ("name", "summary"),
+    [
+        ("clear-match", "◆ 1 match · screened"),
+        ("clear-no", "◆ 0 no match · screened"),
+        ("tested", "◆ 1 match · tested · 2 of 2 passed"),
+        ("failing", "◆ 0 no match · tested · 1 of 3 passed"),
+        ("environment", "◆ 1 match · tested · ended: error · not executable"),
+        ("timeout", "◆ 0 no match · tested · ended: timeout"),
+    ],
+)
+def test_the_claim_says_the_label_how_it_was_reached_and_what_the_tests_say(
+    workspace: Workspace, name: str, summary: str
+) -> None:
+    seen = view(workspace, name)
+    assert seen.claim is not None
+    assert seen.claim.summary == summary
+    assert seen.claim.verdict_id == uid(NAMES[name] * 100 + 20)
+    assert text(seen, "verdict").startswith(summary)
+
+
+@pytest.mark.parametrize("name", ["not-looked", "step-failed"])
+def test_without_a_verdict_there_is_no_claim(workspace: Workspace, name: str) -> None:
+    assert view(workspace, name).claim is None
+
+
+def test_the_case_is_told_in_the_order_in_which_the_agents_came_to_it(workspace: Workspace) -> None:
+    told = text(view(workspace, "failing"), "verdict")
+    parts = ["Screener: unclear", "The test reads the query as", "Execution: assertion", "✗ only_newline"]
+    places = [told.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "4 steps · 1,350 tokens · 4.0 s" in told
+    assert "1 step · 450 tokens" in text(view(workspace, "clear-no"), "verdict")
+
+
+def test_the_log_names_ending_outcomes_and_output_and_marks_the_failures(workspace: Workspace) -> None:
+    run = next(part for part in view(workspace, "failing").case if part.id == "run")
+    lines = run.text.split("\n")
+    assert lines[:2] == ["Ended: assertion · exit code 1 · 0.25 s · bubblewrap", "Environment: ab12"]
+    marked = [lines[number - 1].strip() for number in run.landmarks]
+    assert marked == [
+        "✗ only_newline  AssertionError: a newline is a byte",
+        "! no_access  PermissionError: [Errno 13]",
+        "Traceback (most recent call last):",
+    ]
+    assert run.kind == "log"
+
+
+def test_what_could_not_run_and_what_was_thrown_away_is_said(workspace: Workspace) -> None:
+    run = next(part for part in view(workspace, "environment").case if part.id == "run")
+    assert "Not executable: ModuleNotFoundError: No module named 'fastparquet'" in run.text
+    assert run.text.split("\n")[run.landmarks[0] - 1].startswith("Not executable")
+    log = text(view(workspace, "timeout"), "run")
+    assert "1,048,576 bytes of output beyond the limit were thrown away." in log
+    assert log.endswith("(nothing)")
+
+
+def test_the_test_program_is_shown_as_it_ran(workspace: Workspace) -> None:
+    part = next(part for part in view(workspace, "tested").case if part.id == "test")
+    assert (part.text, part.language, part.kind) == (TEST, "python", "test")
+
+
+def test_empty_panes_say_why_they_are_empty(workspace: Workspace) -> None:
+    empty = {part.id: part.empty for part in view(workspace, "clear-no").case if not part.text}
+    assert empty == {
+        "test": "No test program: the screener found the pair clear.",
+        "run": "No test program: the screener found the pair clear.",
+        "history": "Nobody has recorded anything here yet.",
+    }
+    waiting = {part.id: part.empty for part in view(workspace, "not-looked").case if not part.text}
+    assert waiting["verdict"] == waiting["steps"] == waiting["test"]
+    assert waiting["verdict"].startswith("The agents have not looked at this pair yet.")
+    assert waiting["run"] == waiting["verdict"]
+
+
+def test_a_failed_step_is_told_with_its_error(workspace: Workspace) -> None:
+    seen = view(workspace, "step-failed")
+    assert "No verdict: Test writer failed." in text(seen, "verdict")
+    assert "failed: The model's reply was no JSON after 3 tries." in text(seen, "steps")
+    run = next(part for part in seen.case if part.id == "run")
+    assert run.empty == "Nothing was executed."
+
+
+def test_a_blind_view_holds_nothing_of_the_agents(workspace: Workspace) -> None:
+    for name in NAMES:
+        seen = view(workspace, name, blind=True)
+        assert seen.claim is None
+        assert [part.id for part in seen.case] == ["guideline", "history"]
+        assert text(seen, "guideline") == GUIDELINE
+        for secret in ("◆", "screened", "tested ·", "as the code reads", "scripted"):
+            assert secret not in repr(seen)
+
+
+def test_an_unknown_item_is_an_error_to_be_said(workspace: Workspace) -> None:
+    reader = ItemReader(workspace, 1, blind=False)
+    with pytest.raises(UnknownName):
+        reader.read(4711)
+
+
+def test_history_tells_who_what_and_why(fresh: Workspace) -> None:
+    rater = ensure_rater(fresh, "dana")
+    desk, recorder = desk_of(fresh, rater.id, blind=False), Recorder(fresh, rater)
+    seen = view(fresh, "clear-match")
+    label = desk.label(seen, 0.0, Stopwatch())
+    recorder.submit(label).result()
+    recorder.submit(desk.with_reason(label, "wrong result")).result()
+    recorder.submit(desk.mark(1, "comment", text="[red] see line 3")).result()
+    recorder.undo().result()
+    history = text(view(fresh, "clear-match"), "history").split("\n")
+    assert [line.split("  ", 1)[1].split(" · 0.0 s")[0] for line in history] == [
+        "dana  label 0 no match · override",
+        "dana  label 0 no match · override",
+        "  reason: wrong result",
+        "dana  comment · independent",
+        "  [red] see line 3",
+        "dana  no comment · undo",
+    ]
+
+
+# -- the order and the reader -------------------------------------------------------------------------
+
+
+def test_the_order_moves_within_its_ends_and_takes_skipped_items_last() -> None:
+    order = ReviewOrder([1, 2, 3], 1)
+    assert (order.item_id, order.at(1), order.at(2), order.at(-1)) == (2, 3, None, 1)
+    order.put_last(2)
+    order.put_last(2)
+    assert order.ids == [1, 2, 3, 2]
+    order.take_last_away(2)
+    assert order.ids == [1, 2, 3]
+    assert not order.move(5)
+    assert order.move(1)
+    assert order.item_id == 3
+    assert ReviewOrder([], 3).item_id is None
+
+
+def test_going_to_an_item_takes_its_nearest_place() -> None:
+    order = ReviewOrder([1, 2, 3, 4, 1, 5, 1], 5)
+    order.go_to(1)
+    assert order.index == 4
+    order.go_to(2)
+    assert order.index == 1
+    order.go_to(99)
+    assert (order.item_id, order.ids[:3]) == (99, [1, 99, 2])
+
+
+def test_an_item_that_changed_while_it_was_read_is_read_again(fresh: Workspace) -> None:
+    reader = ItemReader(fresh, ensure_rater(fresh, "dana").id, blind=False)
+    reads: list[int] = []
+    load = reader._load
+
+    def slow(item_id: int) -> ItemView:
+        seen = load(item_id)
+        reads.append(item_id)
+        if len(reads) == 1:
+            reader.forget(item_id)
+        return seen
+
+    reader._load = slow  # type: ignore[method-assign]
+    assert reader.read(1).item_id == 1
+    assert reads == [1, 1]
+    assert reader.kept(1) is not None
+
+
+# -- what an action leaves standing -------------------------------------------------------------------
+
+
+def test_what_stands_after_actions_equals_what_is_read_back(fresh: Workspace) -> None:
+    rater = ensure_rater(fresh, "dana")
+    desk, recorder = desk_of(fresh, rater.id, blind=False), Recorder(fresh, rater)
+    seen = view(fresh, "clear-match")
+    label = desk.label(seen, 0.0, Stopwatch())
+    actions = [
+        desk.mark(1, "skip"),
+        desk.mark(1, "flag"),
+        label,
+        desk.with_reason(label, "incomplete"),
+        desk.mark(1, "comment", text="a"),
+        desk.mark(1, "cannot_decide", text="other"),
+        desk.mark(1, "flag", active=False),
+        desk.label(seen, 1.0, Stopwatch()),
+        desk.mark(1, "comment", active=False),
+    ]
+    own = FRESH
+    for action in actions:
+        own = after(own, action, seen.question.name)
+        recorder.submit(action).result()
+        stored = view(fresh, "clear-match").own
+        assert (own.labels, own.cannot_decide) == (stored.labels, stored.cannot_decide), action
+        assert (own.flagged, own.comment, own.skipped) == (stored.flagged, stored.comment, stored.skipped)
+        if own.labels:
+            assert own.reason == stored.reason
+
+
+def test_counts_follow_every_action_its_undo_and_its_redo(fresh: Workspace) -> None:
+    rater = ensure_rater(fresh, "dana")
+    desk, recorder = desk_of(fresh, rater.id, blind=False), Recorder(fresh, rater)
+    seen = view(fresh, "clear-match")
+    today = left = 0
+
+    def follow(action: object) -> tuple[int, int]:
+        nonlocal today, left
+        with fresh.reading() as connection:
+            change = change_of(connection, action)  # type: ignore[arg-type]
+        today, left = today + change.today, left + change.left
+        return today, left
+
+    assert follow(recorder.submit(desk.label(seen, 1.0, Stopwatch())).result()) == (1, -1)
+    assert follow(recorder.submit(desk.label(seen, 0.0, Stopwatch())).result()) == (1, -1)
+    assert follow(recorder.submit(desk.mark(1, "cannot_decide", text="x")).result()) == (0, -1)
+    assert follow(recorder.submit(desk.mark(1, "flag")).result()) == (0, -1)
+    for expected in ((0, -1), (1, -1), (1, -1), (0, 0)):
+        assert follow(recorder.undo().result()) == expected
+    for expected in ((1, -1), (1, -1), (0, -1), (0, -1)):
+        assert follow(recorder.redo().result()) == expected
+
+
+def test_open_and_skipped_items_are_found(fresh: Workspace) -> None:
+    rater = ensure_rater(fresh, "dana")
+    desk, recorder = desk_of(fresh, rater.id, blind=False), Recorder(fresh, rater)
+    for action in (
+        desk.mark(5, "skip"),
+        desk.mark(2, "skip"),
+        desk.mark(3, "cannot_decide", text="x"),
+        desk.label(view(fresh, "clear-match"), 1.0, Stopwatch()),
+        desk.mark(8, "skip"),
+    ):
+        recorder.submit(action).result()
+    recorder.submit(desk.label(view(fresh, "step-failed"), 1.0, Stopwatch())).result()
+    with fresh.reading() as connection:
+        assert open_among(connection, rater.id, [1, 2, 3, 4]) == {2, 4}
+        assert open_among(connection, rater.id, []) == set()
+        assert skipped_in_order(connection, rater.id) == [5, 2]
