@@ -61,7 +61,7 @@ class WriteLane:
         engine: Engine,
         *,
         hold_seconds: float = 0.05,
-        after_failure: Callable[[BaseException], None] = lambda _: None,
+        after_failure: Callable[[BaseException], object] = lambda _: None,
         between: Callable[[], bool] = lambda: False,
     ) -> None:
         self._engine = engine
@@ -194,7 +194,7 @@ class WriteLane:
             return None
         return heapq.heappop(self._ready)
 
-    def _call(self, hook: Callable[..., bool | None], *told: BaseException) -> bool | None:
+    def _call(self, hook: Callable[..., object], *told: BaseException) -> object:
         try:
             return hook(*told)
         except Exception:  # noqa: BLE001 - a mistake in keeping house must not end the lane

@@ -11,9 +11,12 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from screens.commands import Command
 from screens.review.part import ItemView
-from screens.widgets.key_line import KeyLine, fitted
+from screens.widgets.key_line import TWO_LINES, KeyLine, fitted
 from screens.widgets.visible import one_line, visible
+
+_NARROW_FIRST = ("review.accept", "review.undecided", "review.undo", "review.next")
 
 SaveState = Literal["none", "saving", "saved", "failed"]
 
@@ -204,6 +207,13 @@ class ReviewKeys(KeyLine):
 
     _choices: tuple[tuple[str, str], ...] = ()
     _rows = 0
+
+    def _offered(self) -> list[Command]:
+        """Return the commands to name; where few fit, first what nobody should have to look up."""
+        commands = super()._offered()
+        if self.app.size.width < TWO_LINES:
+            commands.sort(key=lambda command: command.id not in _NARROW_FIRST)
+        return commands
 
     @property
     def is_offering(self) -> bool:

@@ -16,6 +16,7 @@ OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
 _ROLES = {"screener": "Screener", "test_writer": "Test writer", "executor": "Execution", "arbiter": "Arbiter"}
 
 _NO_TEST = "No test program: the screener found the pair clear."
+_NOT_WRITTEN = "No test program was written."
 _NO_RUN = "Nothing was executed."
 _NOT_YET = "The agents have not looked at this pair yet. J shows them at work."
 
@@ -40,7 +41,7 @@ def view(pair: PairSeen) -> ItemView:
         panes = (
             PaneText("verdict", "Verdict", _verdict(case), empty=_NOT_YET),
             _test(case),
-            _run(case.execution, tested=bool(case.reply_of("test_writer"))),
+            _run(case),
             PaneText("steps", "Steps", _steps(case.steps), empty=_NOT_YET),
             PaneText(
                 "history", "History", _history(pair.history), empty="Nobody has recorded anything here yet."
@@ -126,9 +127,7 @@ def _counted(number: int, thing: str) -> str:
 def _test(case: AgentCase) -> PaneText:
     reply = case.reply_of("test_writer")
     program = case.execution.program if case.execution is not None else str(reply.get("test_program", ""))
-    return PaneText(
-        "test", "Test", program, language="python", kind="test", empty=_NO_TEST if case.steps else _NOT_YET
-    )
+    return PaneText("test", "Test", program, language="python", kind="test", empty=_why_no_test(case))
 
 
 def _ending(execution: ExecutionSeen) -> str:
@@ -142,10 +141,19 @@ def _outcomes(execution: ExecutionSeen) -> Iterator[str]:
         yield f"  {OUTCOME_GLYPHS[outcome.outcome]} {outcome.name}{message}"
 
 
-def _run(execution: ExecutionSeen | None, *, tested: bool) -> PaneText:
+def _why_no_test(case: AgentCase) -> str:
+    if not case.steps:
+        return _NOT_YET
+    clear = str(case.reply_of("screener").get("assessment", "")).startswith("clear")
+    return _NO_TEST if clear else _NOT_WRITTEN
+
+
+def _run(case: AgentCase) -> PaneText:
     """Return the log; landmarks stand on what failed, in the outcomes and at the traceback."""
+    execution = case.execution
     if execution is None:
-        return PaneText("run", "Run", "", kind="log", empty=_NO_RUN if tested else _NO_TEST)
+        empty = _NO_RUN if case.reply_of("test_writer") else _why_no_test(case)
+        return PaneText("run", "Run", "", kind="log", empty=empty)
     head = [f"Ended: {_ending(execution)}", f"Environment: {execution.environment}"]
     if execution.error:
         head.append(

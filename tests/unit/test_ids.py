@@ -78,6 +78,15 @@ def test_beside_each_id_there_is_room_that_no_other_takes(monkeypatch):
             beside(ids.next(), place)
 
 
+def test_chance_takes_no_room_away(monkeypatch):
+    Clock(monkeypatch)
+    drawn = itertools.count()
+    monkeypatch.setattr(store.ids.secrets, "randbits", lambda bits: next(drawn) if bits > 12 else 0)
+    ids = IdClock()
+    for first, second in itertools.pairwise([ids.next() for _ in range(50)]):
+        assert beside(first, ROOM) < second
+
+
 def test_after_the_last_id_there_is_none():
     last = uuid.UUID("ffffffff-ffff-7fff-bfff-ffffffffffff")
     with pytest.raises(OverflowError):

@@ -347,6 +347,14 @@ def test_what_comes_late_and_is_overtaken_changes_no_mark(desk):
     assert (label_of(desk), own(desk).cannot_decide) == (None, "x")
 
 
+def test_a_cannot_decide_that_comes_late_and_was_taken_back_withdraws_nothing(desk):
+    desk.judge(1, 1.0)
+    late = desk.mark(1, "cannot_decide", text="x")
+    desk.say(1, "cannot_decide", active=False)
+    desk.submit(late)
+    assert (label_of(desk), own(desk).cannot_decide) == (1.0, None)
+
+
 # -- undo and redo ----------------------------------------------------------------------------------------
 
 

@@ -126,7 +126,7 @@ def test_a_failed_step_is_told_with_its_error(workspace: Workspace) -> None:
     assert "No verdict: Test writer failed." in text(seen, "verdict")
     assert "failed: The model's reply was no JSON after 3 tries." in text(seen, "steps")
     run = next(part for part in seen.case if part.id == "run")
-    assert run.empty == "Nothing was executed."
+    assert run.empty == "No test program was written."
 
 
 def test_a_blind_view_holds_nothing_of_the_agents(workspace: Workspace) -> None:
@@ -217,10 +217,11 @@ def test_what_stands_after_actions_equals_what_is_read_back(fresh: Workspace) ->
     rater = ensure_rater(fresh, "dana")
     desk, recorder = desk_of(fresh, rater.id, blind=False), Recorder(fresh, rater)
     seen = view(fresh, "clear-match")
+    # Ids rise with the keys, and what has the highest one stands.
+    marked = [desk.mark(1, "skip"), desk.mark(1, "flag")]
     label = desk.label(seen, 0.0, Stopwatch())
     actions = [
-        desk.mark(1, "skip"),
-        desk.mark(1, "flag"),
+        *marked,
         label,
         desk.with_reason(label, "incomplete"),
         desk.mark(1, "comment", text="a"),

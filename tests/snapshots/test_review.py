@@ -1,0 +1,255 @@
+"""Pictures of the review: every state at 80x24, 100x30 and 120x40."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_at_work import until
+from review_bench import CASES, Case, bench, painted, press, review_app, said, settled, write_case
+from textual.pilot import Pilot
+
+from agents.events import JobProgressed, JobStarted, PathCounts
+from screens.app import WorkbenchApp
+from screens.messages import JobReported
+from screens.review.bars import ClaimLine
+from screens.review.judging import SessionCount
+from store.queries.queue import queue_ids
+from store.workspace import Workspace
+
+SIZES = [(80, 24), (100, 30), (120, 40)]
+HOSTILE = (
+    "x: list[int] = [red]not red[/red] a[/]b\n"
+    "print('\x1b[31mred\x1b[0m \x1b]52;c;aGVsbG8=\x07')\n"
+    "if level != 'user\u202e \u2066// admin\u2069 \u2066':\n"
+    "\tname = '漢字かな \u200b'  # \x00\x7f\x9b\n" + "y = 1  # " + "long " * 60 + "\n"
+)
+
+Snap = Callable[..., bool]
+Steps = Callable[[Pilot[Any]], Awaitable[Any]]
+
+sizes = pytest.mark.parametrize("size", SIZES, ids=[f"{width}x{height}" for width, height in SIZES])
+
+
+@pytest.fixture(autouse=True)
+def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One time zone; and what depends on how fast the test runs is left out of the pictures."""
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setattr(SessionCount, "pace", property(lambda _: 48.0))
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def keys(*pressed: str) -> Steps:
+    """Press keys, each when the item is on the screen; then let everything settle."""
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        await press(pilot, *pressed)
+        await settled(pilot)
+
+    return steps
+
+
+def typing(opening: str, text: str, *then: str) -> Steps:
+    """Open a text line and type into it."""
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        await press(pilot, opening)
+        await pilot.press(*text, *then)
+        await settled(pilot)
+
+    return steps
+
+
+async def help_opened(pilot: Pilot[Any]) -> None:
+    await painted(pilot)
+    await pilot.press("question_mark")
+    await pilot.pause()
+
+
+async def palette_opened(pilot: Pilot[Any]) -> None:
+    from textual.widgets import OptionList
+
+    await painted(pilot)
+    await pilot.press("ctrl+p")
+    await pilot.press(*"failure in the log")
+    await until(pilot, lambda: pilot.app.screen.query_one(OptionList).option_count == 1)
+    await pilot.pause()
+
+
+async def annotation_arrived(pilot: Pilot[Any]) -> None:
+    from review_bench import uid
+
+    from agents.events import ItemAnnotated
+
+    app = pilot.app
+    assert isinstance(app, WorkbenchApp)
+    await painted(pilot)
+    arrived = Case("not-looked", CASES[6].query, assessment="clear_non_match", label=0)
+    app.context.workspace.lane.submit(lambda connection: write_case(connection, 7, arrived)).result()
+    app.post_message(JobReported(ItemAnnotated(1, uid(0), 7, "not-looked", 0.0, "screened", None)))
+    await until(pilot, lambda: said(app).startswith("◆"))
+    await settled(pilot)
+
+
+async def job_running(pilot: Pilot[Any]) -> None:
+    from review_bench import uid
+
+    app = pilot.app
+    assert isinstance(app, WorkbenchApp)
+    await painted(pilot)
+    app.post_message(
+        JobReported(JobStarted(1, uid(0), "cosqa-plus:scripted", "scripted", "bubblewrap", 8, 0))
+    )
+    counts = PathCounts(2, 1, 2, 2, 1)
+    progressed = JobProgressed(1, uid(0), 4, 1, 8, counts, ((1.0, 3),), 60.0, 5.0, "tested", 1_350, 9)
+    app.post_message(JobReported(progressed))
+    await until(pilot, lambda: app.job_state is not None)
+    await settled(pilot)
+
+
+async def nothing_saved(pilot: Pilot[Any]) -> None:
+    app = pilot.app
+    assert isinstance(app, WorkbenchApp)
+    await press(pilot, "1")
+    await until(pilot, lambda: bool(app.failures))
+    await press(pilot, "p")
+    await until(pilot, lambda: "not saved" in str(app.screen.query_one(ClaimLine).content))
+    await pilot.pause()
+
+
+async def empty_opened(pilot: Pilot[Any]) -> None:
+    app = pilot.app
+    assert isinstance(app, WorkbenchApp)
+    await painted(pilot)
+    app.call_later(app.open_review, queue_ids(app.context.workspace, 0)[:0], 0, "flagged")
+    await until(pilot, lambda: "No items here" in said(app))
+    await pilot.pause()
+
+
+async def unreadable_opened(pilot: Pilot[Any]) -> None:
+    app = pilot.app
+    assert isinstance(app, WorkbenchApp)
+    await painted(pilot)
+    await pilot.press("n")
+    await until(pilot, lambda: "not touched" in said(app))
+    await pilot.pause()
+
+
+STATES: dict[str, tuple[int, Steps]] = {
+    "screened-match": (0, keys()),
+    "screened-no": (1, keys()),
+    "tested": (2, keys("tab")),
+    "failing": (3, keys("tab")),
+    "failing-test": (3, keys("tab", "right_square_bracket")),
+    "failing-run": (3, keys("g")),
+    "failing-steps": (3, keys("tab", *["right_square_bracket"] * 3)),
+    "environment": (4, keys("g")),
+    "timeout": (5, keys("g")),
+    "no-verdict": (6, keys("tab")),
+    "failed-step": (7, keys("tab")),
+    "guideline": (0, keys("tab", "left_square_bracket")),
+    "accepted": (0, keys("a", "p")),
+    "override-asks": (0, keys("0")),
+    "override-reason": (0, keys("0", "b", "p")),
+    "undecided-asks": (0, keys("d")),
+    "undecided": (0, keys("d", "m", "p")),
+    "skipped": (0, keys("s", "p")),
+    "flagged": (0, keys("f")),
+    "undone": (0, keys("1", "u")),
+    "nothing-to-accept": (6, keys("a")),
+    "last-item": (7, keys("1")),
+    "comment": (0, typing("c", "half a thought")),
+    "draft": (0, typing("c", "half a thought", "escape")),
+    "find": (3, typing("slash", "file")),
+    "found": (3, typing("slash", "file", "enter", "n")),
+    "zoomed": (3, keys("tab", "z")),
+    "wrapped": (8, keys("W")),
+    "hostile": (8, keys()),
+    "no-numbers": (0, keys("L")),
+    "help": (0, help_opened),
+    "palette": (0, palette_opened),
+    "label-arrived": (6, annotation_arrived),
+    "job-running": (6, job_running),
+    "empty": (0, empty_opened),
+}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    with ExitStack() as stack:
+        cases = [*CASES, Case("hostile[red]", HOSTILE, HOSTILE, assessment="clear_match", label=1)]
+        yield stack.enter_context(bench(tmp_path, cases))
+
+
+@sizes
+@pytest.mark.parametrize("state", STATES)
+def test_review(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
+    at, steps = STATES[state]
+    app = review_app(workspace, at=at)
+    assert snap_compare(app, terminal_size=size, run_before=_then_still(steps))
+
+
+@sizes
+@pytest.mark.parametrize("state", ["open", "judged", "accept"])
+def test_blind(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
+    steps = {"open": keys(), "judged": keys("1", "p"), "accept": keys("tab", "a")}[state]
+    app = review_app(workspace, at=3, blind=True)
+    assert snap_compare(app, terminal_size=size, run_before=_then_still(steps))
+
+
+@sizes
+def test_without_a_rater(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+    app = review_app(workspace, rater=None)
+    assert snap_compare(app, terminal_size=size, run_before=_then_still(keys("1")))
+
+
+@sizes
+def test_not_saved(
+    snap_compare: Snap, workspace: Workspace, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from store.journal import Journal
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Journal, "append", full)
+    monkeypatch.setattr(WorkbenchApp, "RETRY_SECONDS", 600.0)
+    app = review_app(workspace)
+    assert snap_compare(app, terminal_size=size, run_before=_then_still(nothing_saved))
+
+
+@sizes
+def test_unreadable(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
+    workspace.native().execute("UPDATE item SET kind = 'riddle' WHERE id = 2")
+    app = review_app(workspace)
+    assert snap_compare(app, terminal_size=size, run_before=_then_still(unreadable_opened))
+
+
+@sizes
+@pytest.mark.parametrize("theme", ["textual-light", "ansi-dark"])
+def test_other_colours(snap_compare: Snap, workspace: Workspace, theme: str, size: tuple[int, int]) -> None:
+    from screens.settings import ScreenSettings
+
+    app = review_app(workspace, at=3, settings=ScreenSettings(theme=theme))
+    assert snap_compare(app, terminal_size=size, run_before=_then_still(keys("0")))
+
+
+def _then_still(steps: Steps) -> Steps:
+    """Do the steps, then stop the cursor of text lines from blinking."""
+
+    async def still(pilot: Pilot[Any]) -> None:
+        from textual.widgets import Input
+
+        await steps(pilot)
+        for box in pilot.app.screen.query(Input):
+            box.cursor_blink = False
+        await pilot.pause()
+
+    return still
