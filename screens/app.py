@@ -1,4 +1,4 @@
-"""The Textual app: holds the open workspace's context, records judgments, and moves between screens."""
+"""The Textual app: starts and leaves, follows the jobs, and moves between screens."""
 
 from __future__ import annotations
 
@@ -6,32 +6,25 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
-from uuid import UUID
 
-from textual import events, on
+from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.driver import Driver
-from textual.message import Message
 from textual.screen import Screen
 from textual.signal import Signal
-from textual.timer import Timer
 from textual.widget import Widget
 
 from agents.events import JobEnded, JobEvent, JobProgressed
 from screens.commands import Scope, bindings
 from screens.context import AppContext
 from screens.help import KeysScreen
-from screens.key_guard import Bursts, TornSequences
-from screens.messages import JobReported, JudgmentFailed, JudgmentSaved, UndoDone, UndoFailed, UndoWanted
+from screens.messages import JobReported
 from screens.palette import CatalogueProvider
-from screens.widgets.visible import one_line
-from store.errors import JudgmentRefused, WorkbenchError
-from store.recording import Action, Recorder
+from screens.recording import RecordingApp
+from store.errors import WorkbenchError
 from store.session import load_session, save_session
 
 if TYPE_CHECKING:
@@ -45,26 +38,19 @@ LEAVE_SECONDS = 10.0
 SESSION = "review"
 
 
-class WorkbenchApp(App[None]):
+class WorkbenchApp(RecordingApp):
     """The workbench on a terminal.
 
     Attributes:
-        context: What the program handed over.
-        recorder: Records the rater's actions; None without a rater, and then nothing can be judged.
         runner: Runs the agents behind the screens.
-        saved: Published with every action that is on disk.
         job_events: Published with every event of the job runner.
         job_state: The latest progress of a running job, None when none runs.
-        unsaved: What is not on disk yet, by the id of its first record.
-        failures: Why some of that could not be written, by the same ids.
     """
 
     TITLE = "workbench"
     CSS_PATH = Path(__file__).with_name("app.tcss")
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("app"))
     COMMANDS = App.COMMANDS | {CatalogueProvider}
-    RETRY_SECONDS: ClassVar[float] = 5.0
-    """How long after a failed write the records that are kept are submitted again."""
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of App
         (0, "-narrow"),
         (100, "-medium"),
@@ -72,23 +58,12 @@ class WorkbenchApp(App[None]):
     ]
 
     def __init__(self, context: AppContext) -> None:
-        super().__init__()
-        self.context = context
-        self.recorder = Recorder(context.workspace, context.rater) if context.rater else None
+        super().__init__(context)
         self.runner: JobRunner = context.make_runner(lambda event: self._post(JobReported(event)))
-        self.saved: Signal[Action] = Signal(self, "saved")
-        self.failed: Signal[Action] = Signal(self, "failed")
         self.job_events: Signal[JobEvent] = Signal(self, "job-events")
         self.job_state: JobProgressed | None = None
-        self.unsaved: dict[UUID, Action] = {}
-        self.failures: dict[UUID, BaseException] = {}
-        self._submitted: dict[UUID, Future[Action]] = {}
-        self._retry: Timer | None = None
         self._session: dict[str, Any] | None = None
-        self._torn = TornSequences()
-        self._bursts = Bursts()
         self._leaving = False
-        self._warned = False
 
     # -- starting and leaving -------------------------------------------------------------------------
 
@@ -106,15 +81,6 @@ class WorkbenchApp(App[None]):
         if self.context.begin_with is not None:
             # Only now is there somebody to hear what the job tells.
             self.call_after_refresh(self._begin, self.context.begin_with)
-
-    def get_driver_class(self) -> type[Driver]:
-        """Return what reads the terminal; on Linux and macOS the one that tells pasting from keys."""
-        found = super().get_driver_class()
-        if found.__name__ == "LinuxDriver":
-            from screens.terminal import CarefulDriver
-
-            return CarefulDriver
-        return found
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Offer Textual's choice of themes in the palette; everything else there comes from the catalogue."""
@@ -135,6 +101,8 @@ class WorkbenchApp(App[None]):
         if self._leaving:
             return
         self._leaving = True
+        # A last try for what could not be written; the lane is drained when the workspace is closed.
+        self._retry_failed()
 
         def end_anyway() -> None:
             self.context.workspace.close()
@@ -163,16 +131,6 @@ class WorkbenchApp(App[None]):
             return
         self.exit()
 
-    def _what_failed(self) -> BaseException | None:
-        """Return why a record is not on disk, None when all of them are; the lane must have been drained."""
-        for future in self._submitted.values():
-            if not future.done():
-                return TimeoutError("the disk takes long")
-            error = future.exception()
-            if error is not None and not isinstance(error, JudgmentRefused):
-                return error
-        return None
-
     def _keep_place(self) -> None:
         for screen in self.screen_stack:
             keep = getattr(screen, "keep_place", None)
@@ -191,206 +149,6 @@ class WorkbenchApp(App[None]):
         if self._session is None:
             self._session = load_session(self.context.workspace, rater.id, SESSION) if rater else {}
         return self._session
-
-    # -- keys that are no key presses -----------------------------------------------------------------
-
-    def post_message(self, message: Message) -> bool:
-        """Note when keys arrive; otherwise what every Textual app does."""
-        if isinstance(message, events.Key):
-            self._bursts.arrived(message.time)
-        return super().post_message(message)
-
-    async def on_event(self, event: events.Event) -> None:
-        """Drop what a torn escape sequence leaves behind; otherwise what every Textual app does."""
-        if isinstance(event, events.Key):
-            # A key that bubbled up from a widget was looked at before, and others may have come since.
-            if not event.is_forwarded and self._torn.swallows(event.key, event.character, event.time):
-                event.stop()
-                self.tell(
-                    "Torn key", "What looks like the rest of a torn key was left out; press the key again."
-                )
-                return
-            self.key_time, self.key_name = event.time, event.key
-        await super().on_event(event)
-
-    key_time = 0.0
-    """When the key whose action runs was typed, in seconds of the monotonic clock."""
-
-    key_name = ""
-    """What Textual calls that key."""
-
-    def keys_came_together(self, times: Sequence[float]) -> None:
-        """Take note of keys that were in one read of the terminal; called in the terminal's thread."""
-        self._bursts.came_together(times)
-
-    def is_burst(self, time: float | None = None) -> bool:
-        """Return whether a key came together with others, as pasted text does.
-
-        Args:
-            time: When the key was typed; None for the key whose action runs.
-        """
-        return self._bursts.is_burst(self.key_time if time is None else time)
-
-    # -- recording ------------------------------------------------------------------------------------
-
-    def record(self, action: Action) -> None:
-        """Submit an action; `saved` or `failed` is published when its fate is known."""
-        if self.recorder is None:
-            self.say_no_rater()
-            return
-        # A label and its reason are two writes of one action, so the action's id does not tell them apart.
-        number = action.records[0].id
-        self.unsaved[number] = action
-        self._submitted[number] = future = self.recorder.submit(action)
-        self._follow(future, JudgmentSaved, lambda error: JudgmentFailed(action, error))
-
-    def undo(self, *, redo: bool = False) -> None:
-        """Take back the latest action, or bring back the one undone last."""
-        if self.recorder is None:
-            self.say_no_rater()
-            return
-        pending = [future for future in self._submitted.values() if not future.done()]
-        if pending:
-            # Whether the latest action is on disk must be known before it can be taken back.
-            pending[-1].add_done_callback(lambda _: self._post(UndoWanted(redo)))
-            return
-        if self.failures and not redo:
-            self._drop_latest_failed()
-            return
-        future = self.recorder.redo() if redo else self.recorder.undo()
-        self._follow(future, lambda action: UndoDone(action, redo), UndoFailed)
-
-    @on(UndoWanted)
-    def _undo_wanted(self, message: UndoWanted) -> None:
-        self.undo(redo=message.redo)
-
-    def _drop_latest_failed(self) -> None:
-        """Take back an action that never came to disk."""
-        number = max(self.failures)
-        action = self.unsaved[number]
-        self._settle(number)
-        self.failed.publish(action)
-        self.show_undone(action, redo=False, stored=False)
-
-    def _settle(self, number: UUID) -> None:
-        """Forget an action that is on disk, or that never will be."""
-        self.unsaved.pop(number, None)
-        self._submitted.pop(number, None)
-        self.failures.pop(number, None)
-        if not self.unsaved:
-            self._warned = False
-
-    def _follow(
-        self,
-        future: Future[Any],
-        succeeded: Callable[[Any], Message],
-        failed: Callable[[BaseException], Message],
-    ) -> None:
-        def report(done: Future[Any]) -> None:
-            error = done.exception()
-            self._post(failed(error) if error else succeeded(done.result()))
-
-        future.add_done_callback(report)
-
-    def _post(self, message: Message) -> None:
-        if self.is_running:
-            self.post_message(message)
-
-    @on(JudgmentSaved)
-    def _judgment_saved(self, message: JudgmentSaved) -> None:
-        number = message.action.records[0].id
-        was_failing = number in self.failures
-        self._settle(number)
-        self.saved.publish(message.action)
-        if was_failing and not self.failures:
-            self.tell("Saved", "What could not be saved before is on disk now.")
-
-    @on(UndoFailed)
-    def _undo_failed(self, message: UndoFailed) -> None:
-        self.tell("Not undone", f"{message.error}. Nothing was changed; try again.", alarm=True)
-
-    @on(JudgmentFailed)
-    def _judgment_failed(self, message: JudgmentFailed) -> None:
-        number = message.action.records[0].id
-        if isinstance(message.error, JudgmentRefused):
-            # What the record cannot take will not be taken a second time either.
-            self._settle(number)
-            self.report_error(message.error)
-        elif number in self.unsaved:
-            again = number in self.failures
-            self.failures[number] = message.error
-            if not again:
-                self.tell(
-                    "Not saved",
-                    f"{message.error}. The record is kept and tried again every {self.RETRY_SECONDS:.0f} s.",
-                    alarm=True,
-                )
-            if self._retry is None:
-                self._retry = self.set_timer(self.RETRY_SECONDS, self._retry_failed)
-        self.failed.publish(message.action)
-
-    def _retry_failed(self) -> None:
-        if self._retry is not None:
-            self._retry.stop()
-            self._retry = None
-        for number in list(self.failures):
-            self.record(self.unsaved[number])
-
-    @on(UndoDone)
-    def _undo_done(self, message: UndoDone) -> None:
-        if message.action is None:
-            self.tell("Nothing to redo" if message.redo else "Nothing to undo", "")
-            return
-        self.saved.publish(message.action)
-        self.show_undone(message.action, redo=message.redo)
-
-    def show_undone(self, action: Action, *, redo: bool, stored: bool = True) -> None:
-        """Go to the item that an undo or redo was about.
-
-        Args:
-            action: What was recorded; what was dropped when it never came to disk.
-            redo: Whether it was brought back.
-            stored: Whether there is a record of it.
-        """
-        show = getattr(self.screen, "show_undone", None)
-        if show is not None:
-            show(action, redo, stored)
-        else:
-            self.tell("Brought back" if redo else "Taken back", "")
-
-    def say_no_rater(self) -> None:
-        """Say why nothing can be judged."""
-        self.report_error(
-            JudgmentRefused(
-                "No rater",
-                "Judgments need a rater's name.",
-                "Start with --rater NAME, or set rater in the config.",
-            )
-        )
-
-    def report_error(self, error: WorkbenchError) -> None:
-        """Show an error that the user can mend."""
-        self.tell(error.title, " ".join(filter(None, (error.message, error.hint))), alarm=True)
-
-    def tell(self, title: str, text: str, *, alarm: bool = False) -> None:
-        """Say something where it covers nothing: in the screen's own line if it has one, else in a toast.
-
-        Args:
-            title: What it is, in a word or two.
-            text: The sentence; may hold data, and is never interpreted.
-            alarm: Whether something went wrong.
-        """
-        told = getattr(self.screen, "tell", None)
-        if told is not None:
-            told(f"{title}: {text}" if text else f"{title}.", alarm=alarm)
-        else:
-            self.notify(
-                one_line(text or f"{title}.", 600),
-                title=title if text else "",
-                severity="error" if alarm else "information",
-                markup=False,
-                timeout=12 if alarm else 5,
-            )
 
     # -- jobs -----------------------------------------------------------------------------------------
 

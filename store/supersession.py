@@ -6,11 +6,11 @@ imported or recorded by another session.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, Subquery, Table, func, select, union_all
+from sqlalchemy import ColumnElement, CompoundSelect, Connection, Subquery, Table, func, select, union_all
 
 from store.tables.columns import table_of
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
@@ -81,21 +81,26 @@ def records_of(connection: Connection, action: UUID) -> list[Record]:
 
 def action_to_undo(connection: Connection, rater_id: int) -> UUID | None:
     """Return the rater's latest action that stands; None when none does."""
-    last = _last_of_each(rater_id)
+    made, undone = _made(rater_id), _undone(rater_id)
     # Undo and redo keep to the order of the actions, so the latest that stands is the one made last.
-    found = select(last.c.subject).where(last.c.origin != "undo").order_by(last.c.subject.desc())
+    # What was added to an action after it was undone makes it stand again.
+    found = (
+        select(made.c.action)
+        .outerjoin(undone, undone.c.target_action == made.c.action)
+        .where(undone.c.id.is_(None) | (made.c.id > undone.c.id))
+        .order_by(made.c.action.desc())
+    )
     action: UUID | None = connection.execute(found.limit(1)).scalar()
     return action
 
 
 def action_to_redo(connection: Connection, rater_id: int) -> UUID | None:
     """Return the action undone last, unless another one was made since; None when there is none."""
-    last, records = _last_of_each(rater_id), _records(rater_id)
-    made = select(records.c.id).where(records.c.origin.not_in(("undo", "redo")))
-    newest = connection.execute(made.order_by(records.c.id.desc()).limit(1)).scalar()
-    found = select(last.c.subject).where(last.c.origin == "undo").order_by(last.c.id.desc())
+    made, undone = _made(rater_id), _undone(rater_id)
+    newest = connection.execute(select(made.c.id).order_by(made.c.id.desc()).limit(1)).scalar()
+    found = select(undone.c.target_action).order_by(undone.c.id.desc())
     if newest is not None:
-        found = found.where(last.c.id > newest)
+        found = found.where(undone.c.id > newest)
     action: UUID | None = connection.execute(found.limit(1)).scalar()
     return action
 
@@ -125,22 +130,31 @@ def _rows(connection: Connection, model: type[RecordT], item_id: int) -> list[Re
     return [model(**row) for row in connection.execute(found).mappings()]
 
 
-def _records(rater_id: int) -> Subquery:
-    """Select what a rater did by hand, each with the action that it is about: its own, or its target."""
-    parts = []
-    for table in (table_of(JudgmentRow), table_of(MarkRow)):
-        subject = func.coalesce(table.c.target_action, table.c.action).label("subject")
-        parts.append(
-            select(table.c.id, table.c.origin, subject).where(
-                table.c.rater_id == rater_id, table.c.origin.not_in(("import", "ruling"))
+def _made(rater_id: int) -> Subquery:
+    """Select what a rater did by hand, undo and redo left out."""
+    return _records(rater_id, lambda origin: origin.not_in(("import", "ruling", "undo", "redo"))).subquery(
+        "made"
+    )
+
+
+def _undone(rater_id: int) -> Subquery:
+    """Select the last undo of each action that was not redone after it."""
+    changes = _records(rater_id, lambda origin: origin.in_(("undo", "redo"))).subquery("changes")
+    place = func.row_number().over(partition_by=changes.c.target_action, order_by=changes.c.id.desc())
+    ranked = select(changes, place.label("place")).subquery("ranked")
+    last = (ranked.c.place == 1) & (ranked.c.origin == "undo")
+    return select(ranked.c.id, ranked.c.target_action).where(last).subquery("undone")
+
+
+def _records(
+    rater_id: int, wanted: Callable[[ColumnElement[str]], ColumnElement[bool]]
+) -> CompoundSelect[Any]:
+    """Select a rater's judgments and marks of some origins."""
+    return union_all(
+        *(
+            select(table.c.id, table.c.action, table.c.origin, table.c.target_action).where(
+                table.c.rater_id == rater_id, wanted(table.c.origin)
             )
+            for table in _TABLES.values()
         )
-    return union_all(*parts).subquery("records")
-
-
-def _last_of_each(rater_id: int) -> Subquery:
-    """Select the last record about each of a rater's actions: it says whether the action stands."""
-    records = _records(rater_id)
-    place = func.row_number().over(partition_by=records.c.subject, order_by=records.c.id.desc())
-    ranked = select(records, place.label("place")).subquery("ranked")
-    return select(ranked.c.id, ranked.c.origin, ranked.c.subject).where(ranked.c.place == 1).subquery("last")
+    )

@@ -103,7 +103,7 @@ class ClaimLine(Static):
         line = _pad(f" {claim}", right, width)
         split = len(line) - len(right)
         self.update(
-            Content.assemble((line[:split], "$text-warning"), (line[split:], "$text-primary")), layout=False
+            Content.assemble((line[:split], "$text-primary"), (line[split:], "$text-accent")), layout=False
         )
 
     @staticmethod
@@ -143,7 +143,7 @@ class CaseTabs(Static):
         parts: list[Content] = []
         for pane_id, title in self._tabs:
             if pane_id == active:
-                parts.append(Content.styled(f"[{title}]", "bold $text-primary reverse"))
+                parts.append(Content.styled(f"[{title}]", "bold $text-accent reverse"))
             else:
                 parts.append(Content.styled(f" {title} ", "$text-muted"))
         self.update(Content("").join(parts), layout=False)

@@ -13,8 +13,8 @@ from app_at_work import until
 from review_bench import CASES, Case, bench, painted, press, review_app, said, settled, write_case
 from textual.pilot import Pilot
 
-from agents.events import JobProgressed, JobStarted, PathCounts
 from screens.app import WorkbenchApp
+from screens.jobs.line import JobLine
 from screens.messages import JobReported
 from screens.review.bars import ClaimLine
 from screens.review.judging import SessionCount
@@ -95,22 +95,8 @@ async def annotation_arrived(pilot: Pilot[Any]) -> None:
     app.context.workspace.lane.submit(lambda connection: write_case(connection, 7, arrived)).result()
     app.post_message(JobReported(ItemAnnotated(1, uid(0), 7, "not-looked", 0.0, "screened", None)))
     await until(pilot, lambda: said(app).startswith("◆"))
-    await settled(pilot)
-
-
-async def job_running(pilot: Pilot[Any]) -> None:
-    from review_bench import uid
-
-    app = pilot.app
-    assert isinstance(app, WorkbenchApp)
-    await painted(pilot)
-    app.post_message(
-        JobReported(JobStarted(1, uid(0), "cosqa-plus:scripted", "scripted", "bubblewrap", 8, 0))
-    )
-    counts = PathCounts(2, 1, 2, 2, 1)
-    progressed = JobProgressed(1, uid(0), 4, 1, 8, counts, ((1.0, 3),), 60.0, 5.0, "tested", 1_350, 9)
-    app.post_message(JobReported(progressed))
-    await until(pilot, lambda: app.job_state is not None)
+    # The event came without a job: there is none whose line could be shown.
+    app.screen.query_one(JobLine).show_job()
     await settled(pilot)
 
 
@@ -176,7 +162,6 @@ STATES: dict[str, tuple[int, Steps]] = {
     "help": (0, help_opened),
     "palette": (0, palette_opened),
     "label-arrived": (6, annotation_arrived),
-    "job-running": (6, job_running),
     "empty": (0, empty_opened),
 }
 

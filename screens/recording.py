@@ -1,0 +1,217 @@
+"""The app's way of recording: actions go to the lane, and their fate is told, also when it is a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, ClassVar
+from uuid import UUID
+
+from textual import on
+from textual.message import Message
+from textual.signal import Signal
+from textual.timer import Timer
+
+from screens.context import AppContext
+from screens.guarded import GuardedApp
+from screens.messages import JudgmentFailed, JudgmentSaved, UndoDone, UndoFailed, UndoWanted
+from screens.widgets.visible import one_line
+from store.errors import JudgmentRefused, WorkbenchError
+from store.recording import Action, Recorder
+
+
+class RecordingApp(GuardedApp):
+    """An app that records one rater's actions; what cannot be written is kept and tried again.
+
+    Attributes:
+        context: What the program handed over.
+        recorder: Records the rater's actions; None without a rater, and then nothing can be judged.
+        saved: Published with every action that is on disk.
+        failed: Published with every action that could not be written, or was given up.
+        unsaved: What is not on disk yet, by the id of its first record.
+        failures: Why some of that could not be written, by the same ids.
+    """
+
+    RETRY_SECONDS: ClassVar[float] = 5.0
+    """How long after a failed write the records that are kept are submitted again."""
+
+    def __init__(self, context: AppContext) -> None:
+        super().__init__()
+        self.context = context
+        self.recorder = Recorder(context.workspace, context.rater) if context.rater else None
+        self.saved: Signal[Action] = Signal(self, "saved")
+        self.failed: Signal[Action] = Signal(self, "failed")
+        self.unsaved: dict[UUID, Action] = {}
+        self.failures: dict[UUID, BaseException] = {}
+        self._submitted: dict[UUID, Future[Action]] = {}
+        self._retry: Timer | None = None
+        self._warned = False
+
+    def record(self, action: Action) -> None:
+        """Submit an action; `saved` or `failed` is published when its fate is known."""
+        if self.recorder is None:
+            self.say_no_rater()
+            return
+        # A label and its reason are two writes of one action, so the action's id does not tell them apart.
+        number = action.records[0].id
+        self.unsaved[number] = action
+        self._submitted[number] = future = self.recorder.submit(action)
+        self._follow(future, JudgmentSaved, lambda error: JudgmentFailed(action, error))
+
+    def undo(self, *, redo: bool = False) -> None:
+        """Take back the latest action, or bring back the one undone last."""
+        if self.recorder is None:
+            self.say_no_rater()
+            return
+        pending = [future for future in self._submitted.values() if not future.done()]
+        if pending:
+            # Whether the latest action is on disk must be known before it can be taken back.
+            pending[-1].add_done_callback(lambda _: self._post(UndoWanted(redo)))
+            return
+        if self.failures and not redo:
+            self._drop_latest_failed()
+            return
+        future = self.recorder.redo() if redo else self.recorder.undo()
+        self._follow(future, lambda action: UndoDone(action, redo), UndoFailed)
+
+    @on(UndoWanted)
+    def _undo_wanted(self, message: UndoWanted) -> None:
+        self.undo(redo=message.redo)
+
+    def _drop_latest_failed(self) -> None:
+        """Take back an action that never came to disk."""
+        number = max(self.failures)
+        action = self.unsaved[number]
+        self._settle(number)
+        self.failed.publish(action)
+        self.show_undone(action, redo=False, stored=False)
+
+    def _settle(self, number: UUID) -> None:
+        """Forget an action that is on disk, or that never will be."""
+        self.unsaved.pop(number, None)
+        self._submitted.pop(number, None)
+        self.failures.pop(number, None)
+        if not self.unsaved:
+            self._warned = False
+
+    def _follow(
+        self,
+        future: Future[Any],
+        succeeded: Callable[[Any], Message],
+        failed: Callable[[BaseException], Message],
+    ) -> None:
+        def report(done: Future[Any]) -> None:
+            error = done.exception()
+            self._post(failed(error) if error else succeeded(done.result()))
+
+        future.add_done_callback(report)
+
+    def _post(self, message: Message) -> None:
+        if self.is_running:
+            self.post_message(message)
+
+    @on(JudgmentSaved)
+    def _judgment_saved(self, message: JudgmentSaved) -> None:
+        number = message.action.records[0].id
+        was_failing = number in self.failures
+        self._settle(number)
+        self.saved.publish(message.action)
+        if was_failing and not self.failures:
+            self.tell("Saved", "What could not be saved before is on disk now.")
+
+    @on(UndoFailed)
+    def _undo_failed(self, message: UndoFailed) -> None:
+        self.tell("Not undone", f"{message.error}. Nothing was changed; try again.", alarm=True)
+
+    @on(JudgmentFailed)
+    def _judgment_failed(self, message: JudgmentFailed) -> None:
+        number = message.action.records[0].id
+        if isinstance(message.error, JudgmentRefused):
+            # What the record cannot take will not be taken a second time either.
+            self._settle(number)
+            self.report_error(message.error)
+        elif number in self.unsaved:
+            again = number in self.failures
+            self.failures[number] = message.error
+            if not again:
+                self.tell(
+                    "Not saved",
+                    f"{message.error}. The record is kept and tried again every {self.RETRY_SECONDS:.0f} s.",
+                    alarm=True,
+                )
+            if self._retry is None:
+                self._retry = self.set_timer(self.RETRY_SECONDS, self._retry_failed)
+        self.failed.publish(message.action)
+
+    def _retry_failed(self) -> None:
+        if self._retry is not None:
+            self._retry.stop()
+            self._retry = None
+        for number in list(self.failures):
+            self.record(self.unsaved[number])
+
+    @on(UndoDone)
+    def _undo_done(self, message: UndoDone) -> None:
+        if message.action is None:
+            self.tell("Nothing to redo" if message.redo else "Nothing to undo", "")
+            return
+        self.saved.publish(message.action)
+        self.show_undone(message.action, redo=message.redo)
+
+    def show_undone(self, action: Action, *, redo: bool, stored: bool = True) -> None:
+        """Go to the item that an undo or redo was about.
+
+        Args:
+            action: What was recorded; what was dropped when it never came to disk.
+            redo: Whether it was brought back.
+            stored: Whether there is a record of it.
+        """
+        show = getattr(self.screen, "show_undone", None)
+        if show is not None:
+            show(action, redo, stored)
+        else:
+            self.tell("Brought back" if redo else "Taken back", "")
+
+    def say_no_rater(self) -> None:
+        """Say why nothing can be judged."""
+        self.report_error(
+            JudgmentRefused(
+                "No rater",
+                "Judgments need a rater's name.",
+                "Start with --rater NAME, or set rater in the config.",
+            )
+        )
+
+    def report_error(self, error: WorkbenchError) -> None:
+        """Show an error that the user can mend."""
+        self.tell(error.title, " ".join(filter(None, (error.message, error.hint))), alarm=True)
+
+    def tell(self, title: str, text: str, *, alarm: bool = False) -> None:
+        """Say something where it covers nothing: in the screen's own line if it has one, else in a toast.
+
+        Args:
+            title: What it is, in a word or two.
+            text: The sentence; may hold data, and is never interpreted.
+            alarm: Whether something went wrong.
+        """
+        told = getattr(self.screen, "tell", None)
+        if told is not None:
+            told(f"{title}: {text}" if text else f"{title}.", alarm=alarm)
+        else:
+            self.notify(
+                one_line(text or f"{title}.", 600),
+                title=title if text else "",
+                severity="error" if alarm else "information",
+                markup=False,
+                timeout=12 if alarm else 5,
+            )
+
+    def _what_failed(self) -> BaseException | None:
+        """Return why a record is not on disk, None when all of them are; the lane must have been drained."""
+        for future in self._submitted.values():
+            if not future.done():
+                return TimeoutError("the disk takes long")
+            error = future.exception()
+            if error is not None and not isinstance(error, JudgmentRefused):
+                return error
+        return None
