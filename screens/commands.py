@@ -128,11 +128,17 @@ COMMANDS: tuple[Command, ...] = (
         on_line=False,
     ),
     Command("review.pager", "V", "pager", "pager", "Read the pane in $PAGER.", on_line=False),
-    Command("review.back", "q,escape", "back", "queue", "Go back to the queue; Escape first ends a search."),
+    Command(
+        "review.back",
+        "q,escape",
+        "back",
+        "back",
+        "Go back to where you came from; Escape first ends a search.",
+    ),
     Command("jobs.start", "g", "start", "start", "Let the agents annotate what has no label."),
     Command("jobs.pause", "p", "pause", "pause", "Let the agents finish their turn and wait, or go on."),
     Command("jobs.stop", "x", "stop", "stop", "Stop the run; it can be resumed."),
-    Command("jobs.back", "escape,q,J", "back", "back", "Go back to where you were."),
+    Command("jobs.back", "escape,q", "back", "back", "Go back to where you were."),
 )
 
 

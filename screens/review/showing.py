@@ -168,6 +168,10 @@ class ShowingItems(ReadingActions):
             self._prompt_height = height
             pane.styles.height = height
 
+    def _begin_code(self, pane: TextPane) -> None:
+        settings = self.workbench.context.settings
+        pane.begin_code(wrap=settings.wrap, numbers=settings.line_numbers)
+
     def _fill(self, view: ItemView) -> None:
         switcher = self.query_one("#switcher", ContentSwitcher)
         self._load(self._panes[SUBJECT], view.subject)
@@ -175,6 +179,7 @@ class ShowingItems(ReadingActions):
             pane = self._panes.get(part.id)
             if pane is None:
                 pane = self._panes[part.id] = TextPane(id=part.id)
+                self._begin_code(pane)
                 pane.display = part.id == switcher.current
                 switcher.mount(pane)
             self._load(pane, part)

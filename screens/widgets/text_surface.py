@@ -25,6 +25,7 @@ TextKind = Literal["code", "test", "log", "reply"]
 """What a text is: it sets whether lines wrap and are numbered until the reader says otherwise."""
 
 _WRAPPED: dict[TextKind, bool] = {"code": False, "test": False, "log": True, "reply": True}
+_CODE: tuple[TextKind, ...] = ("code", "test")
 _NUMBERED: dict[TextKind, bool] = {"code": True, "test": True, "log": True, "reply": False}
 
 TURN = 0.005
@@ -68,6 +69,9 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
         # What the reader chose; None follows the kind of text.
         self._wrap: bool | None = None
         self._numbers: bool | None = None
+        # What holds for code until the reader chooses.
+        self._code_wrap = _WRAPPED["code"]
+        self._code_numbers = _NUMBERED["code"]
         # The sentence shown when there is no text, in rows.
         self._empty_rows: list[str] = []
         self._painting = False
@@ -83,12 +87,16 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def wrap(self) -> bool:
         """Whether long lines go on in the next row."""
-        return _WRAPPED[self._kind] if self._wrap is None else self._wrap
+        if self._wrap is not None:
+            return self._wrap
+        return self._code_wrap if self._kind in _CODE else _WRAPPED[self._kind]
 
     @property
     def numbers(self) -> bool:
         """Whether lines are numbered."""
-        return _NUMBERED[self._kind] if self._numbers is None else self._numbers
+        if self._numbers is not None:
+            return self._numbers
+        return self._code_numbers if self._kind in _CODE else _NUMBERED[self._kind]
 
     def _has_glyphs(self) -> bool:
         return False

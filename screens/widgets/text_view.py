@@ -142,6 +142,16 @@ class TextView(TextSurface):
         """The source line on the top row, from 1."""
         return self._place.line + 1
 
+    def begin_code(self, *, wrap: bool, numbers: bool) -> None:
+        """Say how code is shown until the reader toggles it.
+
+        Args:
+            wrap: Whether long lines are wrapped.
+            numbers: Whether lines are numbered.
+        """
+        self._code_wrap, self._code_numbers = wrap, numbers
+        self._reflow()
+
     def toggle_wrap(self) -> bool:
         """Wrap long lines, or stop to; the top line stays.
 

@@ -139,7 +139,7 @@ def test_killed_at_random_moments_nothing_acknowledged_is_lost(tmp_path, nursery
     opened, ahead, undone = 0, 0, 0
     for number in range(KILLS):
         child = begin(path=path, log=log, model=model, delay=0.02, seed=number, items=ITEMS)
-        time.sleep(chance.uniform(0.1, 1.3))
+        time.sleep(chance.uniform(0.03, 1.3))
         os.kill(child, signal.SIGKILL)
         assert ended() == -signal.SIGKILL
         noted = Noted(log)

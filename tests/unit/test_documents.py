@@ -63,7 +63,7 @@ def test_examples_work_in_the_order_they_are_given(
     monkeypatch.setenv("WORKBENCH_SANDBOX__WALL_SECONDS", "2")  # for the sample's endless program
     for file, text in FILES.items():
         (in_folder / file).write_text(text, encoding="utf-8")
-    shutil.copytree(sample_folder, in_folder / "sample")
+    shutil.copytree(sample_folder, in_folder / "sample_data")
     for command in dict(examples(repository))[f"docs/{name}.md"]:
         program, *arguments = shlex.split(command)
         assert program == "workbench"

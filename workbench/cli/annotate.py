@@ -90,6 +90,9 @@ def tell_the_end(report: AnnotationReport) -> None:
     if report.error is not None:
         show_error(report.error, as_json=False)
         raise typer.Exit(report.error.exit_code)
+    if report.failed:
+        note(f"{report.failed} of the items have no label; the same command tries them again.")
+        raise typer.Exit(1)
 
 
 def print_report(report: AnnotationReport) -> None:
