@@ -13,6 +13,7 @@ import duckdb
 from store.errors import ExportFailed, UnknownName
 from store.events import Report, silent
 from store.formats.protocol import Export, Format, Written, find_format, formats
+from store.places import own_files, refuse_to_replace
 from store.raters import find_rater
 from store.workspace import Workspace
 
@@ -72,6 +73,7 @@ def export(
     if rater is not None:
         with workspace.reading() as connection:
             rater_id = find_rater(connection, rater).id
+    refuse_to_replace(target, own_files(workspace.path), ExportFailed)
     _check(target, form, overwrite=overwrite)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     cursor = workspace.native()

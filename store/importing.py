@@ -26,6 +26,7 @@ from store.events import Progress, Report, silent
 from store.formats.protocol import Sample
 from store.import_report import FileReport, ImportReport
 from store.kinds.protocol import QuestionSpec, task_kinds
+from store.places import own_files, refuse_to_replace
 from store.workspace import Workspace
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -69,6 +70,15 @@ def import_files(
         UnknownName: There is no such format or field.
     """
     report = progress or silent
+    if rejects is not None:
+        kept = [*own_files(workspace.path), *listed(paths)]
+        refuse_to_replace(rejects, kept, ImportFailed, option="--rejects")
+        if rejects.exists():
+            raise ImportFailed(
+                "Already there",
+                f"{rejects} exists. Nothing was imported.",
+                "Choose another place for --rejects.",
+            )
     with _ONE_AT_A_TIME, tempfile.TemporaryDirectory(prefix="workbench-import-") as folder:
         inputs = [
             tell(prepare(number, path, Path(folder), report), format, mapping or {})
@@ -176,7 +186,7 @@ class _Import:
 
     def finish(self, licence: str, *, dry_run: bool) -> ImportReport:
         """Write the rejects, publish what is new, and say what came of every file."""
-        if self._rejects is not None:
+        if self._rejects is not None and not dry_run:
             placed = located(self._problems, *self._sources())
             write_rejects(self._rejects, placed, self._names)
         report = self._report(dry_run=dry_run)

@@ -48,9 +48,15 @@ def listed(paths: Iterable[Path | str]) -> list[Path]:
             raise ImportFailed(
                 "No such file", f"There is no {path}. Nothing was imported.", "Check the path."
             )
-        if not path.is_dir():
+        if path.is_file():
             files.append(path)
             continue
+        if not path.is_dir():
+            raise ImportFailed(
+                "Not a file",
+                f"{path} is neither a file nor a folder. Nothing was imported.",
+                "Write what it gives into a file first.",
+            )
         inside = sorted(child for child in path.iterdir() if child.is_file() and child.suffix in _ENDINGS)
         if not inside:
             raise ImportFailed(

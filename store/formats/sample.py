@@ -64,7 +64,7 @@ def _more(plain: Path, start: str, opening: str) -> str:
     decoder = json.JSONDecoder()
     try:
         decoder.raw_decode(start[len(opening) :].lstrip())
-    except ValueError:
+    except (ValueError, RecursionError):
         if len(start) >= _LOOK // 4:
             return plain.read_text(encoding="utf-8", errors="replace").lstrip()
     return start

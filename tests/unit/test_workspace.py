@@ -272,6 +272,8 @@ for number in range(400):
         errors.append(type(error).__name__)
     else:
         kept.append(action)
+    if len(errors) >= 6 and (restarts or sys.argv[5] != "file"):
+        break
     if sys.argv[5] == "judgments":
         continue
     try:
@@ -280,8 +282,6 @@ for number in range(400):
         errors.append(type(error).__name__)
     else:
         notes.append(number)
-    if len(errors) >= 6 and (restarts or sys.argv[5] != "file"):
-        break
 resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 again = []
 for action in [*failed, *(desk.label(1, 1.0) for _ in range(3))]:

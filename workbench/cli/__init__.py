@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 
@@ -11,6 +12,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: What stands after the program's name; by default what the process was given.
     """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if any("\ud800" <= letter <= "\udfff" for argument in given for letter in argument):
+        sys.stderr.write("workbench: an argument is not UTF-8; nothing was done.\n")
+        raise SystemExit(2)
     from workbench.cli.program import program
 
     program(args=None if arguments is None else list(arguments), prog_name="workbench")

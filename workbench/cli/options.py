@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import functools
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
-from store.errors import WorkbenchError
+from store.errors import WorkbenchError, WorkspaceError
 
 if TYPE_CHECKING:
     from workbench.config import Config
@@ -53,6 +55,26 @@ def settings(config: Path | None) -> Config:
     return load_config(given_config(config)).config
 
 
+def _disk_trouble(error: Exception) -> WorkspaceError | None:
+    """Return what to tell a user when the disk let a command down, None when it is something else."""
+    databases = sys.modules.get("sqlalchemy.exc")
+    cause = error
+    if databases is not None and isinstance(error, databases.OperationalError) and error.orig is not None:
+        cause = error.orig
+    elif not isinstance(error, OSError) or error.errno not in (
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EIO,
+        errno.EROFS,
+    ):
+        return None
+    return WorkspaceError(
+        "Not written",
+        f"{cause}. What was acknowledged before is kept; this was not recorded.",
+        "Make room on the disk, then run the command again.",
+    )
+
+
 def command(function: Callable[P, None]) -> Callable[P, None]:
     """Make errors that a user can mend a panel and exit code 2, and signals a clean end."""
 
@@ -73,5 +95,13 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
 
             note("Stopped. What was recorded before is kept.")
             raise typer.Exit(exit_code(stop)) from stop
+        except Exception as error:
+            told = _disk_trouble(error)
+            if told is None:
+                raise
+            from workbench.output import show_error
+
+            show_error(told, as_json=bool(kwargs.get("as_json")))
+            raise typer.Exit(told.exit_code) from error
 
     return guarded
