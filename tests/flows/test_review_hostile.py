@@ -172,8 +172,7 @@ async def test_a_line_of_200_000_characters_is_shown_searched_and_judged(tmp_pat
     with bench(tmp_path, [evil_case(code=code), evil_case(name="second")]) as workspace:
         app = review_app(workspace)
         async with app.run_test(size=SIZE) as pilot:
-            await painted(pilot)
-            assert app.screen.query_one("#subject", TextPane).wrap
+            await press(pilot, "W")
             assert text_of(app, "subject") == code
             await press(pilot, "slash")
             await pilot.press(*"needle", "enter")

@@ -156,7 +156,7 @@ STATES: dict[str, tuple[int, Steps]] = {
     "find": (3, typing("slash", "file")),
     "found": (3, typing("slash", "file", "enter", "n")),
     "zoomed": (3, keys("tab", "z")),
-    "not-wrapped": (8, keys("W")),
+    "wrapped": (8, keys("W")),
     "hostile": (8, keys()),
     "no-numbers": (0, keys("L")),
     "help": (0, help_opened),
