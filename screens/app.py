@@ -30,7 +30,7 @@ from store.session import load_session, save_session
 if TYPE_CHECKING:
     from agents.jobs import JobRunner
     from agents.settings import AnnotationSettings
-    from store.queries.queue import Ids
+    from store.queries.rows import Ids
 
 LEAVE_SECONDS = 10.0
 """How long a lost terminal may hold up the end of the program."""

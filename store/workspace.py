@@ -16,7 +16,7 @@ from weakref import WeakSet
 import duckdb
 from duckdb_sqlalchemy import ConnectionWrapper
 from sqlalchemy import Connection, Engine, Select, create_engine, pool
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from store.connecting import check_place, connect, connect_to_newest
 from store.errors import WorkspaceError, WorkspaceLocked
@@ -117,10 +117,16 @@ class Workspace:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection for reads by one thread; what it reads is a snapshot of committed data."""
-        connection = self.engine.connect()
+        """Give a connection for reads by one thread; what it reads is a snapshot of committed data.
+
+        Raises:
+            WorkspaceError: What was asked could not be read.
+        """
+        connection = self._connected()
         try:
             yield connection
+        except SQLAlchemyError as error:
+            raise _not_read(error) from error
         finally:
             try:
                 connection.close()
@@ -128,6 +134,12 @@ class Workspace:
                 # Closing the workspace, which waits for no reader, has closed it already.
                 if not self._closed:
                     raise
+
+    def _connected(self) -> Connection:
+        try:
+            return self.engine.connect()
+        except SQLAlchemyError as error:
+            raise _not_read(error) from error
 
     def native(self) -> duckdb.DuckDBPyConnection:
         """Return a cursor of the DuckDB connection, for the bulk operations of imports and exports.
@@ -226,6 +238,15 @@ class Workspace:
             except WorkspaceError:  # every later write says so, and tries again
                 time.sleep(0.1)
         return True
+
+
+def _not_read(error: SQLAlchemyError) -> WorkspaceError:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return WorkspaceError(
+        "Not read",
+        f"The workspace could not be read: {cause}.",
+        "Nothing was changed; try again, and see `workbench doctor` if it stays so.",
+    )
 
 
 def _highest_future_id(master: duckdb.DuckDBPyConnection) -> uuid.UUID | None:

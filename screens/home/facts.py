@@ -9,7 +9,8 @@ from screens.jobs.wording import dollars
 from screens.widgets.visible import one_line
 from store.kinds.protocol import task_kinds
 from store.queries.progress import Progress, progress
-from store.queries.queue import QueueFilter, queue_ids, queue_rows
+from store.queries.queue import queue_ids, queue_rows
+from store.queries.rows import QueueFilter
 from store.session import load_session
 from store.tables.people import Rater
 from store.workspace import Workspace

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from sqlalchemy.exc import SQLAlchemyError
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -119,7 +118,7 @@ class HomeScreen(Screen[None]):
             facts = read_facts(
                 context.workspace, context.rater, blind=context.settings.blind, sample=context.is_sample()
             )
-        except (SQLAlchemyError, WorkbenchError) as error:
+        except WorkbenchError as error:
             self.call_later(self._read_failed, error)
         else:
             self.call_later(self._read_done, facts)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from uuid import UUID
 
 from rich.cells import cell_len
-from sqlalchemy.exc import SQLAlchemyError
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -24,6 +23,7 @@ from screens.jobs.wording import STATE_GLYPHS, bar, parts
 from screens.widgets.key_line import KeyLine
 from screens.widgets.top_line import TopLine
 from screens.widgets.visible import one_line, pieces
+from store.errors import WorkbenchError
 from store.tables.runs import Run
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class JobsScreen(Screen[None]):
     def _read(self, run_id: UUID | None) -> None:
         try:
             runs = read_runs(self.workbench.context.workspace, run_id)
-        except SQLAlchemyError as error:
+        except WorkbenchError as error:
             self.call_later(self._read_done, None, error)
         else:
             self.call_later(self._read_done, runs, None)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.kinds.protocol import task_kinds
-from store.queries.queue import QueueFilter, QueueSort, SortKey
+from store.queries.rows import QueueFilter, QueueSort, SortKey
 from store.tables.runs import VERDICT_PATHS
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from sqlalchemy.exc import SQLAlchemyError
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,7 +17,8 @@ from textual.widgets import Input, Static
 from screens.queue.choice_row import TITLE_CELLS, ChoiceMade, ChoiceRow
 from screens.queue.fields import fields, sentence
 from screens.widgets.visible import one_line
-from store.queries.queue import QueueFilter
+from store.errors import WorkbenchError
+from store.queries.rows import QueueFilter
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp
@@ -89,7 +89,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
     def _count_them(self, wanted: QueueFilter) -> None:
         try:
             said = f"{self._count(wanted):,} items"
-        except SQLAlchemyError as error:
+        except WorkbenchError as error:
             said = f"could not be counted: {error}"
         self.call_later(self._counted, wanted, said)
 

@@ -9,14 +9,15 @@ from sqlalchemy import func, select
 
 from screens.queue.fields import ORDERS, fields
 from screens.widgets.item_rows import AT_ONCE
-from store.queries.queue import QueueFilter, QueueRow, QueueSort, queue_ids, queue_rows
+from store.queries.queue import queue_ids, queue_rows
+from store.queries.rows import QueueFilter, QueueRow, QueueSort
 from store.session import load_session, save_session
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from store.queries.queue import Ids
+    from store.queries.rows import Ids
 
 SESSION = "queue"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from sqlalchemy.exc import SQLAlchemyError
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -30,7 +29,7 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.top_line import TopLine
 from screens.widgets.visible import one_line
 from store.errors import WorkbenchError
-from store.queries.queue import QueueFilter, QueueSort
+from store.queries.rows import QueueFilter, QueueSort
 from store.recording import Action
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ class QueueScreen(Screen[None]):
             if asked.begins_quickly:
                 self.call_later(self._order_read, generation, self.orders.first(asked))
             found = self.orders.all(asked)
-        except (SQLAlchemyError, WorkbenchError) as error:
+        except WorkbenchError as error:
             self.call_later(self._order_failed, generation, error)
         else:
             self.call_later(self._order_read, generation, found)
@@ -178,7 +177,7 @@ class QueueScreen(Screen[None]):
     def _look_for_new(self) -> None:
         try:
             total = self.orders.total()
-        except SQLAlchemyError:
+        except WorkbenchError:
             # What cannot be counted now is counted when the order is read anew.
             return
         self.call_later(self._found_new, total)
@@ -266,7 +265,7 @@ class QueueScreen(Screen[None]):
         if view is None:
             try:
                 view = self.reader.read(item_id)
-            except (SQLAlchemyError, WorkbenchError):
+            except WorkbenchError:
                 # The list says what cannot be read; the preview stays with the item before.
                 return
         self.call_later(self._show_preview, view)

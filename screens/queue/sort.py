@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from screens.queue.fields import ORDERS, Order
-from store.queries.queue import QueueSort
+from store.queries.rows import QueueSort
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp

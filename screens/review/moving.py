@@ -5,7 +5,8 @@ from __future__ import annotations
 from textual import work
 
 from screens.review.keeping import KeepingPlaces
-from store.queries.queue import QueueFilter, queue_ids
+from store.queries.queue import queue_ids
+from store.queries.rows import QueueFilter
 from store.queries.standing import open_among
 
 NEAR = 256

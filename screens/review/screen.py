@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sqlalchemy.exc import SQLAlchemyError
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -22,8 +21,10 @@ from screens.review.line import Line
 from screens.review.part import review_parts
 from screens.review.reading import COMMENT, FIND, PROMPT, SUBJECT
 from screens.widgets.text_pane import TextPane
+from store.errors import WorkbenchError
 from store.kinds.protocol import task_kinds
-from store.queries.queue import QueueFilter, queue_ids
+from store.queries.queue import queue_ids
+from store.queries.rows import QueueFilter
 from store.queries.standing import StandingChange, change_of, skipped_in_order
 from store.recording import Action
 from store.tables.record import Judgment, Mark
@@ -128,7 +129,7 @@ class ReviewScreen(JudgeKeys):
             if context.rater is not None:
                 count = SessionCount.read(context.workspace, context.rater, blind=context.settings.blind)
                 self.call_later(self._take_count, count)
-        except SQLAlchemyError as error:
+        except WorkbenchError as error:
             self.call_later(self._not_read, error, self._shown)
 
     def _begin(self, desk: Desk | None, order: ReviewOrder | None) -> None:

@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from sqlalchemy.exc import SQLAlchemyError
 from textual import work
 from textual.widgets import ContentSwitcher
 
@@ -88,7 +87,7 @@ class ShowingItems(ReadingActions):
     def _read_item(self, item_id: int, shown: int) -> None:
         try:
             view = self.reader.read(item_id)
-        except (WorkbenchError, SQLAlchemyError) as error:
+        except WorkbenchError as error:
             self.call_later(self._not_read, error, shown)
             return
         self.call_later(self._paint, view, shown)
@@ -114,7 +113,7 @@ class ShowingItems(ReadingActions):
             if self.reader.kept(item_id) is None:
                 try:
                     self.reader.read(item_id)
-                except (WorkbenchError, SQLAlchemyError):
+                except WorkbenchError:
                     # What is wrong with it is said when it is its turn to be shown.
                     return
 

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from screens.widgets.visible import one_line
 from store.kinds.protocol import task_kinds
-from store.queries.queue import QueueRow
+from store.queries.rows import QueueRow
 
 Part = Literal["mark", "yours", "agents", "text", "muted"]
 """Whose a cell is; the list has a style for each."""

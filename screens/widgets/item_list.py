@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from sqlalchemy.exc import SQLAlchemyError
 from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
@@ -22,10 +21,10 @@ from textual.strip import Strip
 from screens.widgets.item_columns import Cell, Columns, Part, Write
 from screens.widgets.item_rows import ItemRows
 from store.errors import WorkbenchError
-from store.queries.queue import QueueRow
+from store.queries.rows import QueueRow
 
 if TYPE_CHECKING:
-    from store.queries.queue import Ids
+    from store.queries.rows import Ids
 
 CHANGES_SECONDS = 0.2
 """How long changed items are gathered before they are read anew."""
@@ -267,7 +266,7 @@ class ItemList(ScrollView, can_focus=True):
         error: Exception | None = None
         try:
             rows = self._read(item_ids)
-        except (SQLAlchemyError, WorkbenchError) as failure:
+        except WorkbenchError as failure:
             error = failure
         self.post_message(_RowsRead(generation, item_ids, rows, error))
 

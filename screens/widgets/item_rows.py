@@ -6,10 +6,10 @@ from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from store.queries.queue import QueueRow
+from store.queries.rows import QueueRow
 
 if TYPE_CHECKING:
-    from store.queries.queue import Ids
+    from store.queries.rows import Ids
 
 KEPT = 8_192
 """Items that are kept once they were read."""

@@ -17,7 +17,8 @@ from screens.queue.filter import FilterScreen
 from screens.queue.screen import QueueScreen
 from screens.queue.sort import SortScreen
 from store.journal import journal_path
-from store.queries.queue import QueueFilter, QueueSort, queue_ids
+from store.queries.queue import queue_ids
+from store.queries.rows import QueueFilter, QueueSort
 from store.workspace import Workspace
 from tests.app_at_work import app_of, context_of, label, labelled_by_agents, mark, recorded, until
 from tests.small_workspace import GOOD, WRONG, pairs_workspace

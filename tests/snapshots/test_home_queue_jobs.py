@@ -22,7 +22,7 @@ from screens.queue.filter import FilterScreen
 from screens.queue.screen import QueueScreen
 from screens.queue.sort import SortScreen
 from store.errors import WorkbenchError
-from store.queries.queue import QueueFilter, QueueSort
+from store.queries.rows import QueueFilter, QueueSort
 from store.raters import ensure_rater
 from store.session import save_session
 from store.workspace import Workspace

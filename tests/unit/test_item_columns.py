@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from screens.widgets.item_columns import Columns
 from screens.widgets.item_rows import AT_ONCE, READERS, ItemRows
 from screens.widgets.key_line import fitted
-from store.queries.queue import QueueRow
+from store.queries.rows import QueueRow
 
 ROW = QueueRow(7, "q/7", "pair", "a query", "a_name", 3, 0.81, "judged", 0.0, 1.0, "tested", True, False)
 

@@ -7,7 +7,8 @@ import pytest
 from recorded import PATHS, RATERS, recorded_workspace
 from sqlalchemy import event
 
-from store.queries.queue import SORT_KEYS, QueueFilter, QueueSort, queue_ids, queue_rows
+from store.queries.queue import queue_ids, queue_rows
+from store.queries.rows import SORT_KEYS, QueueFilter, QueueSort
 
 STATUSES = ("judged", "open", "skipped", "cannot_decide")
 

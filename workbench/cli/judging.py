@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from store.queries.progress import Progress
-    from store.queries.queue import QueueRow
+    from store.queries.rows import QueueRow
     from store.scales import Scale
     from store.tables.people import Rater
     from store.workspace import Workspace as OpenWorkspace
@@ -71,7 +71,8 @@ def items_command(
     as_json: AsJson = False,
 ) -> None:
     """List the items of a workspace with a rater's labels and the agents'."""
-    from store.queries.queue import QueueFilter, queue_ids, queue_rows
+    from store.queries.queue import queue_ids, queue_rows
+    from store.queries.rows import QueueFilter
     from store.workspace import Workspace
     from workbench.output import harmless, print_json, print_table, say
     from workbench.rater import rater_name
