@@ -13,15 +13,15 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Write = Callable[[Connection], Any]
+Write = Callable[["Connection"], Any]
 
 # In this order: what a person waits for, what agents do, a wait until both are done, the end of the lane.
 URGENT, BATCH, _BARRIER, _END = 0, 1, 2, 3
@@ -49,7 +49,8 @@ class WriteLane:
     signal handler cannot leave locked by raising in the middle of it.
 
     Args:
-        engine: Gives the lane its connection, and another one after a failure.
+        connect: Gives the lane its connection when there is something to write, and another one after a
+            failure.
         hold_seconds: How long a batch takes up further writes; its last one and the commit come on top.
         after_failure: Told of every error a transaction failed with, before it is reported.
         between: Called after every transaction, when nothing urgent waits; answers whether connections
@@ -58,13 +59,13 @@ class WriteLane:
 
     def __init__(
         self,
-        engine: Engine,
+        connect: Callable[[], Connection],
         *,
         hold_seconds: float = 0.05,
         after_failure: Callable[[BaseException], object] = lambda _: None,
         between: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._engine = engine
+        self._connect = connect
         self._hold_seconds = hold_seconds
         self._after_failure = after_failure
         self._between = between
@@ -164,7 +165,7 @@ class WriteLane:
         following: _Pending | None = first
         try:
             if self._connection is None:
-                self._connection = self._engine.connect()
+                self._connection = self._connect()
             with self._connection.begin():
                 while following is not None:
                     taken.append(following)
@@ -205,6 +206,8 @@ class WriteLane:
         """Give up the connection: after a failure, what state it is in is not worth finding out."""
         connection, self._connection = self._connection, None
         if connection is not None:
+            from sqlalchemy.exc import SQLAlchemyError
+
             with suppress(SQLAlchemyError):
                 connection.invalidate()
             with suppress(SQLAlchemyError):

@@ -9,14 +9,12 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import duckdb
-from duckdb_sqlalchemy import ConnectionWrapper
-from sqlalchemy import Connection, Engine, Select, create_engine, pool
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from store.connecting import check_place, connect, connect_to_newest
 from store.errors import WorkspaceError, WorkspaceLocked
@@ -26,6 +24,7 @@ from store.schema import migrations
 
 if TYPE_CHECKING:
     import numpy
+    from sqlalchemy import Connection, Engine, Select
 
 __all__ = ["Workspace", "migrations"]
 
@@ -46,7 +45,6 @@ class Workspace:
         path: The file.
         lane: Where every write goes.
         ids: Makes the UUIDv7s of records; above every id stored.
-        engine: SQLAlchemy over cursors of the one connection; a checked-out connection is one cursor.
     """
 
     def __init__(self, path: Path, master: duckdb.DuckDBPyConnection) -> None:
@@ -56,16 +54,29 @@ class Workspace:
         self._cursors: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
         self._listing = threading.Lock()
         self._closed = False
-        self.engine: Engine = create_engine(
+        self.ids = IdClock(_highest_future_id(master))
+        self._checkpoint_at = CHECKPOINT_BYTES
+        self.lane = WriteLane(self._connect, after_failure=self._mend, between=self._checkpoint)
+
+    def _connect(self) -> Connection:
+        return self.engine.connect()
+
+    @cached_property
+    def engine(self) -> Engine:
+        """SQLAlchemy over cursors of the one connection; a checked-out connection is one cursor.
+
+        Made when it is first asked for: its import takes longer than all else that a start needs.
+        """
+        from duckdb_sqlalchemy import ConnectionWrapper
+        from sqlalchemy import create_engine, pool
+
+        return create_engine(
             "duckdb://",
             creator=lambda: ConnectionWrapper(self.native()),
             poolclass=pool.QueuePool,
             pool_size=8,
             max_overflow=24,
         )
-        self.ids = IdClock(_highest_future_id(master))
-        self._checkpoint_at = CHECKPOINT_BYTES
-        self.lane = WriteLane(self.engine, after_failure=self._mend, between=self._checkpoint)
 
     @classmethod
     def create(cls, path: Path | str) -> Workspace:
@@ -122,7 +133,12 @@ class Workspace:
         Raises:
             WorkspaceError: What was asked could not be read.
         """
-        connection = self._connected()
+        from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+        try:
+            connection = self.engine.connect()
+        except SQLAlchemyError as error:
+            raise _not_read(error) from error
         try:
             yield connection
         except SQLAlchemyError as error:
@@ -134,12 +150,6 @@ class Workspace:
                 # Closing the workspace, which waits for no reader, has closed it already.
                 if not self._closed:
                     raise
-
-    def _connected(self) -> Connection:
-        try:
-            return self.engine.connect()
-        except SQLAlchemyError as error:
-            raise _not_read(error) from error
 
     def native(self) -> duckdb.DuckDBPyConnection:
         """Return a cursor of the DuckDB connection, for the bulk operations of imports and exports.
@@ -178,7 +188,7 @@ class Workspace:
         """Write what is queued, release the file. Closing twice is harmless."""
         self.lane.close()
         self._closed = True
-        self.engine.dispose()
+        self._give_back()
         self._disconnect()
         _open_files.discard(self._real)
 
@@ -187,6 +197,11 @@ class Workspace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _give_back(self) -> None:
+        """Let the engine close the connections that nobody uses at the moment."""
+        if "engine" in self.__dict__:
+            self.engine.dispose()
 
     def _disconnect(self) -> None:
         """Close every connection; as long as one is left, the file stays locked."""
@@ -226,10 +241,9 @@ class Workspace:
 
     def _mend(self, error: BaseException) -> bool:
         """Connect anew after an error that has made the database useless; what was committed is on disk."""
-        cause = error.orig if isinstance(error, DBAPIError) else error
-        if not isinstance(cause, _USELESS):
+        if not isinstance(_cause(error), _USELESS):
             return False
-        self.engine.dispose()
+        self._give_back()
         self._disconnect()
         for _ in range(3):
             try:
@@ -240,11 +254,15 @@ class Workspace:
         return True
 
 
-def _not_read(error: SQLAlchemyError) -> WorkspaceError:
-    cause = error.orig if isinstance(error, DBAPIError) else error
+def _cause(error: BaseException) -> BaseException:
+    """Return what DuckDB said where SQLAlchemy passed it on."""
+    return getattr(error, "orig", None) or error
+
+
+def _not_read(error: BaseException) -> WorkspaceError:
     return WorkspaceError(
         "Not read",
-        f"The workspace could not be read: {cause}.",
+        f"The workspace could not be read: {_cause(error)}.",
         "Nothing was changed; try again, and see `workbench doctor` if it stays so.",
     )
 

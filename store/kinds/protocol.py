@@ -6,11 +6,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any
-
-from sqlalchemy import Select
+from typing import TYPE_CHECKING, Any
 
 from store.scales import Scale
+
+if TYPE_CHECKING:
+    from sqlalchemy import Select
 
 GROUP = "workbench.task_kinds"
 

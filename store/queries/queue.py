@@ -63,14 +63,14 @@ def queue_ids(
     wanted, sort = wanted or QueueFilter(), sort or QueueSort()
     if blind and (wanted.agent or wanted.agreement or wanted.path or sort.key == "agent"):
         raise ValueError("a blind queue can be neither filtered nor sorted by the agents' labels")
-    statement = _select_ids(rater_id, wanted, sort, phase)
+    statement = select_ids(rater_id, wanted, sort, phase)
     if limit is not None and limit <= FEW:
         with workspace.reading() as connection:
             return array("q", connection.execute(statement.limit(limit)).scalars())
     return workspace.column(statement if limit is None else statement.limit(limit))
 
 
-def _select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str) -> Select[Any]:
+def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str) -> Select[Any]:
     """Join only what the filter and the order ask for, so that the plain queue stays a plain scan."""
     item = table_of(Item)
     statement = select(item.c.id)
@@ -138,6 +138,16 @@ def queue_rows(
     ids = [int(number) for number in item_ids]
     if not ids:
         return []
+    statement = select_rows(rater_id, ids, blind=blind, phase=phase)
+    with workspace.reading() as connection:
+        rows = {row["item_id"]: QueueRow(**row) for row in connection.execute(statement).mappings()}
+    return [rows[number] for number in ids if number in rows]
+
+
+def select_rows(
+    rater_id: int, ids: Sequence[int], *, blind: bool = False, phase: str = REVIEW
+) -> Select[Any]:
+    """Return the select of the rows of some items, its columns named as the parts of `QueueRow`."""
     item = table_of(Item)
     listed = summaries(ids).subquery("listed")
     labels, marks = current_labels(rater_id, phase, ids), current_marks(rater_id, phase, ids)
@@ -168,6 +178,4 @@ def queue_rows(
     )
     if verdicts is not None:
         statement = statement.outerjoin(verdicts, verdicts.c.item_id == item.c.id)
-    with workspace.reading() as connection:
-        rows = {row["item_id"]: QueueRow(**row) for row in connection.execute(statement).mappings()}
-    return [rows[number] for number in ids if number in rows]
+    return statement

@@ -116,7 +116,7 @@ def test_batches_share_a_transaction_and_judgments_do_not(workspace, lane, block
 
 def test_a_batch_takes_up_no_more_when_its_time_is_over(workspace):
     commits = commits_of(workspace)
-    lane = WriteLane(workspace.engine, hold_seconds=0.0)
+    lane = WriteLane(workspace.engine.connect, hold_seconds=0.0)
     for number in range(5):
         lane.submit(note(number))
     lane.close()
