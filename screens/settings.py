@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
 from textual.theme import BUILTIN_THEMES
 
 from screens.commands import COMMANDS, Scope, commands_of
@@ -31,21 +33,40 @@ def _is_judging_key(key: str) -> bool:
     return len(key) == 1 and key.isascii() and (key.islower() or key.isdigit())
 
 
-class ScreenSettings(BaseModel):
-    """How the app looks and which keys it listens to."""
+class SettingRefused(ValueError):
+    """A setting has a value that it cannot have.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    Attributes:
+        name: The setting; empty where several do not go together.
+    """
+
+    def __init__(self, message: str, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenSettings:
+    """How the app looks and which keys it listens to.
+
+    A plain dataclass, for which pydantic need not be imported where nothing is configured.
+
+    Raises:
+        SettingRefused: A value is none that its setting can have.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "use_attribute_docstrings": True}
 
     theme: str = "textual-dark"
     """The name of a Textual theme; `ansi-dark` style themes use the terminal's own colours."""
 
-    keys: dict[str, str] = Field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
     """Other keys for actions, by action id: `"review.accept" = "g"`; several keys are separated by commas."""
 
-    reasons: dict[str, str] = Field(default_factory=lambda: dict(DEFAULT_REASONS))
+    reasons: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_REASONS))
     """Reasons of an override, by their one-key codes."""
 
-    undecided: dict[str, str] = Field(default_factory=lambda: dict(DEFAULT_UNDECIDED))
+    undecided: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_UNDECIDED))
     """Reasons for "cannot decide", by their one-key codes."""
 
     wrap: bool = False
@@ -57,34 +78,34 @@ class ScreenSettings(BaseModel):
     blind: bool = False
     """Whether the agents' labels and other raters' records are kept out of what is shown."""
 
-    @field_validator("theme")
-    @classmethod
-    def _known_theme(cls, theme: str) -> str:
-        if theme not in BUILTIN_THEMES:
-            raise ValueError(f"no theme is called {theme!r}; there are {', '.join(sorted(BUILTIN_THEMES))}")
-        return theme
+    def __post_init__(self) -> None:
+        """Refuse what a setting cannot be, and keys with two meanings."""
+        if self.theme not in BUILTIN_THEMES:
+            themes = ", ".join(sorted(BUILTIN_THEMES))
+            raise SettingRefused(f"no theme is called {self.theme!r}; there are {themes}", "theme")
+        for name in ("reasons", "undecided"):
+            for code in getattr(self, name):
+                if not _is_judging_key(code):
+                    raise SettingRefused(f"{code!r}: a reason's code is one lower-case letter or digit", name)
+        if self.keys or self.reasons != DEFAULT_REASONS or self.undecided != DEFAULT_UNDECIDED:
+            self.check_keys()
 
-    @field_validator("reasons", "undecided")
-    @classmethod
-    def _one_key_each(cls, codes: dict[str, str]) -> dict[str, str]:
-        for code in codes:
-            if not _is_judging_key(code):
-                raise ValueError(f"{code!r}: a reason's code is one lower-case letter or digit")
-        return codes
+    def check_keys(self) -> None:
+        """Refuse keys of unknown actions, and keys that mean two things.
 
-    @model_validator(mode="after")
-    def _no_clashes(self) -> ScreenSettings:
+        Raises:
+            SettingRefused: There is such a key.
+        """
         known = {command.id: command for command in COMMANDS}
         unknown = sorted(set(self.keys) - set(known))
         if unknown:
-            raise ValueError(f"no action is called {', '.join(unknown)}; `workbench doctor` lists them")
+            raise SettingRefused(f"no action is called {', '.join(unknown)}; `workbench doctor` lists them")
         taken = self._taken("review")
         for scope in ("home", "queue", "jobs"):
             self._taken(scope)
         for code in {**self.reasons, **self.undecided}:
             if code in taken:
-                raise ValueError(f"the reason code {code!r} is the key of {taken[code]}")
-        return self
+                raise SettingRefused(f"the reason code {code!r} is the key of {taken[code]}")
 
     def _taken(self, scope: Scope) -> dict[str, str]:
         """Return the action of every key of a screen; a key that means two things is refused."""
@@ -95,9 +116,9 @@ class ScreenSettings(BaseModel):
         for command in commands_of(scope, "app"):
             for key in map(str.strip, self.keys.get(command.id, command.key).split(",")):
                 if key in taken:
-                    raise ValueError(f"the key {key!r} would be both {taken[key]} and {command.id}")
+                    raise SettingRefused(f"the key {key!r} would be both {taken[key]} and {command.id}")
                 if command.judging and not _is_judging_key(key):
-                    raise ValueError(
+                    raise SettingRefused(
                         f"{command.id} records: its key is a lower-case letter or digit, not {key!r}"
                     )
                 taken[key] = command.id

@@ -12,21 +12,30 @@ import os
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_config_dir
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
 from agents.llm.settings import ModelSettings
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import AgentSettings
-from screens.settings import ScreenSettings
+from screens.settings import ScreenSettings, SettingRefused
 from store.errors import WorkbenchError
 from workbench.toml_lines import line_of
+
+if TYPE_CHECKING:
+    Screens = ScreenSettings
+else:
+    # The environment is looked through for the fields of what pydantic made, not for a plain dataclass's.
+    Screens = checked(frozen=True)(ScreenSettings)
 
 PREFIX = "WORKBENCH_"
 FILE_VARIABLE = "WORKBENCH_CONFIG"
@@ -45,7 +54,7 @@ class Config(BaseModel):
     """The workspace that `workbench` opens when it is given none. Unset: workbench.duckdb in the current
     folder. A relative path counts from the current folder."""
 
-    screens: ScreenSettings = Field(default_factory=ScreenSettings)
+    screens: Screens = Field(default_factory=Screens)
     """How the app looks and which keys it has."""
 
     agents: AgentSettings = Field(default_factory=AgentSettings)
@@ -192,6 +201,9 @@ def _explained(
     lines = []
     for problem in error.errors(include_url=False, include_input=False):
         place = tuple(str(part) for part in problem["loc"])
+        refused = problem.get("ctx", {}).get("error")
+        if isinstance(refused, SettingRefused) and refused.name:
+            place = (*place, refused.name)
         if _within(environment, place):
             where = variable(place)
         else:
@@ -202,7 +214,7 @@ def _explained(
 
 
 def _reason(kind: str, message: str, place: tuple[str, ...]) -> str:
-    if kind != "extra_forbidden":
+    if kind not in ("extra_forbidden", "unexpected_keyword_argument"):
         return message.removeprefix("Value error, ")
     allowed = sorted(fields_of(place[:-1]))
     close = difflib.get_close_matches(place[-1], allowed, n=1)
@@ -215,10 +227,27 @@ def _reason(kind: str, message: str, place: tuple[str, ...]) -> str:
 
 def fields_of(place: tuple[str, ...]) -> list[str]:
     """Return the names of the settings of a table, given by its place in the file."""
-    model: type[BaseModel] = Config
+    model: type = Config
     for part in place:
-        model = typing.cast("type[BaseModel]", model.model_fields[part].annotation)
-    return list(model.model_fields)
+        model = typing.cast("type", fields(model)[part].annotation)
+    return list(fields(model))
+
+
+@cache
+def fields(model: type) -> dict[str, FieldInfo]:
+    """Return the settings of a table by name, whether it is a model or made of a plain dataclass."""
+    if issubclass(model, BaseModel):
+        return dict(model.model_fields)
+    described = TypeAdapter(model.__mro__[1]).json_schema()["properties"]
+    made: dict[str, FieldInfo] = model.__pydantic_fields__  # type: ignore[attr-defined]
+    for name, field in made.items():
+        field.description = described[name].get("description")
+    return made
+
+
+def is_table(kind: object) -> bool:
+    """Return whether a setting's type is a table of settings of its own."""
+    return isinstance(kind, type) and (issubclass(kind, BaseModel) or is_dataclass(kind))
 
 
 def variable(place: tuple[str, ...]) -> str:
@@ -249,11 +278,11 @@ def _settings(
         yield Setting(".".join(place), _shown(value), origin)
 
 
-def leaves(model: BaseModel, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def leaves(model: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield every setting of a model of settings with its place, in the order of the fields."""
-    for name in type(model).model_fields:
+    for name in fields(type(model)):
         value = getattr(model, name)
-        if isinstance(value, BaseModel):
+        if is_table(type(value)):
             yield from leaves(value, (*place, name))
         else:
             yield (*place, name), value
@@ -271,7 +300,7 @@ def _unread() -> Iterator[str]:
     known = {FILE_VARIABLE}
     for name in Config.model_fields:
         inner = Config.model_fields[name].annotation
-        nested = isinstance(inner, type) and issubclass(inner, BaseModel)
+        nested = is_table(inner)
         known |= {variable((name,))} | (
             {variable((name, each)) for each in fields_of((name,))} if nested else set()
         )

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 
 from screens.commands import COMMANDS, Command
 from store.kinds.protocol import task_kinds
-from workbench.config import Config, variable
+from workbench.config import Config, fields, is_table, variable
 
 SCOPES = {
     "app": "Everywhere",
@@ -72,11 +72,11 @@ def settings_reference() -> str:
     return "\n".join(_section(Config, ()))
 
 
-def _section(model: type[BaseModel], place: tuple[str, ...]) -> Iterator[str]:
-    inner: list[tuple[str, type[BaseModel], str]] = []
-    for name, field in model.model_fields.items():
+def _section(model: type, place: tuple[str, ...]) -> Iterator[str]:
+    inner: list[tuple[str, type, str]] = []
+    for name, field in fields(model).items():
         text = " ".join((field.description or "").split())
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+        if isinstance(field.annotation, type) and is_table(field.annotation):
             inner.append((name, field.annotation, text))
             continue
         default = _default(field.get_default(call_default_factory=True))

@@ -33,8 +33,10 @@ def test_the_rater_is_stored_when_there_is_a_name(workspace):
 
 
 def test_the_settings_of_the_screens_are_those_of_the_configuration(workspace):
-    screens = ScreenSettings(theme="nord", blind=True)
-    assert context(workspace, Config(screens=screens)).settings is screens
+    config = Config.model_validate({"screens": {"theme": "nord", "blind": True}})
+    shown = context(workspace, config).settings
+    assert shown is config.screens
+    assert asdict(shown) == asdict(ScreenSettings(theme="nord", blind=True))
 
 
 def test_without_a_model_no_run_can_be_started_and_it_says_why(workspace):
