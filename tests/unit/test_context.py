@@ -1,5 +1,7 @@
 """What the app is given: who judges, what may be started, and what is closed at the end."""
 
+from dataclasses import asdict
+
 import pytest
 
 from agents.events import JobEnded, JobProgressed
