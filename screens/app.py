@@ -24,6 +24,7 @@ from screens.help import KeysScreen
 from screens.messages import JobReported
 from screens.palette import CatalogueProvider
 from screens.recording import RecordingApp
+from store.counted import counted
 from store.errors import WorkbenchError
 from store.session import load_session, save_session
 
@@ -123,8 +124,8 @@ class WorkbenchApp(RecordingApp):
             self._warned = True
             self.tell(
                 "Not saved",
-                f"{len(self.unsaved):,} records are not on disk: {problem}. They are tried again; "
-                "quit once more to leave without them.",
+                f"Not on disk: {counted(len(self.unsaved), 'record')}, {problem}. That is tried again; "
+                "quit once more to leave without it.",
                 alarm=True,
             )
             self._retry_failed()

@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 from screens.queue.choice_row import TITLE_CELLS, ChoiceMade, ChoiceRow
 from screens.queue.fields import fields, sentence
 from screens.widgets.visible import one_line
+from store.counted import counted
 from store.errors import WorkbenchError
 from store.queries.rows import QueueFilter
 
@@ -88,7 +89,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
     @work(thread=True, exclusive=True, group="count")
     def _count_them(self, wanted: QueueFilter) -> None:
         try:
-            said = f"{self._count(wanted):,} items"
+            said = counted(self._count(wanted), "item")
         except WorkbenchError as error:
             said = f"could not be counted: {error}"
         self.call_later(self._counted, wanted, said)

@@ -28,6 +28,7 @@ from screens.widgets.item_list import CursorMoved, ItemChosen, ItemList, ReadFai
 from screens.widgets.key_line import KeyLine
 from screens.widgets.top_line import TopLine
 from screens.widgets.visible import one_line
+from store.counted import counted
 from store.errors import WorkbenchError
 from store.queries.rows import QueueFilter, QueueSort
 from store.recording import Action
@@ -246,7 +247,7 @@ class QueueScreen(Screen[None]):
             return "This workspace holds no items yet.\n\nEsc goes home, where i imports a file."
         return (
             f"Nothing matches: {one_line(sentence(self.asked.wanted), 200)}.\n\n"
-            f"c shows all {self.total:,} items · f changes the filter · / looks for another text"
+            f"c shows all {counted(self.total, 'item')} · f changes the filter · / looks for another text"
         )
 
     # -- the preview ----------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ async def test_leaving_with_unsaved_records_warns_first(workspace: Workspace, di
         disk.full = True
         await pilot.press("1")
         await pilot.press("ctrl+q")
-        await until(pilot, lambda: "1 records are not on disk" in said(app))
+        await until(pilot, lambda: "Not on disk: 1 record, " in said(app))
         assert app._exit is False
         await pilot.press("ctrl+q")
         await until(pilot, lambda: app._exit)

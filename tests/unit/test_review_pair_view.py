@@ -99,7 +99,7 @@ def test_what_could_not_run_and_what_was_thrown_away_is_said(workspace: Workspac
     assert "Not executable: ModuleNotFoundError: No module named 'fastparquet'" in run.text
     assert run.text.split("\n")[run.landmarks[0] - 1].startswith("Not executable")
     log = text(view(workspace, "timeout"), "run")
-    assert "1,048,576 bytes of output beyond the limit were thrown away." in log
+    assert "Output beyond the limit was thrown away: 1,048,576 bytes." in log
     assert log.endswith("(nothing)")
 
 
