@@ -19,6 +19,7 @@ from agents.report import AnnotationReport
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
 from agents.turns import SandboxBroken, Turns
+from store.counted import counted
 from store.errors import WorkbenchError
 from store.queries.runs import run_counts
 
@@ -263,7 +264,8 @@ class AnnotationWork:
     def _too_many(self, failure: WorkbenchError) -> None:
         reason = WorkbenchError(
             "Agents keep failing",
-            f"{self._failed_in_a_row} items in a row failed, at last: {failure.title}: {failure.message}",
+            f"{counted(self._failed_in_a_row, 'item')} in a row failed, "
+            f"at last: {failure.title}: {failure.message}",
             failure.hint or "Mend the cause, then go on: items that failed are tried again by the next job.",
         )
         if self._when_failing == "pause":

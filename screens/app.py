@@ -24,12 +24,14 @@ from screens.help import KeysScreen
 from screens.messages import JobReported
 from screens.palette import CatalogueProvider
 from screens.recording import RecordingApp
+from store.counted import counted
 from store.errors import WorkbenchError
 from store.session import load_session, save_session
 
 if TYPE_CHECKING:
     from agents.jobs import JobRunner
     from agents.settings import AnnotationSettings
+    from screens.queue.asked import Asked
     from store.queries.rows import Ids
 
 LEAVE_SECONDS = 10.0
@@ -123,8 +125,8 @@ class WorkbenchApp(RecordingApp):
             self._warned = True
             self.tell(
                 "Not saved",
-                f"{len(self.unsaved):,} records are not on disk: {problem}. They are tried again; "
-                "quit once more to leave without them.",
+                f"Not on disk: {counted(len(self.unsaved), 'record')}, {problem}. That is tried again; "
+                "quit once more to leave without it.",
                 alarm=True,
             )
             self._retry_failed()
@@ -184,11 +186,17 @@ class WorkbenchApp(RecordingApp):
 
     # -- moving about ---------------------------------------------------------------------------------
 
-    def open_review(self, ids: Ids, index: int, sentence: str) -> None:
-        """Review the items of a queue, in its frozen order, from one of them on."""
+    def open_review(self, ids: Ids, index: int, asked: Asked | None = None) -> None:
+        """Review the items of a queue, in its frozen order, from one of them on.
+
+        Args:
+            ids: The items in their order.
+            index: The place of the one to begin with.
+            asked: Which queue it is; all items in the order of import by default.
+        """
         from screens.review.screen import ReviewScreen
 
-        self.push_screen(ReviewScreen(ids.tolist(), index, sentence))
+        self.push_screen(ReviewScreen(ids.tolist(), index, asked))
 
     def resume(self) -> None:
         """Go on where the rater left off: the item, the scroll places and the draft."""

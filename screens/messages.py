@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from textual.message import Message
 
@@ -41,10 +42,12 @@ class UndoDone(Message):
     Attributes:
         action: What was stored; None when nothing was left.
         redo: Whether it was a redo.
+        since: The action that waits for the disk, than which nothing older was to be taken back.
     """
 
     action: Action | None
     redo: bool
+    since: UUID | None = None
 
 
 @dataclass

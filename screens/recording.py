@@ -17,6 +17,7 @@ from screens.guarded import GuardedApp
 from screens.messages import JudgmentFailed, JudgmentSaved, UndoDone, UndoFailed, UndoWanted
 from screens.widgets.visible import one_line
 from store.errors import JudgmentRefused, WorkbenchError
+from store.ids import now
 from store.recording import Action, Recorder
 
 
@@ -25,6 +26,7 @@ class RecordingApp(GuardedApp):
 
     Attributes:
         context: What the program handed over.
+        began: When the session began.
         recorder: Records the rater's actions; None without a rater, and then nothing can be judged.
         saved: Published with every action that is on disk.
         failed: Published with every action that could not be written, or was given up.
@@ -38,6 +40,7 @@ class RecordingApp(GuardedApp):
     def __init__(self, context: AppContext) -> None:
         super().__init__()
         self.context = context
+        self.began = now()
         self.recorder = Recorder(context.workspace, context.rater) if context.rater else None
         self.saved: Signal[Action] = Signal(self, "saved")
         self.failed: Signal[Action] = Signal(self, "failed")
@@ -59,7 +62,10 @@ class RecordingApp(GuardedApp):
         self._follow(future, JudgmentSaved, lambda error: JudgmentFailed(action, error))
 
     def undo(self, *, redo: bool = False) -> None:
-        """Take back the latest action, or bring back the one undone last."""
+        """Take back the rater's latest action, or bring back the one undone last.
+
+        The latest action may be one that waits for the disk, or one that was stored after it.
+        """
         if self.recorder is None:
             self.say_no_rater()
             return
@@ -68,23 +74,25 @@ class RecordingApp(GuardedApp):
             # Whether the latest action is on disk must be known before it can be taken back.
             pending[-1].add_done_callback(lambda _: self._post(UndoWanted(redo)))
             return
-        if self.failures and not redo:
-            self._drop_latest_failed()
-            return
-        future = self.recorder.redo() if redo else self.recorder.undo()
-        self._follow(future, lambda action: UndoDone(action, redo), UndoFailed)
+        # No part of an action may come to disk while the action is being taken back.
+        self._hold_retry()
+        since = max((self.unsaved[number].id for number in self.failures), default=None)
+        future = self.recorder.redo() if redo else self.recorder.undo(since)
+        self._follow(future, lambda action: UndoDone(action, redo, None if redo else since), UndoFailed)
 
     @on(UndoWanted)
     def _undo_wanted(self, message: UndoWanted) -> None:
         self.undo(redo=message.redo)
 
-    def _drop_latest_failed(self) -> None:
-        """Take back an action that never came to disk."""
-        number = max(self.failures)
-        action = self.unsaved[number]
-        self._settle(number)
-        self.failed.publish(action)
-        self.show_undone(action, redo=False, stored=False)
+    def _drop_failed(self, action: UUID) -> Action | None:
+        """Give up what waits for the disk of an action; return all of it as one, None when there is none."""
+        numbers = sorted(number for number in self.failures if self.unsaved[number].id == action)
+        dropped = [self.unsaved[number] for number in numbers]
+        for number in numbers:
+            self._settle(number)
+        for each in dropped:
+            self.failed.publish(each)
+        return Action(action, tuple(one for each in dropped for one in each.records)) if dropped else None
 
     def _settle(self, number: UUID) -> None:
         """Forget an action that is on disk, or that never will be."""
@@ -121,6 +129,7 @@ class RecordingApp(GuardedApp):
 
     @on(UndoFailed)
     def _undo_failed(self, message: UndoFailed) -> None:
+        self._retry_later()
         self.tell("Not undone", f"{message.error}. Nothing was changed; try again.", alarm=True)
 
     @on(JudgmentFailed)
@@ -139,24 +148,41 @@ class RecordingApp(GuardedApp):
                     f"{message.error}. The record is kept and tried again every {self.RETRY_SECONDS:.0f} s.",
                     alarm=True,
                 )
-            if self._retry is None:
-                self._retry = self.set_timer(self.RETRY_SECONDS, self._retry_failed)
+            self._retry_later()
         self.failed.publish(message.action)
 
-    def _retry_failed(self) -> None:
+    def _retry_later(self) -> None:
+        if self.failures and self._retry is None:
+            self._retry = self.set_timer(self.RETRY_SECONDS, self._retry_failed)
+
+    def _hold_retry(self) -> None:
         if self._retry is not None:
             self._retry.stop()
             self._retry = None
+
+    def _retry_failed(self) -> None:
+        self._hold_retry()
         for number in list(self.failures):
             self.record(self.unsaved[number])
 
     @on(UndoDone)
     def _undo_done(self, message: UndoDone) -> None:
-        if message.action is None:
+        action, waiting = message.action, message.since
+        if action is not None:
+            target = action.records[0].target_action
+            if target is not None and not message.redo:
+                # Of an action that is only partly on disk the rest goes with it.
+                self._drop_failed(target)
+            self.saved.publish(action)
+            self.show_undone(action, redo=message.redo)
+        elif waiting is None:
             self.tell("Nothing to redo" if message.redo else "Nothing to undo", "")
-            return
-        self.saved.publish(message.action)
-        self.show_undone(message.action, redo=message.redo)
+        elif (dropped := self._drop_failed(waiting)) is not None:
+            self.show_undone(dropped, redo=False, stored=False)
+        else:
+            # Another undo has taken it back meanwhile.
+            self.undo()
+        self._retry_later()
 
     def show_undone(self, action: Action, *, redo: bool, stored: bool = True) -> None:
         """Go to the item that an undo or redo was about.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from store.counted import counted
+
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
@@ -58,19 +60,21 @@ class FileReport:
     def sentence(self) -> str:
         """Return what came of the file as one line to read."""
         told = f"told by its content: {self.why}" if self.detected else "as named"
-        parts = [f"{self.file}: {self.format} ({told}), {self.records:,} records"]
-        parts.append(f"{self.items_added:,} items added" if self.items_added else "no item added")
+        parts = [f"{self.file}: {self.format} ({told}), {counted(self.records, 'record')}"]
+        parts.append(f"{counted(self.items_added, 'item')} added" if self.items_added else "no item added")
         if self.items_known:
             parts.append(f"{self.items_known:,} already there")
         if self.items_differing:
             parts.append(
                 f"{self.items_differing:,} of these with other details than stored, left as they were"
             )
-        parts += [f"{count:,} judgments of {rater!r}" for rater, count in self.judgments_added.items()]
+        parts += [
+            f"{counted(count, 'judgment')} of {rater!r}" for rater, count in self.judgments_added.items()
+        ]
         if self.marks_added:
-            parts.append(f"{self.marks_added:,} marks")
+            parts.append(counted(self.marks_added, "mark"))
         if self.judgments_known:
-            parts.append(f"{self.judgments_known:,} judgments already there")
+            parts.append(f"{counted(self.judgments_known, 'judgment')} already there")
         if self.rejected:
             parts.append(f"{self.rejected:,} rejected")
         if self.extra_kept:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -43,10 +43,12 @@ class Action:
     Attributes:
         id: The id that all its records carry.
         records: What is recorded. Writing the same action again adds nothing.
+        about: Of a stored undo or redo, the records of the action that it takes back or brings again.
     """
 
     id: UUID
     records: tuple[Record, ...]
+    about: tuple[Record, ...] = ()
 
     @property
     def item_id(self) -> int:
@@ -85,11 +87,20 @@ class Recorder:
             raise ValueError(f"the records of {action.id} are another rater's")
         return self._workspace.lane.submit(lambda connection: self._write(connection, action), urgent=True)
 
-    def undo(self) -> Future[Action | None]:
-        """Take back the latest standing action; a future of what was recorded, None when none stands."""
+    def undo(self, since: UUID | None = None) -> Future[Action | None]:
+        """Take back the latest standing action of this rater, whichever session or program it came from.
+
+        Args:
+            since: The oldest action that may be taken back; None for any.
+
+        Returns:
+            A future of what was recorded, of None when no such action stands.
+        """
         # The id is of the moment of the key: what is judged before the lane comes to it must be higher.
         action = self._workspace.ids.next()
-        return self._workspace.lane.submit(lambda connection: self._undo(connection, action), urgent=True)
+        return self._workspace.lane.submit(
+            lambda connection: self._undo(connection, action, since), urgent=True
+        )
 
     def redo(self) -> Future[Action | None]:
         """Bring back the action undone last; a future of what was recorded, None when there is none."""
@@ -146,8 +157,8 @@ class Recorder:
             for place, one in enumerate(further, start=1)
         ]
 
-    def _undo(self, connection: Connection, action: UUID) -> Action | None:
-        target = action_to_undo(connection, self.rater.id)
+    def _undo(self, connection: Connection, action: UUID, since: UUID | None) -> Action | None:
+        target = action_to_undo(connection, self.rater.id, since)
         if target is None:
             return None
         # What stood before the action is what its first record of each key superseded.
@@ -187,7 +198,8 @@ class Recorder:
             if content is None:
                 fresh |= {"active": False, "text": ""} if isinstance(like, Mark) else _NO_LABEL
             records.append((content or like).model_copy(update=fresh))
-        return self._write(connection, Action(action, tuple(records)))
+        about = tuple(records_of(connection, target))
+        return replace(self._write(connection, Action(action, tuple(records))), about=about)
 
     def _check(self, connection: Connection, record: Record) -> None:
         """Refuse what does not belong into the record; what stood in it before may stand in it again."""

@@ -79,8 +79,8 @@ def records_of(connection: Connection, action: UUID) -> list[Record]:
     return records
 
 
-def action_to_undo(connection: Connection, rater_id: int) -> UUID | None:
-    """Return the rater's latest action that stands; None when none does."""
+def action_to_undo(connection: Connection, rater_id: int, since: UUID | None = None) -> UUID | None:
+    """Return the rater's latest action that stands, none older than `since`; None when none does."""
     made, undone = _made(rater_id), _undone(rater_id)
     # Undo and redo keep to the order of the actions, so the latest that stands is the one made last.
     # What was added to an action after it was undone makes it stand again.
@@ -90,6 +90,8 @@ def action_to_undo(connection: Connection, rater_id: int) -> UUID | None:
         .where(undone.c.id.is_(None) | (made.c.id > undone.c.id))
         .order_by(made.c.action.desc())
     )
+    if since is not None:
+        found = found.where(made.c.action >= since)
     action: UUID | None = connection.execute(found.limit(1)).scalar()
     return action
 

@@ -16,9 +16,11 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from screens.app import WorkbenchApp
+from screens.queue.asked import Asked
 from screens.review.bars import SayLine
 from screens.review.screen import ReviewScreen
 from screens.widgets.text_pane import TextPane
+from store.queries.queue import queue_ids
 from store.raters import ensure_rater
 from store.tables.columns import table_of
 from store.tables.record import JudgmentRow, MarkRow
@@ -221,11 +223,16 @@ def write_execution(connection: Connection, item_id: int, case: Case, ran: Ran) 
 
 
 def review_app(
-    workspace: Workspace, *, at: int | None = 0, rater: str | None = "dana", **changes: Any
+    workspace: Workspace,
+    *,
+    at: int | None = 0,
+    asked: Asked | None = None,
+    rater: str | None = "dana",
+    **changes: Any,
 ) -> WorkbenchApp:
-    """An app that opens the review of all items at a place; at None it goes on where the session ended."""
+    """An app that opens the review of a queue at a place; at None it goes on where the session ended."""
     app = Reviewing(context_of(workspace, rater, **changes))
-    app.at = at
+    app.at, app.asked = at, asked
     return app
 
 
@@ -233,16 +240,17 @@ class Reviewing(WorkbenchApp):
     """The app, in which a review is the first thing to be seen."""
 
     at: int | None = 0
+    asked: Asked | None = None
 
     def _open_first_screen(self) -> None:
         super()._open_first_screen()
         if self.at is None:
             self.resume()
         else:
-            workspace = self.context.workspace
-            from store.queries.queue import queue_ids
-
-            self.open_review(queue_ids(workspace, 0), self.at, "all items")
+            rater = self.context.rater
+            asked = self.asked or Asked()
+            ids = queue_ids(self.context.workspace, rater.id if rater else 0, asked.wanted, asked.sort)
+            self.open_review(ids, self.at, self.asked)
 
 
 def review_of(app: WorkbenchApp) -> ReviewScreen:

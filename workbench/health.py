@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Table, exists, func, select, text
 
+from store.counted import counted
 from store.journal import journal_path
 from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
@@ -76,11 +77,14 @@ class Health:
     @property
     def problems(self) -> list[str]:
         """What is wrong, as sentences."""
-        found = [f"{count:,} rows of {name} name what is not there." for name, count in self.orphans.items()]
+        found = [
+            f"{counted(count, 'row')} of {name} {'names' if count == 1 else 'name'} what is not there."
+            for name, count in self.orphans.items()
+        ]
         if self.journal_ahead:
             found.append(
-                f"The journal holds {self.journal_ahead:,} records that the workspace lacks; "
-                f"bring them back: workbench recover {self.path}"
+                f"The journal holds {counted(self.journal_ahead, 'record')} that the workspace lacks; "
+                f"bring back what is missing: workbench recover {self.path}"
             )
         return found
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from screens.jobs.wording import dollars
 from screens.widgets.visible import one_line
+from store.counted import counted
 from store.kinds.protocol import task_kinds
 from store.queries.progress import Progress, progress
 from store.queries.queue import queue_ids, queue_rows
@@ -78,7 +79,9 @@ def _resume(workspace: Workspace, rater_id: int, *, blind: bool) -> Resume | Non
 def kinds_phrase(items: Mapping[str, int]) -> str:
     """Return items by kind as a phrase: "306 pairs"."""
     known = task_kinds()
-    parts = [f"{count:,} {known[kind].plural if kind in known else kind}" for kind, count in items.items()]
+    parts = [
+        counted(count, kind, known[kind].plural if kind in known else "") for kind, count in items.items()
+    ]
     return " and ".join(parts) or "no items"
 
 
@@ -119,11 +122,12 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
         if counts.compared:
             agreed = f"{(counts.agreed or 0) / counts.compared:.0%}"
             said.append(
-                f"You agree with them on {agreed} (n = {counts.compared:,} items that both labelled)."
+                f"You agree with them on {agreed} "
+                f"(n = {counted(counts.compared, 'item')} that both labelled)."
             )
     else:
         said.append("The agents have labelled nothing yet.")
     if counts.tokens:
         money = f", {dollars(counts.money)}" if counts.money is not None else "; their price is not known"
-        said.append(f"Spent: {counts.tokens:,} tokens{money}.")
+        said.append(f"Spent: {counted(counts.tokens, 'token')}{money}.")
     return said

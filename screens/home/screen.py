@@ -22,6 +22,7 @@ from screens.queue.screen import open_queue
 from screens.widgets.key_line import KeyLine
 from screens.widgets.top_line import TopLine
 from screens.widgets.visible import one_line
+from store.counted import counted
 from store.errors import WorkbenchError
 from store.recording import Action
 
@@ -247,7 +248,11 @@ class HomeScreen(Screen[None]):
         bare = None if counts.agent_labelled is None else counts.total - counts.agent_labelled
         if bare == 0:
             return []
-        what = "what they have not labelled" if bare is None else f"the {bare:,} items they have not labelled"
+        what = (
+            "what they have not labelled"
+            if bare is None
+            else f"the {counted(bare, 'item')} they have not labelled"
+        )
         if context.annotation is None:
             return [("app.jobs", f"The agents cannot label {what} yet. {context.annotation_problem}")]
         return [("home.annotate", f"Let the agents label {what}.")]

@@ -8,6 +8,7 @@ from uuid import UUID
 from screens.jobs.wording import dollars
 from screens.widgets.item_columns import value_word
 from screens.widgets.visible import one_line
+from store.counted import counted
 from store.queries.runs import RunCounts, all_runs, run_counts
 from store.tables.runs import Run
 from store.workspace import Workspace
@@ -73,5 +74,7 @@ def spent(counts: RunCounts) -> str:
     """Return what a run cost, in words."""
     if not counts.requests and not counts.tokens_in:
         return ""
-    words = f"{counts.requests:,} requests · {counts.tokens_in + counts.tokens_out:,} tokens"
+    words = (
+        f"{counted(counts.requests, 'request')} · {counted(counts.tokens_in + counts.tokens_out, 'token')}"
+    )
     return words + (f" · {dollars(counts.money)}" if counts.money is not None else "")

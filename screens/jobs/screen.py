@@ -23,6 +23,7 @@ from screens.jobs.wording import STATE_GLYPHS, bar, parts
 from screens.widgets.key_line import KeyLine
 from screens.widgets.top_line import TopLine
 from screens.widgets.visible import one_line, pieces
+from store.counted import counted
 from store.errors import WorkbenchError
 from store.tables.runs import Run
 
@@ -195,7 +196,7 @@ class JobsScreen(Screen[None]):
             lines.append(Content.styled(text, "bold") if here else Content(text))
         more = len(self.runs.runs) - RUNS_LISTED
         if more > 0:
-            lines.append(Content.styled(f"  ↑↓ {more:,} more runs", "$text-muted"))
+            lines.append(Content.styled(f"  ↑↓ {counted(more, 'more run')}", "$text-muted"))
         return lines
 
     def _lay_out_now(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agents.events import JobProgressed, JobState
 from screens.widgets.visible import one_line
+from store.counted import counted
 
 FULL, EMPTY = "━", "─"
 
@@ -53,7 +54,7 @@ def parts(state: JobState | None, progress: JobProgressed | None) -> list[str]:
     if progress.per_minute:
         said.append(f"{progress.per_minute:,.0f}/min")
     if progress.tokens:
-        said.append(f"{progress.tokens:,} tokens")
+        said.append(counted(progress.tokens, "token"))
     return said
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.kinds.protocol import task_kinds
-from store.queries.rows import QueueFilter, QueueSort, SortKey
+from store.queries.rows import QueueSort, SortKey, label_words
 from store.tables.runs import VERDICT_PATHS
 
 
@@ -17,12 +17,10 @@ class Choice:
     Attributes:
         value: What the filter's part becomes; None lets everything through.
         word: What the modal calls it.
-        phrase: How it reads in the sentence.
     """
 
     value: Any
     word: str
-    phrase: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +43,22 @@ class Field:
 def fields(*, blind: bool) -> list[Field]:
     """Return the parts of a filter that can be chosen."""
     kinds = task_kinds()
-    words: dict[float, str] = {}
-    for kind in kinds.values():
-        for known in kind.questions[0].scale.values:
-            words.setdefault(known.value, known.word)
+    words = label_words()
     every = [
         Field(
             "kind",
             "Kind",
-            (Choice(None, "any"), *(Choice(kind.name, kind.plural, kind.plural) for kind in kinds.values())),
+            (Choice(None, "any"), *(Choice(kind.name, kind.plural) for kind in kinds.values())),
         ),
         Field(
             "status",
             "Status",
             (
                 Choice(None, "any"),
-                Choice("open", "unjudged", "unjudged"),
-                Choice("judged", "judged", "judged"),
-                Choice("skipped", "skipped", "skipped"),
-                Choice("cannot_decide", "cannot decide", "cannot decide"),
+                Choice("open", "unjudged"),
+                Choice("judged", "judged"),
+                Choice("skipped", "skipped"),
+                Choice("cannot_decide", "cannot decide"),
             ),
         ),
         Field(
@@ -71,7 +66,7 @@ def fields(*, blind: bool) -> list[Field]:
             "Your label",
             (
                 Choice(None, "any"),
-                *(Choice(value, f"{value:g} {word}", f"you say {word}") for value, word in words.items()),
+                *(Choice(value, f"{value:g} {word}") for value, word in words.items()),
             ),
         ),
         Field(
@@ -79,11 +74,8 @@ def fields(*, blind: bool) -> list[Field]:
             "Agents' label",
             (
                 Choice(None, "any"),
-                *(
-                    Choice(f"{value:g}", f"{value:g} {word}", f"agents say {word}")
-                    for value, word in words.items()
-                ),
-                Choice("none", "none", "agents have no label"),
+                *(Choice(f"{value:g}", f"{value:g} {word}") for value, word in words.items()),
+                Choice("none", "none"),
             ),
             agents=True,
         ),
@@ -92,15 +84,15 @@ def fields(*, blind: bool) -> list[Field]:
             "Agreement",
             (
                 Choice(None, "any"),
-                Choice("agree", "agree", "you agree with the agents"),
-                Choice("disagree", "▲ disagree", "you disagree with the agents"),
+                Choice("agree", "agree"),
+                Choice("disagree", "▲ disagree"),
             ),
             agents=True,
         ),
         Field(
             "path",
             "Agents' path",
-            (Choice(None, "any"), *(Choice(path, path, path) for path in VERDICT_PATHS)),
+            (Choice(None, "any"), *(Choice(path, path) for path in VERDICT_PATHS)),
             agents=True,
         ),
         Field(
@@ -108,26 +100,14 @@ def fields(*, blind: bool) -> list[Field]:
             "Flag",
             (
                 Choice(None, "any"),
-                Choice(True, "⚑ flagged", "flagged"),
-                Choice(False, "not flagged", "not flagged"),
+                Choice(True, "⚑ flagged"),
+                Choice(False, "not flagged"),
             ),
         ),
     ]
     return [
         field for field in every if not (blind and field.agents) and (field.name != "kind" or len(kinds) > 1)
     ]
-
-
-def sentence(wanted: QueueFilter) -> str:
-    """Return a filter as a phrase to read, "all items" when it lets everything through."""
-    parts = [
-        choice.phrase
-        for field in fields(blind=False)
-        for choice in field.choices[1:]
-        if choice.value == getattr(wanted, field.name)
-    ]
-    parts += [f"contains “{wanted.text}”"] if wanted.text else []
-    return " · ".join(parts) or "all items"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from screens.queue.choice_row import TITLE_CELLS, ChoiceMade, ChoiceRow
-from screens.queue.fields import fields, sentence
+from screens.queue.fields import fields
 from screens.widgets.visible import one_line
+from store.counted import counted
 from store.errors import WorkbenchError
 from store.queries.rows import QueueFilter
 
@@ -88,7 +89,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
     @work(thread=True, exclusive=True, group="count")
     def _count_them(self, wanted: QueueFilter) -> None:
         try:
-            said = f"{self._count(wanted):,} items"
+            said = counted(self._count(wanted), "item")
         except WorkbenchError as error:
             said = f"could not be counted: {error}"
         self.call_later(self._counted, wanted, said)
@@ -98,7 +99,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
             self._say_sentence(said)
 
     def _say_sentence(self, said: str) -> None:
-        phrase = one_line(sentence(self.chosen), 68 - len(said))
+        phrase = one_line(self.chosen.sentence(), 68 - len(said))
         self.query_one("#sentence", Static).update(Content(f"{phrase} · {said}" if said else phrase))
 
     def action_apply(self) -> None:

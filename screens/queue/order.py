@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
-from screens.queue.fields import ORDERS, fields
+from screens.queue.asked import Asked
 from screens.widgets.item_rows import AT_ONCE
 from store.queries.queue import queue_ids, queue_rows
 from store.queries.rows import QueueFilter, QueueRow, QueueSort
@@ -20,24 +20,6 @@ if TYPE_CHECKING:
     from store.queries.rows import Ids
 
 SESSION = "queue"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Which queue is asked for.
-
-    Attributes:
-        wanted: Which items.
-        sort: In which order.
-    """
-
-    wanted: QueueFilter
-    sort: QueueSort
-
-    @property
-    def begins_quickly(self) -> bool:
-        """Whether the first items are found without looking at all of them."""
-        return not self.wanted.text and self.sort.key == "position"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,33 +84,10 @@ class QueueOrders:
         """Return the queue of the session before, and the item that was under the cursor."""
         value = load_session(self._workspace, self._rater_id, SESSION) if self._rater_id else {}
         item = value.get("item")
-        asked = Asked(
-            _filter_of(value.get("filter"), blind=self._blind), _sort_of(value.get("sort"), self._blind)
-        )
-        return asked, item if isinstance(item, int) else None
+        return Asked.of(value, blind=self._blind), item if isinstance(item, int) else None
 
     def keep(self, asked: Asked, item_id: int | None) -> None:
         """Keep a queue for the next session, through the write lane."""
         if self._rater_id:
-            value = {"filter": asdict(asked.wanted), "sort": asdict(asked.sort), "item": item_id}
+            value = {**asked.kept, "item": item_id}
             save_session(self._workspace, self._rater_id, SESSION, value)
-
-
-def _filter_of(value: Any, *, blind: bool) -> QueueFilter:
-    """Return a kept filter without what this version does not know and what a blind queue must not ask."""
-    if not isinstance(value, dict):
-        return QueueFilter()
-    known = {
-        field.name: value[field.name]
-        for field in fields(blind=blind)
-        if any(choice.value == value.get(field.name) for choice in field.choices[1:])
-    }
-    text = value.get("text")
-    return QueueFilter(**known, text=text if isinstance(text, str) else "")
-
-
-def _sort_of(value: Any, blind: bool) -> QueueSort:
-    known = {order.key: order for order in ORDERS}
-    if not isinstance(value, dict) or value.get("key") not in known or (blind and known[value["key"]].agents):
-        return QueueSort()
-    return QueueSort(value["key"], bool(value.get("descending")))

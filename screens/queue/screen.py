@@ -17,9 +17,10 @@ from textual.widgets import Input, Static
 from agents.events import ItemAnnotated, JobEvent
 from screens.commands import Scope, bindings
 from screens.jobs.line import JobLine
-from screens.queue.fields import order_phrase, sentence
+from screens.queue.asked import Asked
+from screens.queue.fields import order_phrase
 from screens.queue.filter import FilterScreen
-from screens.queue.order import Asked, Found, QueueOrders
+from screens.queue.order import Found, QueueOrders
 from screens.queue.preview import Preview
 from screens.queue.sort import SortScreen
 from screens.review.items import ItemReader
@@ -28,6 +29,7 @@ from screens.widgets.item_list import CursorMoved, ItemChosen, ItemList, ReadFai
 from screens.widgets.key_line import KeyLine
 from screens.widgets.top_line import TopLine
 from screens.widgets.visible import one_line
+from store.counted import counted
 from store.errors import WorkbenchError
 from store.queries.rows import QueueFilter, QueueSort
 from store.recording import Action
@@ -229,7 +231,7 @@ class QueueScreen(Screen[None]):
         order = f" · {order_phrase(asked.sort)}" if asked.sort != QueueSort() else ""
         width = self.app.size.width - 2
         tail = f" · {counted}{order}"
-        return f" {one_line(sentence(asked.wanted), max(10, width - len(tail)))}{tail}"
+        return f" {one_line(asked.wanted.sentence(), max(10, width - len(tail)))}{tail}"
 
     def _said(self) -> str:
         """Return what is said in place of a list, empty when there is one."""
@@ -245,8 +247,8 @@ class QueueScreen(Screen[None]):
         if not self.total:
             return "This workspace holds no items yet.\n\nEsc goes home, where i imports a file."
         return (
-            f"Nothing matches: {one_line(sentence(self.asked.wanted), 200)}.\n\n"
-            f"c shows all {self.total:,} items · f changes the filter · / looks for another text"
+            f"Nothing matches: {one_line(self.asked.wanted.sentence(), 200)}.\n\n"
+            f"c shows all {counted(self.total, 'item')} · f changes the filter · / looks for another text"
         )
 
     # -- the preview ----------------------------------------------------------------------------------
@@ -289,7 +291,7 @@ class QueueScreen(Screen[None]):
     def _item_chosen(self, message: ItemChosen) -> None:
         self.keep_place()
         app = self.workbench
-        app.open_review(self.items.ids, message.index, sentence(self.asked.wanted))
+        app.open_review(self.items.ids, message.index, self.asked)
         top = self.app.screen
         self._review = cast("ReviewScreen", top) if top is not self else None
 

@@ -23,16 +23,33 @@ class ReviewOrder:
     """Which items are reviewed, in which order, and which one is shown.
 
     The order is that of the queue at the moment it was opened; an item that is skipped comes again last.
+
+    Args:
+        ids: The items in their order, each once.
+        index: Which place is shown.
+        again: Items of these that come again at the end.
     """
 
-    def __init__(self, ids: Sequence[int], index: int = 0) -> None:
-        self.ids = list(ids)
+    def __init__(self, ids: Sequence[int], index: int = 0, again: Sequence[int] = ()) -> None:
+        self.ids = [*ids, *again]
+        self.total = len(ids)
+        """How many items there are; what comes again is no further item."""
         self.index = min(max(0, index), max(0, len(self.ids) - 1))
 
     @property
     def item_id(self) -> int | None:
         """The item shown, None when there are no items."""
         return self.ids[self.index] if self.ids else None
+
+    @property
+    def comes_again(self) -> bool:
+        """Whether the item shown was put off and has come back."""
+        return self.index >= self.total
+
+    @property
+    def number(self) -> int:
+        """The place of the item shown in the queue, from 1; that of its first time where it comes again."""
+        return 1 + (self.ids.index(self.ids[self.index]) if self.comes_again else self.index)
 
     def at(self, offset: int) -> int | None:
         """Return the item `offset` places further on, None beyond an end."""
@@ -53,11 +70,15 @@ class ReviewOrder:
 
     def take_last_away(self, item_id: int) -> None:
         """Undo `put_last`, unless the item is the one shown there."""
-        if len(self.ids) > 1 and self.ids[-1] == item_id and self.index != len(self.ids) - 1:
+        last = len(self.ids) - 1
+        if last >= self.total and self.ids[last] == item_id and self.index != last:
             self.ids.pop()
 
     def go_to(self, item_id: int) -> None:
-        """Show an item, at the nearest of its places; one that is not listed is put before the one shown."""
+        """Show an item, at the nearest of its places.
+
+        One that is not listed is put before the one shown, or before all that come again.
+        """
         if self.item_id == item_id:
             return
         if self.at(-1) == item_id:
@@ -67,7 +88,9 @@ class ReviewOrder:
             places = (place for place, listed in enumerate(self.ids) if listed == item_id)
             self.index = min(places, key=lambda place: abs(place - self.index))
         else:
+            self.index = min(self.index, self.total)
             self.ids.insert(self.index, item_id)
+            self.total += 1
 
 
 class ItemReader:

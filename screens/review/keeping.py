@@ -9,6 +9,7 @@ from typing import Any
 from textual.timer import Timer
 from textual.widgets import Input
 
+from screens.queue.asked import Asked
 from screens.review.part import ItemView
 from screens.review.reading import COMMENT, SUBJECT
 from screens.review.showing import ShowingItems
@@ -20,6 +21,9 @@ PLACES_KEPT = 200
 DRAFTS_KEPT = 200
 """Drafts that are kept across sessions, the latest ones."""
 
+FOLLOWING_KEPT = 20
+"""Items after the one shown that are kept: they tell where it belongs once the queue lists it no more."""
+
 KEEP_SECONDS = 0.5
 """How long after a move the place is stored, so that a lost connection comes back near it."""
 
@@ -27,8 +31,8 @@ KEEP_SECONDS = 0.5
 class KeepingPlaces(ShowingItems):
     """The part of a review screen that comes back to where the rater was."""
 
-    def __init__(self, ids: list[int], index: int = 0, sentence: str = "all items") -> None:
-        super().__init__(ids, index, sentence)
+    def __init__(self, ids: list[int], index: int = 0, asked: Asked | None = None) -> None:
+        super().__init__(ids, index, asked)
         self._places: dict[int, dict[str, Place]] = {}
         self._resume_from: dict[str, Any] = {}
         self._keeping: Timer | None = None
@@ -74,6 +78,8 @@ class KeepingPlaces(ShowingItems):
         self.workbench.keep_session(
             {
                 "item": self.item.item_id,
+                "following": self.order.ids[self.order.index + 1 :][:FOLLOWING_KEPT],
+                "queue": self.asked.kept,
                 "active": self.active,
                 "drafts": {str(number): text for number, text in drafts},
                 "places": {name: asdict(place) for name, place in self._places[self.item.item_id].items()},

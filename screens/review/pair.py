@@ -8,6 +8,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from screens.review.part import Claim, ItemView, PaneText, ReviewPart
+from store.counted import counted
 from store.kinds.pair import GUIDELINE, MATCH
 from store.queries.item import AgentCase, ExecutionSeen, PairSeen, RecordSeen, StepSeen, load_pair
 
@@ -115,13 +116,9 @@ def _verdict(case: AgentCase) -> str:
     tokens = sum(step.tokens_in + step.tokens_out for step in case.steps)
     seconds = sum(step.seconds for step in case.steps)
     if case.verdict is not None:
-        steps = _counted(len(case.steps), "step")
-        lines += ["", f"{case.verdict.model} · {steps} · {tokens:,} tokens · {seconds:.1f} s"]
+        steps = counted(len(case.steps), "step")
+        lines += ["", f"{case.verdict.model} · {steps} · {counted(tokens, 'token')} · {seconds:.1f} s"]
     return "\n".join(lines)
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _test(case: AgentCase) -> PaneText:
@@ -160,7 +157,7 @@ def _run(case: AgentCase) -> PaneText:
             f"Not executable: {execution.error}" if not execution.executable else f"Error: {execution.error}"
         )
     if execution.output_dropped:
-        head.append(f"{execution.output_dropped:,} bytes of output beyond the limit were thrown away.")
+        head.append(f"Output beyond the limit was thrown away: {counted(execution.output_dropped, 'byte')}.")
     lines = [*head, "", *_outcomes(execution)]
     for title, text in (("stdout", execution.stdout), ("stderr", execution.stderr)):
         lines += ["", f"── {title} " + "─" * 30, *(text.split("\n") if text else ["(nothing)"])]
@@ -183,7 +180,9 @@ def _steps(steps: tuple[StepSeen, ...]) -> str:
         again = f" (try {step.attempt + 1})" if step.attempt else ""
         cost = f" · ${step.money:.5f}" if step.money is not None else ""
         spent = (
-            f"{step.tokens_in:,} + {step.tokens_out:,} tokens · " if step.tokens_in or step.tokens_out else ""
+            f"{step.tokens_in:,} + {counted(step.tokens_out, 'token')} · "
+            if step.tokens_in or step.tokens_out
+            else ""
         )
         lines.append(f"{number}. {_role(step.role)}{again} · {spent}{step.seconds:.2f} s{cost}")
         if step.model:
@@ -198,7 +197,7 @@ def _steps(steps: tuple[StepSeen, ...]) -> str:
 def _reply_lines(reply: Mapping[str, object]) -> Iterator[str]:
     for name, value in reply.items():
         if name == "test_program":
-            yield f"   test program: {str(value).count(chr(10)) + 1} lines, in the Test pane"
+            yield f"   test program: {counted(str(value).count(chr(10)) + 1, 'line')}, in the Test pane"
         else:
             yield f"   {name.replace('_', ' ')}: {value}"
 

@@ -18,6 +18,7 @@ from textual.widgets import ContentSwitcher, Input
 
 from screens.review.bars import CaseTabs
 from screens.widgets.text_pane import SearchMoved, TextPane
+from store.counted import counted
 
 if TYPE_CHECKING:
     from screens.review.part import ItemView
@@ -288,7 +289,8 @@ class ReadingActions(Screen[None]):
         sendable = len(data) <= OSC52_LIMIT and not any("\ud800" <= letter <= "\udfff" for letter in text)
         if sendable:
             self.app.copy_to_clipboard(text)
-            self._say(f"{len(text):,} characters sent to the terminal's clipboard (OSC 52) · Y writes a file")
+            sent = counted(len(text), "character")
+            self._say(f"{sent} sent to the terminal's clipboard (OSC 52) · Y writes a file")
         else:
             self.action_copy_file()
 
@@ -308,7 +310,7 @@ class ReadingActions(Screen[None]):
             delete=False,
         ) as file:
             file.write(text)
-        self._say(f"{len(text):,} characters written to {file.name}")
+        self._say(f"{counted(len(text), 'character')} written to {file.name}")
 
     def action_pager(self) -> None:
         """Open the pane's text in the pager of the environment, less without one."""

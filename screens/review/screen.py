@@ -13,6 +13,7 @@ from textual.widgets import ContentSwitcher
 from agents.events import ItemAnnotated, JobEvent
 from screens.commands import Scope, bindings
 from screens.jobs.line import JobLine
+from screens.queue.asked import Asked
 from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, ReviewKeys, SayLine
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judge_keys import JudgeKeys
@@ -20,14 +21,14 @@ from screens.review.judging import Desk, SessionCount, desk_of
 from screens.review.line import Line
 from screens.review.part import review_parts
 from screens.review.reading import COMMENT, FIND, PROMPT, SUBJECT
+from screens.review.resuming import restored_order
+from screens.review.undone import undone_in_words
 from screens.widgets.text_pane import TextPane
 from store.errors import WorkbenchError
 from store.kinds.protocol import task_kinds
-from store.queries.queue import queue_ids
-from store.queries.rows import QueueFilter
-from store.queries.standing import StandingChange, change_of, skipped_in_order
+from store.queries.standing import StandingChange, change_of
 from store.recording import Action
-from store.tables.record import Judgment, Mark
+from store.tables.record import Mark
 
 
 def _label_bindings() -> list[Binding]:
@@ -119,45 +120,34 @@ class ReviewScreen(JudgeKeys):
     def _prepare(self) -> None:
         """Read the desk, the order and then the counts; the item does not wait for the last of them."""
         context = self.workbench.context
-        desk, order, count = None, None, None
+        desk, restored, count = None, None, None
         try:
             if context.rater is not None:
                 desk = desk_of(context.workspace, context.rater.id, blind=context.settings.blind)
             if self._resume_from:
-                order = self._restored_order()
-            self.call_later(self._begin, desk, order)
+                restored = restored_order(
+                    context.workspace,
+                    context.rater.id if context.rater else 0,
+                    self._resume_from,
+                    blind=context.settings.blind,
+                )
+            self.call_later(self._begin, desk, restored)
             if context.rater is not None:
                 count = SessionCount.read(context.workspace, context.rater, blind=context.settings.blind)
                 self.call_later(self._take_count, count)
         except WorkbenchError as error:
             self.call_later(self._not_read, error, self._shown)
 
-    def _begin(self, desk: Desk | None, order: ReviewOrder | None) -> None:
+    def _begin(self, desk: Desk | None, restored: tuple[Asked, ReviewOrder] | None) -> None:
         self.desk = desk
-        self.order = order or self.order
+        if restored is not None:
+            self.asked, self.order = restored
         self._say("")
         self._show_item()
 
     def _take_count(self, count: SessionCount) -> None:
         self.count = count
         self._lay_out_places()
-
-    def _restored_order(self) -> ReviewOrder:
-        """Return the order taken anew, at the item where the session ended; in the worker's thread."""
-        context = self.workbench.context
-        rater_id = context.rater.id if context.rater else 0
-        ids: list[int] = queue_ids(context.workspace, rater_id).tolist()
-        with context.workspace.reading() as connection:
-            # What was put off comes again last, in this session too.
-            skipped = skipped_in_order(connection, rater_id)
-        order = ReviewOrder([*ids, *skipped])
-        item = self._resume_from.get("item")
-        if item is None or int(item) not in ids:
-            open_ids = queue_ids(context.workspace, rater_id, QueueFilter(status="open"), limit=1)
-            item = int(open_ids[0]) if len(open_ids) else None
-        if item is not None and ids:
-            order.index = ids.index(int(item))
-        return order
 
     # -- what comes back ------------------------------------------------------------------------------
 
@@ -205,29 +195,12 @@ class ReviewScreen(JudgeKeys):
         self.order.go_to(action.item_id)
         self.reader.forget(action.item_id)
         self.stop_searching()
+        app = self.workbench
+        questions = self.desk.question_ids if self.desk else {}
+        what = undone_in_words(action, questions, blind=app.context.settings.blind, since=app.began)
         if not stored:
-            self._say("Taken back; it was not on disk.")
+            self._say(f"Taken back: {what} · it was not on disk yet, and no redo brings it back")
         else:
-            what = "Brought back" if redo else "Taken back"
-            self._say(f"{what}: {self._standing(action)} · {'u undo' if redo else 'U redo'}")
+            self._say(f"Brought back: {what} · u undo" if redo else f"Taken back: {what} · U redo")
         self._show_item()
         self.keep_place_soon()
-
-    def _standing(self, action: Action) -> str:
-        """Return in words what an undo or redo left standing."""
-        words = []
-        for record in action.records:
-            if isinstance(record, Mark):
-                words.append(f"{record.kind.replace('_', ' ')} {'on' if record.active else 'off'}")
-            else:
-                words.append("no label" if record.value is None else f"label {self._word(record)}")
-                words += [f"reason {record.reason}"] if record.reason else []
-        return ", ".join(words)
-
-    def _word(self, judgment: Judgment) -> str:
-        numbers = self.desk.question_ids if self.desk else {}
-        for kind in task_kinds().values():
-            for question in kind.questions:
-                if numbers.get(question.name) == judgment.question_id:
-                    return question.scale.word(judgment.value)
-        return f"{judgment.value:g}"

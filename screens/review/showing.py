@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from textual import work
 from textual.widgets import ContentSwitcher
 
+from screens.queue.asked import Asked
 from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys, SaveState, SayLine
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judging import Desk, SessionCount, Stopwatch, after
@@ -37,10 +38,10 @@ class ShowingItems(ReadingActions):
 
     reader: ItemReader
 
-    def __init__(self, ids: list[int], index: int = 0, sentence: str = "all items") -> None:
+    def __init__(self, ids: list[int], index: int = 0, asked: Asked | None = None) -> None:
         super().__init__()
         self.order = ReviewOrder(ids, index)
-        self.sentence = sentence
+        self.asked = asked or Asked()
         self.item: ItemView | None = None
         self.desk: Desk | None = None
         self.count: SessionCount | None = None
@@ -212,9 +213,13 @@ class ShowingItems(ReadingActions):
         context = self.workbench.context
         blind = context.settings.blind
         kind = task_kinds()[self.item.kind].plural if self.item else "items"
-        number = f"{kind} › {self.order.index + 1:,} of {len(self.order.ids):,}" if self.order.ids else kind
+        number = kind
+        if self.order.ids:
+            number += f" › {self.order.number:,} of {self.order.total:,}"
+            number += " · again" if self.order.comes_again else ""
         place = f" {one_line(context.workspace.path.name, 40)} › {number}"
-        place += f" · {self.sentence}" if self.sentence != "all items" else ""
+        filtered = self.asked.wanted.sentence()
+        place += f" · {filtered}" if filtered != "all items" else ""
         rater = one_line(context.rater.name, 24) if context.rater else "nobody (--rater NAME)"
         waiting = len(self.workbench.failures)
         failed = f"! {waiting:,} not saved · " if waiting else ""

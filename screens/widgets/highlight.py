@@ -17,6 +17,8 @@ from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 from pygments.token import Token  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
+from store.counted import counted
+
 CHARACTERS = 200_000
 """A longer text is shown plain."""
 
@@ -125,7 +127,7 @@ def why_plain(text: str, longest: int) -> str:
     if len(text) > CHARACTERS:
         size = len(text.encode("utf-8", "surrogatepass"))
         return f"plain: {size / 1e6:.1f} MB" if size >= 1e6 else f"plain: {size / 1e3:.0f} kB"
-    return f"plain: a line of {longest:,} characters" if longest > LINE_CHARACTERS else ""
+    return f"plain: a line of {counted(longest, 'character')}" if longest > LINE_CHARACTERS else ""
 
 
 @lru_cache(maxsize=1024)

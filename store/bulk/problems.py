@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from store.counted import counted
 from store.errors import ImportFailed
 
 _SHOWN = 10
@@ -43,10 +44,9 @@ class RecordsRefused(ImportFailed):
     def __init__(self, problems: Sequence[tuple[str, int | None, str]], count: int) -> None:
         lines = [f"{place(name, line)}: {reason}" for name, line, reason in problems[:_SHOWN]]
         more = [f"and {count - _SHOWN:,} more"] if count > _SHOWN else []
-        noun = "record" if count == 1 else "records"
         super().__init__(
             "Nothing was imported",
-            "\n".join([f"{count:,} {noun} cannot be taken:", *lines, *more]),
+            "\n".join([f"{counted(count, 'record')} cannot be taken:", *lines, *more]),
             "Mend them, or take the good ones and write the bad ones aside: --rejects FILE",
         )
         self.problems = tuple(problems)

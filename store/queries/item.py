@@ -148,6 +148,12 @@ class PairSeen:
     history: tuple[RecordSeen, ...]
 
 
+def has_item(connection: Connection, number: int) -> bool:
+    """Return whether there is an item of that key."""
+    item = table_of(Item)
+    return connection.execute(select(item.c.id).where(item.c.id == number)).first() is not None
+
+
 def find_item(connection: Connection, name: str) -> int:
     """Return the key of the item that is called `name` in its file, or that has it as its number here.
 

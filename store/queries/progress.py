@@ -147,13 +147,15 @@ def progress(connection: Connection, rater: Rater, *, blind: bool = False, phase
 def pace(connection: Connection, rater_id: int, minutes: float = 60.0) -> float | None:
     """Return how many judgments an hour the rater gave in the last `minutes`, None when fewer than two.
 
-    The rate is taken from the first to the last of them, so that a pause before the first does not count.
+    Only judgments made on a screen count: they carry the time that they took, those of scripts do not. The
+    rate is taken from the first to the last of them, so that a pause before the first does not count.
     """
     judgment = table_of(JudgmentRow)
     first, last, number = connection.execute(
         select(func.min(judgment.c.created_at), func.max(judgment.c.created_at), func.count()).where(
             judgment.c.rater_id == rater_id,
             judgment.c.value.is_not(None),
+            judgment.c.elapsed_ms.is_not(None),
             judgment.c.origin.in_(("independent", "accept", "override")),
             judgment.c.created_at >= now() - timedelta(minutes=minutes),
         )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
+
+from store.kinds.protocol import task_kinds
 
 if TYPE_CHECKING:
     import numpy
@@ -45,21 +47,49 @@ class QueueFilter:
 
     def sentence(self) -> str:
         """Return the filter as a phrase to read, "all items" when it lets everything through."""
-        parts = [self.kind or ""]
-        parts += [
-            {"open": "unjudged", "cannot_decide": "cannot decide"}.get(self.status or "", self.status or "")
-        ]
-        parts += [f"you say {self.label:g}" if self.label is not None else ""]
-        parts += [
-            {None: "", "none": "agents have no label"}.get(self.agent, f"agents say {self.agent}"),
-            {None: "", "agree": "you agree with the agents", "disagree": "you disagree with the agents"}[
-                self.agreement
-            ],
-            self.path or "",
-            {None: "", True: "flagged", False: "not flagged"}[self.flagged],
-            f"contains “{self.text}”" if self.text else "",
-        ]
+        parts = (phrase_of(part.name, getattr(self, part.name)) for part in fields(self))
         return " · ".join(part for part in parts if part) or "all items"
+
+
+def phrase_of(part: str, value: Any) -> str:
+    """Return how a part of a filter reads in its sentence, empty when it lets everything through.
+
+    Args:
+        part: The name of the part, as in `QueueFilter`.
+        value: What it is set to.
+    """
+    if value in (None, ""):
+        return ""
+    match part:
+        case "kind":
+            return task_kinds()[value].plural if value in task_kinds() else str(value)
+        case "status":
+            return {"open": "unjudged"}.get(value, str(value).replace("_", " "))
+        case "label":
+            return f"you say {label_word(value)}"
+        case "agent":
+            return "agents have no label" if value == "none" else f"agents say {label_word(float(value))}"
+        case "agreement":
+            return f"you {value} with the agents"
+        case "flagged":
+            return "flagged" if value else "not flagged"
+        case "text":
+            return f"contains “{value}”"
+    return str(value)
+
+
+def label_words() -> dict[float, str]:
+    """Return the words of the labels that can be filtered by, by value; the first kind's where two differ."""
+    words: dict[float, str] = {}
+    for kind in task_kinds().values():
+        for known in kind.questions[0].scale.values:
+            words.setdefault(known.value, known.word)
+    return words
+
+
+def label_word(value: float) -> str:
+    """Return the word of a label, its number where it has none."""
+    return label_words().get(value, f"{value:g}")
 
 
 @dataclass(frozen=True, slots=True)

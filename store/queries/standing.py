@@ -22,7 +22,7 @@ class StandingChange:
     Attributes:
         today: Items whose standing label was given today.
         left: Items that have neither a label nor a "cannot decide".
-        judged: Whether the action gave an item a label that it had not before.
+        judged: Whether the action is a judgment that gave an item a label it had not before; a redo is none.
     """
 
     today: int
@@ -88,7 +88,7 @@ def change_of(connection: Connection, action: Action) -> StandingChange:
     return StandingChange(
         today=today[True] - today[False],
         left=settled_before - settled_after,
-        judged=labelled[True] and not labelled[False],
+        judged=labelled[True] and not labelled[False] and action.records[0].origin != "redo",
     )
 
 

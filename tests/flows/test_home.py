@@ -175,10 +175,10 @@ async def test_a_file_is_imported_and_home_knows_of_it(empty: Workspace, in_fold
         assert modal.query_one("#path", Input).value == "some_pairs.jsonl"
         await pilot.press("enter")
         outcome = modal.query_one("#outcome", Static)
-        await until(pilot, lambda: "1 items added" in str(outcome.content))
+        await until(pilot, lambda: "1 item added" in str(outcome.content))
         assert "jsonl" in str(outcome.content)
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "1 pairs" in about(app))
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "1 pair from" in about(app))
         assert items_in(empty) == 1
         assert "Enter" in steps(app)
         await pilot.press("q")

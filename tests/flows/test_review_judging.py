@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from app_at_work import until
+from app_at_work import BEGAN, label, recorded, until
 from review_bench import (
     CASES,
     Case,
@@ -33,10 +33,13 @@ from agents.events import ItemAnnotated
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.messages import JobReported, JudgmentSaved, UndoDone
+from screens.queue.asked import Asked
 from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys
 from screens.settings import ScreenSettings
 from store.kinds.pair import GUIDELINE
 from store.queries.queue import queue_ids
+from store.queries.rows import QueueFilter
+from store.raters import ensure_rater, register_kinds
 from store.tables.record import JudgmentRow, MarkRow
 from store.workspace import Workspace
 
@@ -218,7 +221,7 @@ async def test_a_skipped_item_comes_back_last_in_this_session_and_the_next(works
         await painted(pilot, 2)
         await settled(pilot)
         assert marks(workspace) == [(1, "skip", True, "", "independent")]
-        assert "2 of 9" in line_of(app, PlaceLine)
+        assert "pairs › 2 of 8 " in line_of(app, PlaceLine)
         assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8, 1]
     app = review_app(workspace, at=None)
     async with app.run_test(size=SIZE) as pilot:
@@ -226,6 +229,7 @@ async def test_a_skipped_item_comes_back_last_in_this_session_and_the_next(works
         assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8, 1]
         await press(pilot, *"nnnnnnn")
         await painted(pilot, 9)
+        assert "pairs › 1 of 8 · again" in line_of(app, PlaceLine)
         assert "» skipped" in line_of(app, ClaimLine)
         await press(pilot, "1")
         await settled(pilot)
@@ -244,6 +248,34 @@ async def test_an_undone_skip_leaves_the_order_as_it_was(workspace: Workspace) -
         assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8]
         await press(pilot, "U")
         await until(pilot, lambda: len(review_of(app).order.ids) == 9)
+
+
+async def test_undo_says_that_a_label_came_from_a_command(workspace: Workspace) -> None:
+    rater = ensure_rater(workspace, "dana")
+    register_kinds(workspace)
+    recorded(workspace, rater, label(workspace, rater, 2, 1.0))
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "u")
+        await painted(pilot, 2)
+        when = f"{BEGAN.astimezone():%Y-%m-%d %H:%M}"
+        assert said(app) == f"Taken back: 1 match, given by a command, of {when} · now no label · U redo"
+        await press(pilot, "U")
+        await settled(pilot)
+        assert said(app) == f"Brought back: 1 match, given by a command, of {when} · u undo"
+
+
+async def test_undo_in_a_blind_review_tells_nothing_of_the_agents_label(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "1", "1", "b")
+        await settled(pilot)
+    app = review_app(workspace, blind=True)
+    async with app.run_test(size=SIZE) as pilot:
+        for _ in range(2):
+            await press(pilot, "u")
+            await until(pilot, lambda: said(app).startswith("Taken back: 1 match"))
+            assert "◆" not in said(app)
 
 
 async def test_a_flag_stays_until_it_is_taken_away(workspace: Workspace) -> None:
@@ -302,13 +334,17 @@ async def test_undo_and_redo_go_all_the_way_back_across_restarts(workspace: Work
         await press(pilot, "u", "u")
         await until(pilot, lambda: len(undone) == 2)
         await painted(pilot, 3)
-        assert said(app) == "Taken back: skip off · U redo"
+        assert said(app) == "Taken back: skip · U redo"
     app = review_app(workspace, at=None)
     undone = heard(app, UndoDone)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "u")
         await painted(pilot, 2)
-        assert said(app) == "Taken back: no label · U redo"
+        assert re.fullmatch(
+            r"Taken back: 1 match \(boundary case\), overrides ◆, of \d{4}-\d\d-\d\d \d\d:\d\d"
+            r" · now no label · U redo",
+            said(app),
+        ), said(app)
         await press(pilot, "u")
         await painted(pilot, 1)
         await press(pilot, "u")
@@ -320,7 +356,7 @@ async def test_undo_and_redo_go_all_the_way_back_across_restarts(workspace: Work
             await until(pilot, lambda wanted=number + 4: len(undone) == wanted)
         await settled(pilot)
         await painted(pilot, 4)
-        assert said(app) == "Brought back: flag on · u undo"
+        assert said(app).startswith("Brought back: flag, of ")
         assert counts(app) == (2, 6)
         await press(pilot, "ctrl+r")
         await until(pilot, lambda: said(app) == "Nothing to redo.")
@@ -360,7 +396,9 @@ async def test_the_order_stays_as_it_was_when_the_queue_was_opened(workspace: Wo
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
         order = [5, 3, 1]
-        app.call_later(app.open_review, queue_ids(workspace, 0)[[4, 2, 0]], 0, "unjudged")
+        app.call_later(
+            app.open_review, queue_ids(workspace, 0)[[4, 2, 0]], 0, Asked(QueueFilter(status="open"))
+        )
         await until(pilot, lambda: review_of(app).order.ids == order)
         await press(pilot, "1", "0")
         await painted(pilot, 3)
@@ -499,7 +537,7 @@ async def test_an_empty_queue_says_so(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
-        app.call_later(app.open_review, queue_ids(workspace, 0)[:0], 0, "flagged")
+        app.call_later(app.open_review, queue_ids(workspace, 0)[:0], 0, Asked(QueueFilter(flagged=True)))
         await until(pilot, lambda: said(app) == "No items here. q goes back.")
         await pilot.press("1")
         assert said(app) == "There is no item on the screen yet; the key was not taken."

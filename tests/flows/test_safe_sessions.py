@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,12 @@ from textual.widgets import Input
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.messages import JudgmentFailed, JudgmentSaved
+from screens.queue.asked import Asked
 from screens.review.bars import ClaimLine, PlaceLine
 from screens.review.part import ItemView
 from screens.widgets.text_pane import TextPane
 from store.journal import Journal, journal_path
+from store.queries.rows import QueueFilter, QueueSort
 from store.workspace import Workspace
 
 SIZE = (120, 40)
@@ -120,10 +123,92 @@ async def test_undo_takes_back_what_was_not_saved_and_nothing_else(workspace: Wo
         await press(pilot, "u")
         await painted(pilot, 2)
         await until(pilot, lambda: not app.unsaved)
-        assert said(app) == "Taken back; it was not on disk."
+        assert said(app) == (
+            "Taken back: 0 no match, accepts ◆ · it was not on disk yet, and no redo brings it back"
+        )
         disk.full = False
         await until(pilot, lambda: "○ your label: none" in line_of(app, ClaimLine))
         assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept")]
+
+
+async def test_undo_of_a_label_that_waits_takes_its_reason_too(workspace: Workspace, disk: Disk) -> None:
+    app = review_app(workspace)
+    app.RETRY_SECONDS = 60  # type: ignore[misc]
+    async with app.run_test(size=SIZE) as pilot:
+        disk.full = True
+        await press(pilot, "0", "b")
+        await until(pilot, lambda: len(app.failures) == 2)
+        await press(pilot, "u")
+        await until(pilot, lambda: not app.unsaved)
+        assert said(app).startswith(
+            "Taken back: 0 no match (boundary case), overrides ◆ · it was not on disk"
+        )
+        disk.full = False
+        await press(pilot, "u")
+        await until(pilot, lambda: said(app) == "Nothing to undo.")
+        assert judgments(workspace) == []
+
+
+async def test_undo_takes_back_what_came_last_also_when_what_was_before_it_waits(
+    workspace: Workspace, disk: Disk
+) -> None:
+    app = review_app(workspace)
+    app.RETRY_SECONDS = 60  # type: ignore[misc]
+    async with app.run_test(size=SIZE) as pilot:
+        disk.full = True
+        await press(pilot, "1")
+        await until(pilot, lambda: len(app.failures) == 1)
+        disk.full = False
+        await press(pilot, "0")
+        await until(pilot, lambda: judgments(workspace) == [(2, 0, "accept", "")])
+        await painted(pilot, 3)
+        await press(pilot, "u")
+        await painted(pilot, 2)
+        assert said(app) == "Taken back: 0 no match, accepts ◆ · now no label · U redo"
+        assert len(app.unsaved) == 1
+        await press(pilot, "u")
+        await painted(pilot, 1)
+        await until(pilot, lambda: not app.unsaved)
+        assert "not on disk" in said(app)
+    assert [row[:3] for row in judgments(workspace)] == [(2, 0, "accept"), (2, None, "undo")]
+
+
+async def test_what_waits_is_tried_again_after_an_undo_that_failed(workspace: Workspace, disk: Disk) -> None:
+    app = review_app(workspace)
+    app.RETRY_SECONDS = 60  # type: ignore[misc]
+    async with app.run_test(size=SIZE) as pilot:
+        disk.full = True
+        await press(pilot, "1")
+        await until(pilot, lambda: len(app.failures) == 1)
+        disk.full = False
+        await press(pilot, "0")
+        await until(pilot, lambda: len(judgments(workspace)) == 1)
+        disk.full = True
+        app.RETRY_SECONDS = 0.3  # type: ignore[misc]
+        await press(pilot, "u")
+        await until(pilot, lambda: said(app).startswith("! Not undone: [Errno 28]"))
+        disk.full = False
+        await until(pilot, lambda: not app.unsaved, "the label that waited")
+        assert sorted(judgments(workspace)) == [(1, 1, "accept", ""), (2, 0, "accept", "")]
+
+
+async def test_told_to_end_what_waits_is_written_once_more(
+    workspace: Workspace, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The watchdog ends the whole process, which here is that of the tests.
+    monkeypatch.setattr("screens.app.LEAVE_SECONDS", 3600.0)
+    app = review_app(workspace)
+    app.RETRY_SECONDS = 60  # type: ignore[misc]
+    async with app.run_test(size=SIZE) as pilot:
+        disk.full = True
+        await press(pilot, "1")
+        await until(pilot, lambda: len(app.failures) == 1)
+        disk.full = False
+        app._leave_at_once(signal.SIGTERM)
+        await until(pilot, lambda: app._exit)
+    assert app.return_code == 128 + signal.SIGTERM
+    workspace.lane.drain(5)
+    assert judgments(workspace) == [(1, 1, "accept", "")]
 
 
 async def test_undo_right_after_a_key_waits_for_its_fate(workspace: Workspace, disk: Disk) -> None:
@@ -163,7 +248,7 @@ async def test_leaving_with_unsaved_records_warns_first(workspace: Workspace, di
         disk.full = True
         await pilot.press("1")
         await pilot.press("ctrl+q")
-        await until(pilot, lambda: "1 records are not on disk" in said(app))
+        await until(pilot, lambda: "Not on disk: 1 record, " in said(app))
         assert app._exit is False
         await pilot.press("ctrl+q")
         await until(pilot, lambda: app._exit)
@@ -260,6 +345,53 @@ async def test_reopening_returns_to_item_pane_and_scroll_place(tmp_path: Path) -
             assert app.screen.query_one("#subject", TextPane).first_line == line
             await press(pilot, "n", "p")
             assert app.screen.query_one("#subject", TextPane).first_line == line
+
+
+async def test_a_resumed_review_keeps_filter_order_and_place(workspace: Workspace) -> None:
+    unjudged = Asked(QueueFilter(status="open"), QueueSort("position", descending=True))
+    app = review_app(workspace, asked=unjudged)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "1", "1", "1", "p")
+        await settled(pilot)
+        assert "pairs › 3 of 8 · unjudged" in line_of(app, PlaceLine)
+        await pilot.press("ctrl+q")
+    app = review_app(workspace, at=None)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await painted(pilot)
+        # The item that was left has a label by now; it stands before those that followed it.
+        assert screen.order.ids == [6, 5, 4, 3, 2, 1]
+        assert "pairs › 1 of 6 · unjudged" in line_of(app, PlaceLine)
+        assert "● your label: 1 match" in line_of(app, ClaimLine)
+        await press(pilot, "n")
+        assert screen.order.item_id == 5
+
+
+async def test_a_resumed_review_brings_back_only_what_its_queue_lists(workspace: Workspace) -> None:
+    app = review_app(workspace, at=1)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "s", "f")
+        await settled(pilot)
+    flagged = Asked(QueueFilter(flagged=True))
+    app = review_app(workspace, asked=flagged)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        await pilot.press("ctrl+q")
+    app = review_app(workspace, at=None)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await painted(pilot)
+        assert screen.order.ids == [3]
+
+
+async def test_a_blind_review_does_not_resume_a_queue_of_the_agents_labels(workspace: Workspace) -> None:
+    app = review_app(workspace, asked=Asked(QueueFilter(agent="1"), QueueSort("agent")))
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        await pilot.press("ctrl+q")
+    app = review_app(workspace, at=None, blind=True)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await painted(pilot)
+        assert screen.order.ids == [*range(1, 9)]
+        assert "agents say" not in line_of(app, PlaceLine)
 
 
 async def test_a_resumed_review_without_a_session_begins_with_the_first_open_item(

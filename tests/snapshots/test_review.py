@@ -16,9 +16,11 @@ from textual.pilot import Pilot
 from screens.app import WorkbenchApp
 from screens.jobs.line import JobLine
 from screens.messages import JobReported
+from screens.queue.asked import Asked
 from screens.review.bars import ClaimLine
 from screens.review.judging import SessionCount
 from store.queries.queue import queue_ids
+from store.queries.rows import QueueFilter
 from store.workspace import Workspace
 
 SIZES = [(80, 24), (100, 30), (120, 40)]
@@ -114,7 +116,9 @@ async def empty_opened(pilot: Pilot[Any]) -> None:
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
     await painted(pilot)
-    app.call_later(app.open_review, queue_ids(app.context.workspace, 0)[:0], 0, "flagged")
+    app.call_later(
+        app.open_review, queue_ids(app.context.workspace, 0)[:0], 0, Asked(QueueFilter(flagged=True))
+    )
     await until(pilot, lambda: "No items here" in said(app))
     await pilot.pause()
 

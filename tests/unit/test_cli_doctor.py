@@ -93,7 +93,7 @@ def test_a_healthy_workspace(workbench, study):
     assert (found["rows"]["item"], found["rows"]["judgment"], found["orphans"]) == (2, 1, {})
     assert found["journal"].endswith("study.duckdb.journal.jsonl")
     assert found["journal_ahead"] == 0
-    assert "2 item" in workbench("doctor", study).out
+    assert "item 2" in workbench("doctor", study).out
 
 
 def test_what_points_nowhere_is_found(workbench, study):

@@ -34,7 +34,7 @@ def test_an_import_makes_the_workspace_and_says_what_came_of_it(workbench, pairs
     assert done.code == 0
     assert "jsonl" in done.out
     assert "3 items added" in done.out
-    assert "1 judgments of 'eli'" in done.out
+    assert "1 judgment of 'eli'" in done.out
     assert items(workbench, "new.duckdb") == ["q1/1", "q1/2", "q2/1"]
 
 
@@ -67,7 +67,7 @@ def test_rejects_takes_the_good_ones_and_names_the_file_of_the_others(workbench,
     bad = write(in_folder / "bad.jsonl", [*PAIRS, {"id": "q3/1", "query": 7, "code": "x"}])
     done = workbench("import", "new.duckdb", bad, "--rejects", "refused.jsonl")
     assert done.code == 0
-    assert "1 records were refused; they are in refused.jsonl" in done.out
+    assert "Refused: 1 record, in refused.jsonl" in done.out
     assert (in_folder / "refused.jsonl").read_text(encoding="utf-8").count("\n") == 1
     assert len(items(workbench, "new.duckdb")) == 3
 
@@ -139,7 +139,7 @@ def test_judgments_come_back_from_the_journal(workbench, pairs, in_folder):
     assert "recover" in workbench("doctor", "new.duckdb").out
     done = workbench("recover", "new.duckdb")
     assert done.code == 0
-    assert "1 records brought back" in done.out
+    assert "1 record brought back" in done.out
     again = workbench("recover", "new.duckdb", "--json").json()
     assert (again["added"], again["known"]) == (0, 1)
     judged = workbench("items", "new.duckdb", "--rater", "dana", "--status", "judged", "--json").json()

@@ -92,7 +92,7 @@ def test_today_begins_at_midnight_where_the_rater_is(workspace):
 
 
 def at(desk, item, seconds_ago, **fields):
-    action = desk.label(item, **fields)
+    action = desk.label(item, **{"elapsed_ms": 5_000, **fields})
     moment = now() - timedelta(seconds=seconds_ago)
     desk.submit(type(action)(action.id, (action.records[0].model_copy(update={"created_at": moment}),)))
 
@@ -116,5 +116,6 @@ def test_pace_leaves_out_what_is_no_judging(workspace):
     at(desk, 4, 5, origin="import")
     at(desk, 5, 5, origin="undo", value=None, target_action=desk.workspace.ids.next())
     at(other, 1, 5)
+    at(desk, 6, 5, elapsed_ms=None)  # by a script: nobody looked at a screen
     assert pace_of(desk) == pytest.approx(expected, rel=0.01)
     assert pace_of(desk, minutes=1) is None

@@ -206,3 +206,7 @@ def test_the_filter_says_what_it_is():
     assert QueueFilter().sentence() == "all items"
     said = QueueFilter(status="open", agent="none", flagged=True, text="[red]").sentence()
     assert said == "unjudged · agents have no label · flagged · contains “[red]”"
+    said = QueueFilter(kind="pair", label=1.0, agent="0", agreement="disagree", path="tested").sentence()
+    assert said == "pairs · you say match · agents say no match · you disagree with the agents · tested"
+    said = QueueFilter(kind="riddle", status="cannot_decide", agreement="agree", flagged=False).sentence()
+    assert said == "riddle · cannot decide · you agree with the agents · not flagged"

@@ -99,7 +99,7 @@ def test_what_could_not_run_and_what_was_thrown_away_is_said(workspace: Workspac
     assert "Not executable: ModuleNotFoundError: No module named 'fastparquet'" in run.text
     assert run.text.split("\n")[run.landmarks[0] - 1].startswith("Not executable")
     log = text(view(workspace, "timeout"), "run")
-    assert "1,048,576 bytes of output beyond the limit were thrown away." in log
+    assert "Output beyond the limit was thrown away: 1,048,576 bytes." in log
     assert log.endswith("(nothing)")
 
 
@@ -174,6 +174,10 @@ def test_the_order_moves_within_its_ends_and_takes_skipped_items_last() -> None:
     order.put_last(2)
     order.put_last(2)
     assert order.ids == [1, 2, 3, 2]
+    order.index = 3
+    assert (order.number, order.total, order.comes_again) == (2, 3, True)
+    order.index = 1
+    assert (order.number, order.total, order.comes_again) == (2, 3, False)
     order.take_last_away(2)
     assert order.ids == [1, 2, 3]
     assert not order.move(5)
@@ -183,13 +187,31 @@ def test_the_order_moves_within_its_ends_and_takes_skipped_items_last() -> None:
 
 
 def test_going_to_an_item_takes_its_nearest_place() -> None:
-    order = ReviewOrder([1, 2, 3, 4, 1, 5, 1], 5)
-    order.go_to(1)
-    assert order.index == 4
+    order = ReviewOrder([1, 2, 3, 4, 5], 7, again=[1, 2, 1])
+    assert (order.number, order.total) == (1, 5)
     order.go_to(2)
-    assert order.index == 1
+    assert order.index == 6
+    order.go_to(1)
+    assert order.index == 5
+    order.go_to(3)
+    assert order.index == 2
     order.go_to(99)
-    assert (order.item_id, order.ids[:3]) == (99, [1, 99, 2])
+    assert (order.item_id, order.ids[:4], order.number, order.total) == (99, [1, 2, 99, 3], 3, 6)
+
+
+def test_an_item_that_is_not_listed_stands_before_those_that_come_again() -> None:
+    order = ReviewOrder([1, 2], 2, again=[1])
+    order.go_to(99)
+    assert (order.ids, order.index, order.number, order.total) == ([1, 2, 99, 1], 2, 3, 3)
+    assert not order.comes_again
+
+
+def test_taking_back_the_skip_of_the_last_item_takes_nothing_out_of_the_order() -> None:
+    order = ReviewOrder([1, 2, 3], 2)
+    order.put_last(3)
+    order.index = 0
+    order.take_last_away(3)
+    assert order.ids == [1, 2, 3]
 
 
 def test_an_item_that_changed_while_it_was_read_is_read_again(fresh: Workspace) -> None:

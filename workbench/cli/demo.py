@@ -61,6 +61,7 @@ def demo_command(
 
 
 def _print(report: DemoReport) -> None:
+    from store.counted import counted
     from workbench.cli.annotate import report_facts
     from workbench.output import print_facts, say, share
     from workbench.sample import NOTICE
@@ -73,18 +74,20 @@ def _print(report: DemoReport) -> None:
             *report_facts(report.annotation),
             (
                 "with the raters' majority",
-                f"{share(against.agreed, against.n)} agree, {against.ties} ties left out",
+                f"{share(against.agreed, against.n)} agree, {counted(against.ties, 'tie')} left out",
             ),
             (
                 "among the raters",
                 None
                 if raters.value is None
-                else f"{100 * raters.value:.1f} % of pairs of labels agree, n = {raters.units} items, "
-                f"{len(against.raters)} raters",
+                else f"{100 * raters.value:.1f} % of pairs of labels agree, "
+                f"n = {counted(raters.units, 'item')}, {counted(len(against.raters), 'rater')}",
             ),
             (
                 "Krippendorff's alpha",
-                None if alpha.value is None else f"{alpha.value:.3f} nominal, n = {alpha.units} items",
+                None
+                if alpha.value is None
+                else f"{alpha.value:.3f} nominal, n = {counted(alpha.units, 'item')}",
             ),
         ],
     )

@@ -67,12 +67,14 @@ def _print(facts: dict[str, Any]) -> None:
         ],
     )
     if facts["workspace"]:
+        from store.counted import counted
+
         found = facts["workspace"]
-        rows = ", ".join(f"{count:,} {table}" for table, count in found["rows"].items() if count)
+        rows = ", ".join(f"{table} {count:,}" for table, count in found["rows"].items() if count)
         print_facts(
             f"\nWorkspace {found['path']}",
             [
-                ("size", f"{found['bytes']:,} bytes"),
+                ("size", counted(found["bytes"], "byte")),
                 ("schema", f"{found['schema']} of {found['newest_schema']}"),
                 ("rows", rows or "none"),
                 ("journal", found["journal"] or "none yet"),

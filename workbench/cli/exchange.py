@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from store.counted import counted
 from store.errors import WorkbenchError
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
 
@@ -118,7 +119,7 @@ def import_command(
     else:
         say(*(file.sentence() for file in report.files))
         if report.rejects:
-            say(f"{report.rejected:,} records were refused; they are in {report.rejects} with their reasons.")
+            say(f"Refused: {counted(report.rejected, 'record')}, in {report.rejects} with the reasons.")
         say(_end(workspace, dry_run=dry_run, adds=report.adds))
 
 
@@ -148,10 +149,13 @@ def export_command(
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
         return
-    what = f"current labels of {report.rater}" if report.rater else "judgments and marks, of every rater"
-    say(f"{report.destination}: {report.records:,} {what} ({report.format}).")
+    if report.rater:
+        what = f"{counted(report.records, 'current label')} of {report.rater}"
+    else:
+        what = f"{counted(report.records, 'judgment or mark', 'judgments and marks')}, of every rater"
+    say(f"{report.destination}: {what} ({report.format}).")
     if report.left_out:
-        say(f"{report.left_out:,} items have no label of {report.rater} and are left out.")
+        say(f"Left out: {counted(report.left_out, 'item')} without a label of {report.rater}.")
 
 
 @command
@@ -174,12 +178,14 @@ def recover_command(
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
         return
-    say(f"{report.journal}: {report.lines:,} lines, {report.added:,} records brought back into {workspace}.")
-    say(f"{report.known:,} were there already.")
+    back = counted(report.added, "record")
+    say(f"{report.journal}: {counted(report.lines, 'line')}, {back} brought back into {workspace}.")
+    say(f"There already: {report.known:,}.")
     if report.unreadable:
         say(f"Lines that cannot be read: {', '.join(map(str, report.unreadable))}.")
     if report.homeless:
-        say(f"{len(report.homeless):,} records found no place; their lines are in {report.aside}:")
+        placeless = counted(len(report.homeless), "record")
+        say(f"No place was found for {placeless}; what cannot be placed is in {report.aside}:")
         say(*(f"  line {number}: {reason}" for number, reason in report.homeless))
 
 

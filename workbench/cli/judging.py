@@ -269,12 +269,20 @@ def report_command(
 
 
 def _print_progress(name: str, found: Progress) -> None:
+    from store.counted import counted
+    from store.kinds.protocol import task_kinds
     from workbench.output import print_facts, print_table, share
+
+    kinds = task_kinds()
+    items = [
+        counted(count, kind, kinds[kind].plural if kind in kinds else "")
+        for kind, count in found.items.items()
+    ]
 
     print_facts(
         name,
         [
-            ("items", ", ".join(f"{count:,} {kind}" for kind, count in found.items.items()) or "none"),
+            ("items", ", ".join(items) or "none"),
             ("sources", ", ".join(found.sources)),
             ("rater", found.rater or "nobody"),
             ("judged", share(found.judged, found.total)),

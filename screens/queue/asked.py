@@ -1,0 +1,58 @@
+"""Which queue is asked for, and how a session keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from screens.queue.fields import ORDERS, fields
+from store.queries.rows import QueueFilter, QueueSort
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which queue is asked for.
+
+    Attributes:
+        wanted: Which items.
+        sort: In which order.
+    """
+
+    wanted: QueueFilter = field(default_factory=QueueFilter)
+    sort: QueueSort = field(default_factory=QueueSort)
+
+    @classmethod
+    def of(cls, kept: Any, *, blind: bool) -> Asked:
+        """Return what a session kept, without what a blind queue must not ask for."""
+        kept = kept if isinstance(kept, dict) else {}
+        return cls(_filter_of(kept.get("filter"), blind=blind), _sort_of(kept.get("sort"), blind))
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What a session keeps of it."""
+        return {"filter": asdict(self.wanted), "sort": asdict(self.sort)}
+
+    @property
+    def begins_quickly(self) -> bool:
+        """Whether the first items are found without looking at all of them."""
+        return not self.wanted.text and self.sort.key == "position"
+
+
+def _filter_of(value: Any, *, blind: bool) -> QueueFilter:
+    """Return a kept filter without what this version does not know and what a blind queue must not ask."""
+    if not isinstance(value, dict):
+        return QueueFilter()
+    known = {
+        field.name: value[field.name]
+        for field in fields(blind=blind)
+        if any(choice.value == value.get(field.name) for choice in field.choices[1:])
+    }
+    text = value.get("text")
+    return QueueFilter(**known, text=text if isinstance(text, str) else "")
+
+
+def _sort_of(value: Any, blind: bool) -> QueueSort:
+    known = {order.key: order for order in ORDERS}
+    if not isinstance(value, dict) or value.get("key") not in known or (blind and known[value["key"]].agents):
+        return QueueSort()
+    return QueueSort(value["key"], bool(value.get("descending")))
