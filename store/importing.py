@@ -18,7 +18,7 @@ from store.bulk.inputs import Input, listed, tell
 from store.bulk.judgments import record_counts, resolve_judgments, take_items
 from store.bulk.labels import label_counts, resolve_labels
 from store.bulk.pairs import join_texts, number_items, pair_counts, resolve_pairs
-from store.bulk.problems import Problem, RecordsRefused, write_rejects
+from store.bulk.problems import MOST_KEPT, Problem, RecordsRefused, place, write_rejects
 from store.bulk.publishing import publish
 from store.bulk.staging import Stages, located
 from store.errors import ImportFailed
@@ -31,8 +31,6 @@ from store.workspace import Workspace
 
 _ONE_AT_A_TIME = threading.Lock()
 """Held by the one import of this process, since keys are counted on from the highest."""
-
-_MOST_KEPT = 1_000
 
 
 def import_files(
@@ -126,7 +124,8 @@ class _Import:
             if staging.records == 0:
                 raise ImportFailed(
                     "Empty file",
-                    f"{given.file.path} holds no records. Nothing was imported.",
+                    f"{place(given.file.name, given.sample.first_line)}: the file holds no records. "
+                    "Nothing was imported.",
                     "Check where it came from.",
                 )
             self._records.append(staging.records)
@@ -176,7 +175,7 @@ class _Import:
         }
 
     def _refuse(self, problems: Sequence[Problem]) -> None:
-        told = located(problems[:_MOST_KEPT], *self._sources())
+        told = located(problems[:MOST_KEPT], *self._sources())
         raise RecordsRefused(
             [(self._names[problem.file], problem.line, problem.reason) for problem in told], len(problems)
         )
