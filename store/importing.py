@@ -27,6 +27,7 @@ from store.formats.protocol import Sample
 from store.import_report import FileReport, ImportReport
 from store.kinds.protocol import QuestionSpec, task_kinds
 from store.places import own_files, refuse_to_replace
+from store.raters import name_fault
 from store.workspace import Workspace
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -68,6 +69,12 @@ def import_files(
         UnknownName: There is no such format or field.
     """
     report = progress or silent
+    if label_as is not None and (fault := name_fault(label_as.strip())):
+        raise ImportFailed(
+            "Not a rater's name",
+            f"The name given with --label-as {fault}: {label_as!a}. Nothing was imported.",
+            "Give a name of letters that can be seen, or leave --label-as away.",
+        )
     if rejects is not None:
         kept = [*own_files(workspace.path), *listed(paths)]
         refuse_to_replace(rejects, kept, ImportFailed, option="--rejects")
@@ -169,7 +176,7 @@ class _Import:
 
     def _label_raters(self, label_as: str | None) -> dict[int, str]:
         return {
-            given.file.number: label_as or f"{given.file.stem} labels"
+            given.file.number: f"{given.file.stem} labels" if label_as is None else label_as.strip()
             for given in self._inputs
             if given.layout.makes == "pair"
         }

@@ -68,6 +68,20 @@ def test_without_a_terminal_the_app_is_refused_and_nothing_is_made(workbench, in
     assert list(in_folder.iterdir()) == []
 
 
+def test_the_app_does_not_start_for_a_rater_who_cannot_judge(workbench, in_folder, monkeypatch):
+    monkeypatch.setattr("workbench.cli.opening.in_terminal", lambda: True)
+    done = workbench("new.duckdb", "--rater", " ")
+    assert done.code == 2
+    assert "No rater" in done.err
+    assert list(in_folder.iterdir()) == []
+    (in_folder / "p.csv").write_text("id,query,code,label\n1,add,x + 1,1\n", encoding="utf-8")
+    assert workbench("import", "study.duckdb", "p.csv", "--label-as", "ana").code == 0
+    done = workbench("study.duckdb", "--rater", "ana")
+    assert done.code == 2
+    assert "Name taken" in done.err
+    assert "Traceback" not in done.err
+
+
 def test_a_slip_of_the_hand_makes_no_workspace(workbench, in_folder):
     done = workbench("improt")
     assert done.code == 2
