@@ -96,6 +96,33 @@ def test_usage_errors_have_the_same_exit_code(workbench, in_folder):
     assert workbench("study.duckdb", "extra").code == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says", "hint"),
+    [
+        (("items", "--json"), "Missing argument", "workbench items --help"),
+        (("items", "x", "--nonsense", "--json"), "--nonsense", "workbench items --help"),
+        (("items", "x", "--json", "--status", "perhaps"), "perhaps", "workbench items --help"),
+        (("items", "x", "--limit", "0", "--json"), "--limit", "workbench items --help"),
+        (("export", "x", "y", "--json"), "--format", "workbench export --help"),
+        (("report", "x", "nonsense", "--json"), "nonsense", "workbench report --help"),
+        (("--nonsense", "--json"), "--nonsense", "workbench --help"),
+        (("items", "\udcff", "--json"), "not UTF-8", "workbench --help"),
+    ],
+)
+def test_a_usage_error_is_json_where_json_was_asked_for(workbench, in_folder, arguments, says, hint):
+    done = workbench(*arguments)
+    assert done.code == 2
+    assert set(done.json()["error"]) == {"title", "message", "hint"}
+    assert says in done.json()["error"]["message"]
+    assert hint in done.json()["error"]["hint"]
+    assert says in done.err
+    assert workbench(*(each for each in arguments if each != "--json")).out == ""
+
+
+def test_an_argument_that_only_looks_like_the_option_asks_for_no_json(workbench, in_folder):
+    assert workbench("items", "x", "--nonsense", "--", "--json").out == ""
+
+
 def test_an_error_is_a_panel_and_json_where_json_was_asked_for(workbench, in_folder):
     plain = workbench("items", "none.duckdb")
     assert (plain.code, plain.out) == (2, "")
