@@ -18,7 +18,7 @@ from store.bulk.inputs import Input, listed, tell
 from store.bulk.judgments import record_counts, resolve_judgments, take_items
 from store.bulk.labels import label_counts, resolve_labels
 from store.bulk.pairs import join_texts, number_items, pair_counts, resolve_pairs
-from store.bulk.problems import Problem, RecordsRefused, write_rejects
+from store.bulk.problems import MOST_KEPT, Problem, RecordsRefused, place, write_rejects
 from store.bulk.publishing import publish
 from store.bulk.staging import Stages, located
 from store.errors import ImportFailed
@@ -27,12 +27,11 @@ from store.formats.protocol import Sample
 from store.import_report import FileReport, ImportReport
 from store.kinds.protocol import QuestionSpec, task_kinds
 from store.places import own_files, refuse_to_replace
+from store.raters import name_fault
 from store.workspace import Workspace
 
 _ONE_AT_A_TIME = threading.Lock()
 """Held by the one import of this process, since keys are counted on from the highest."""
-
-_MOST_KEPT = 1_000
 
 
 def import_files(
@@ -70,6 +69,12 @@ def import_files(
         UnknownName: There is no such format or field.
     """
     report = progress or silent
+    if label_as is not None and (fault := name_fault(label_as.strip())):
+        raise ImportFailed(
+            "Not a rater's name",
+            f"The name given with --label-as {fault}: {label_as!a}. Nothing was imported.",
+            "Give a name of letters that can be seen, or leave --label-as away.",
+        )
     if rejects is not None:
         kept = [*own_files(workspace.path), *listed(paths)]
         refuse_to_replace(rejects, kept, ImportFailed, option="--rejects")
@@ -126,7 +131,8 @@ class _Import:
             if staging.records == 0:
                 raise ImportFailed(
                     "Empty file",
-                    f"{given.file.path} holds no records. Nothing was imported.",
+                    f"{place(given.file.name, given.sample.first_line)}: the file holds no records. "
+                    "Nothing was imported.",
                     "Check where it came from.",
                 )
             self._records.append(staging.records)
@@ -170,13 +176,13 @@ class _Import:
 
     def _label_raters(self, label_as: str | None) -> dict[int, str]:
         return {
-            given.file.number: label_as or f"{given.file.stem} labels"
+            given.file.number: f"{given.file.stem} labels" if label_as is None else label_as.strip()
             for given in self._inputs
             if given.layout.makes == "pair"
         }
 
     def _refuse(self, problems: Sequence[Problem]) -> None:
-        told = located(problems[:_MOST_KEPT], *self._sources())
+        told = located(problems[:MOST_KEPT], *self._sources())
         raise RecordsRefused(
             [(self._names[problem.file], problem.line, problem.reason) for problem in told], len(problems)
         )

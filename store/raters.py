@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Literal
 
 from sqlalchemy import Connection, Table, func, insert, select
@@ -14,6 +15,46 @@ from store.tables.people import Guideline, Question, Rater
 from store.workspace import Workspace
 
 RaterKind = Literal["human", "agent", "import"]
+
+_WHOSE = {"human": "a person", "agent": "an agent", "import": "a rater imported from a file"}
+
+
+# Control, format and surrogate characters, and line and paragraph ends: none of them can be seen in a name.
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_JOINERS = "\u200c\u200d"
+"""Zero-width characters that some scripts cannot be written without."""
+
+
+def name_fault(name: str) -> str | None:
+    """Return what is wrong with a rater's name, as "is blank"; None when nothing is."""
+    if not name.strip():
+        return "is blank"
+    if any(unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS for letter in name):
+        return "holds control characters, which cannot be seen"
+    return "has blank space around it" if name != name.strip() else None
+
+
+def checked_name(name: str) -> str:
+    """Return a rater's name without the blank space around it.
+
+    Raises:
+        JudgmentRefused: It is blank, or holds what cannot be seen.
+    """
+    plain = name.strip()
+    fault = name_fault(plain)
+    if fault is None:
+        return plain
+    if not plain:
+        raise JudgmentRefused(
+            "No rater",
+            "Judgments need a rater's name, and the one given is blank.",
+            "Give one: --rater NAME, or set rater in the config.",
+        )
+    raise JudgmentRefused(
+        "Not a rater's name",
+        f"{plain!a} {fault}.",
+        "Give a name of letters that can be seen: --rater NAME, or rater in the config.",
+    )
 
 
 def next_number(connection: Connection, table: Table) -> int:
@@ -28,18 +69,12 @@ def ensure_rater(workspace: Workspace, name: str, kind: RaterKind = "human") -> 
     Args:
         workspace: The open workspace.
         name: The rater's name, not blank.
-        kind: What a new rater is. A rater imported from a file may go on as a human of the same name.
+        kind: What the rater is. Labels of a file may be added to those of a human; nothing else is mixed.
 
     Raises:
-        JudgmentRefused: The name is blank, or belongs to an agent.
+        JudgmentRefused: The name is blank or cannot be seen, or a rater of another kind has it.
     """
-    name = name.strip()
-    if not name:
-        raise JudgmentRefused(
-            "No rater",
-            "Judgments need a rater's name.",
-            "Give one: --rater NAME, or set rater in the config.",
-        )
+    name = checked_name(name)
     return workspace.lane.submit(lambda connection: rater_row(connection, name, kind), urgent=True).result()
 
 
@@ -51,9 +86,12 @@ def rater_row(connection: Connection, name: str, kind: RaterKind) -> Rater:
         rater = Rater(id=next_number(connection, table), kind=kind, name=name, created_at=now())
         connection.execute(insert(table).values(**rater.model_dump()))
         return rater
-    if (row["kind"] == "agent") != (kind == "agent"):
+    if row["kind"] != kind and (row["kind"], kind) != ("human", "import"):
         raise JudgmentRefused(
-            "Name taken", f"{name!r} is the name of {row['kind']} rater.", "Choose another rater name."
+            "Name taken",
+            f"{name!r} is the name of {_WHOSE[row['kind']]}, and judgments of {_WHOSE[kind]} are kept apart "
+            "from those.",
+            "Choose another name: --rater NAME, or rater in the config.",
         )
     return Rater(**row)
 

@@ -44,6 +44,11 @@ def diagnose(given: Path | None) -> dict[str, Any]:
     except WorkbenchError as error:
         problems.append(f"{error.title}: {error.message} {error.hint}")
     config = loaded.config if loaded else Config()
+    rater: str | None = None
+    try:
+        rater = rater_name(None, config)
+    except WorkbenchError as error:
+        problems.append(f"{error.title}: {error.message} {error.hint}")
     registered = {group: [_entry(entry) for entry in _entries(group)] for group in GROUPS}
     for group, found in registered.items():
         problems += [
@@ -56,7 +61,7 @@ def diagnose(given: Path | None) -> dict[str, Any]:
         "workbench": __version__,
         "python": f"{platform.python_version()} ({sys.executable})",
         "platform": platform.platform(),
-        "rater": rater_name(None, config),
+        "rater": rater,
         "configuration": {
             "file": str(loaded.path if loaded else config_path(given)),
             "found": loaded.found if loaded else None,

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import getpass
 
+from store.raters import checked_name
 from workbench.config import Config
 
 
 def rater_name(given: str | None, config: Config) -> str | None:
-    """Return the rater's name, None where it is blank or unknown: then nothing can be judged."""
-    name = given if given is not None else config.rater if config.rater is not None else _login()
-    return name.strip() or None
+    """Return the rater's name, None where the configured one is blank or none is known.
+
+    Args:
+        given: The name on the command line, if any.
+        config: The configuration.
+
+    Raises:
+        JudgmentRefused: The name given is blank, or a name holds what cannot be seen.
+    """
+    if given is not None:
+        return checked_name(given)
+    name = config.rater if config.rater is not None else _login()
+    return checked_name(name) if name.strip() else None
 
 
 def _login() -> str:

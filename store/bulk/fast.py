@@ -23,6 +23,7 @@ from store.formats.protocol import Sample
 _LARGEST_RECORD = 16 << 20
 _MOST_EXTRA = 64
 _NESTING = 200
+_DIGITS = 4_000
 _NUMBERS = ("UBIGINT", "BIGINT", "DOUBLE", "HUGEINT")
 _JSON_TYPES: dict[FieldType, tuple[str, ...]] = {
     "text": ("VARCHAR",),
@@ -271,6 +272,9 @@ def _nesting_checks(found: Sequence[_Column]) -> Iterator[str]:
         text = f"{column.sql}::VARCHAR"
         bare = f"regexp_replace({text}, '{_STRING}', '', 'g')"
         cheap, sure = f"regexp_matches({text}, 'NaN|Inf')", f"regexp_matches({bare}, 'NaN|Inf')"
+        # Python declines to read an integer of more digits than this.
+        cheap += f" OR length({text}) > {_DIGITS}"
+        sure += f" OR (length({bare}) > {_DIGITS} AND regexp_matches({bare}, '[0-9]{{1000}}'))"
         if column.nests:
             # Brackets within strings nest nothing, but taking the strings out costs more than counting.
             cheap += f" OR length({text}) - length(translate({text}, '[{{', '')) > {_NESTING}"

@@ -89,7 +89,7 @@ def prepare(number: int, path: Path, folder: Path, progress: Report) -> InputFil
         ) from error
     if size <= 0:
         raise ImportFailed(
-            "Empty file", f"{path} is empty. Nothing was imported.", "Check where it came from."
+            "Empty file", f"{path}:1: the file is empty. Nothing was imported.", "Check where it came from."
         )
     return InputFile(number, path, plain, digest.hexdigest(), size, folder / f"{number}.spare")
 
@@ -115,18 +115,32 @@ def _unpack(path: Path, plain: Path) -> int:
     size = lines = 0
     try:
         with gzip.open(path) as packed, plain.open("wb") as out:
-            while block := packed.read(_BLOCK):
+            # read1 hands out what was unpacked before the damage, which read would lose with the error.
+            while block := packed.read1(_BLOCK):
                 out.write(block)
                 size += len(block)
                 lines += block.count(b"\n")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ImportFailed(
             "Damaged gzip file",
-            f"{path}: the gzip stream breaks off or is damaged after line {lines + 1} of its content "
-            f"({error}). Nothing was imported.",
+            f"{path}:{_damage(error, size, lines)} ({error}). Nothing was imported.",
             "Fetch or pack the file again.",
         ) from error
     return size
+
+
+def _damage(error: Exception, size: int, lines: int) -> str:
+    """Say what is known of where a gzip stream is damaged; of its content `lines` whole lines came out."""
+    if isinstance(error, EOFError):
+        return f"{lines + 1}: the gzip stream breaks off in this line of its content"
+    if isinstance(error, zlib.error):
+        return f"{lines + 1}: the gzip stream is damaged in this line of its content or after it"
+    if size == 0:
+        return "1: the gzip stream is damaged at its beginning"
+    if str(error).startswith("Not a gzipped file"):
+        return f"{lines + 1}: after the gzip stream, which ends here, comes something else"
+    # The check sum and the length stand at the end, and hold for the content as a whole.
+    return f"1: the gzip stream is damaged, in this or any later one of the {lines:,} lines of its content"
 
 
 def _without_mark(marked: Path, plain: Path) -> Path:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from store.bulk.files import InputFile
+from store.bulk.files import InputFile, broken_line
+from store.bulk.problems import MOST_KEPT, RecordsRefused, place
+from store.bulk.records import NOT_UTF8, read_records
 from store.errors import ImportFailed
 from store.formats.fields import Layout
 from store.formats.protocol import Format, Sample, detect, find_format, formats
@@ -82,7 +84,9 @@ def tell(file: InputFile, name: str | None, mapping: Mapping[str, str]) -> Input
     """
     sample = look_at(file.path, file.plain)
     if name is None:
-        found, why = detect(sample, _candidates(mapping))
+        if not sample.columns:
+            sample = replace(sample, columns=_columns_further_on(file, sample))
+        found, why = _detect(file, sample, _candidates(mapping))
         return Input(file, sample, found, found.layout(sample), True, why)
     named = find_format(name)
     if not named.layouts:
@@ -97,6 +101,40 @@ def tell(file: InputFile, name: str | None, mapping: Mapping[str, str]) -> Input
         )
     fitting = _mapped(named, mapping)
     return Input(file, sample, fitting, fitting.layout(sample), False, "named")
+
+
+def _columns_further_on(file: InputFile, sample: Sample) -> frozenset[str]:
+    """Return the fields of the first record that can be read, where those at the beginning cannot.
+
+    Raises:
+        ImportFailed: There is no record, or none can be read.
+    """
+    broken: list[tuple[str, int | None, str]] = []
+    count = 0
+    for raw in read_records(file, sample):
+        if raw.value:
+            return frozenset(raw.value)
+        count += 1
+        reason = "an object without fields" if raw.value is not None else raw.reason
+        broken += [(file.name, raw.line, reason)][: MOST_KEPT - len(broken)]
+    if broken:
+        raise RecordsRefused(broken, count)
+    raise ImportFailed(
+        "Empty file",
+        f"{place(file.name, sample.first_line)}: the file holds no records. Nothing was imported.",
+        "Check where it came from.",
+    )
+
+
+def _detect(file: InputFile, sample: Sample, candidates: dict[str, Format]) -> tuple[Format, str]:
+    """Tell a file's format; where none fits since the file is no UTF-8 text, that is what is said."""
+    try:
+        return detect(sample, candidates)
+    except ImportFailed:
+        line = None if sample.container == "Parquet" else broken_line(file.plain)
+        if line is None:
+            raise
+        raise RecordsRefused([(file.name, line, NOT_UTF8)], 1) from None
 
 
 def _candidates(mapping: Mapping[str, str]) -> dict[str, Format]:

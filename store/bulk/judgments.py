@@ -7,6 +7,7 @@ from uuid import UUID
 
 import duckdb
 
+from store.bulk.names import unfit_names
 from store.bulk.pairs import keys_for
 from store.bulk.problems import Problem
 from store.bulk.staging import Stages
@@ -90,16 +91,20 @@ def resolve_judgments(
             "record = 'judgment' AND value IS NOT NULL AND NOT list_contains(allowed, value)"
         ),
         "a mark without its kind or state": "record = 'mark' AND (mark IS NULL OR active IS NULL)",
-        "a record with no rater": "trim(rater) = ''",
         "{rater!r} is a rater of another kind here": (
-            "(known_kind = 'agent') <> (coalesce(rater_kind, 'human') = 'agent')"
+            "known_kind <> coalesce(rater_kind, 'human') "
+            "AND NOT (known_kind = 'human' AND rater_kind = 'import')"
+        ),
+        "{rater!r} is a rater of one kind in some records and of another kind in others": (
+            "trim(rater) IN (SELECT trim(rater) FROM new_record GROUP BY ALL "
+            "HAVING count(DISTINCT coalesce(rater_kind, 'human')) > 1)"
         ),
         "{id} came before with other content": "repeated AND id IN (SELECT id FROM twice WHERE differing)",
         "{id} is in the workspace with other content": _differs("judgment", _SAME_JUDGMENT)
         + " OR "
         + _differs("mark", _SAME_MARK),
     }
-    problems: list[Problem] = []
+    problems = unfit_names(cursor, "new_record")
     for reason, condition in reasons.items():
         rows = cursor.execute(
             "SELECT file, number, line, external_id, question, rater, value, id "

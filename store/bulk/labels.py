@@ -8,6 +8,7 @@ from uuid import UUID
 
 import duckdb
 
+from store.bulk.names import unfit_names
 from store.bulk.pairs import keys_for
 from store.bulk.problems import Problem
 from store.ids import IdClock
@@ -94,7 +95,6 @@ def resolve_labels(
             "allowed IS NOT NULL AND item_id IS NULL"
         ),
         "{value:g} is off the scale of {question}": "NOT list_contains(allowed, value)",
-        "the label has no rater": "rater = ''",
         "{rater!r} is the name of an agent; labels need a rater of their own": "rater_kind = 'agent'",
         "{rater!r} labelled {external_id!r} before with another value": (
             "EXISTS (FROM label_twice c WHERE c.item_id = n.item_id AND c.question = n.question "
@@ -107,7 +107,7 @@ def resolve_labels(
             "AND NOT list_contains(h.imported, n.value))"
         ),
     }
-    problems: list[Problem] = []
+    problems = unfit_names(cursor, "new_label")
     for reason, condition in reasons.items():
         rows = cursor.execute(
             "SELECT file, number, line, question, external_id, rater, value "

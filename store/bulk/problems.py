@@ -12,6 +12,9 @@ from typing import Any
 from store.counted import counted
 from store.errors import ImportFailed
 
+MOST_KEPT = 1_000
+"""Problems that are kept to be told, when there are very many."""
+
 _SHOWN = 10
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from store.bulk.files import InputFile, broken_line
 from store.formats.protocol import Sample
 
 csv.field_size_limit(sys.maxsize)
+
+NOT_UTF8 = "not UTF-8 text, so nothing of the file can be read; rewrite it as UTF-8"
+"""What is said of a whole file in which bytes are no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,9 @@ def _no_number(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
-_LENIENT = json.JSONDecoder()
+# What Python says of an integer that it declines to read.
+_DIGITS = re.compile(r"value has (\d+) digits")
+_LENIENT = json.JSONDecoder(parse_int=str)
 
 
 def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
@@ -73,7 +79,7 @@ def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
             yield from _json_lines(lines)
         return
     if (broken := broken_line(file.plain)) is not None:
-        yield RawRecord(1, broken, None, "not UTF-8 text, so nothing of the file can be read")
+        yield RawRecord(1, broken, None, NOT_UTF8)
     elif sample.container == "CSV":
         yield from _csv(file, sample.delimiter)
     else:
@@ -94,6 +100,11 @@ def _said(error: Exception) -> str:
         return "JSON nested too deeply"
     if isinstance(error, json.JSONDecodeError):
         return f"malformed JSON: {error.msg} (column {error.colno})"
+    if digits := _DIGITS.search(str(error)):
+        most = sys.get_int_max_str_digits()
+        return (
+            f"a number of {int(digits[1]):,} digits, where at most {most:,} can be read; write it as a text"
+        )
     return f"malformed JSON: {error}"
 
 

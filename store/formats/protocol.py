@@ -31,12 +31,14 @@ class Sample:
         container: How its records are stored.
         columns: The field names of its first records.
         delimiter: What separates the fields of a CSV file.
+        first_line: The line of its first record or its header, from 1.
     """
 
     path: Path
     container: Container
     columns: frozenset[str]
     delimiter: str = ","
+    first_line: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +155,17 @@ def detect(sample: Sample, candidates: dict[str, Format] | None = None) -> tuple
     if len(fitting) == 1:
         return fitting[0]
     columns = ", ".join(sorted(sample.columns)) or "none"
+    place = f"{sample.path}:{sample.first_line}"
     if fitting:
         raise ImportFailed(
             "Several formats fit",
-            f"{sample.path} ({sample.container}; fields: {columns}) could be "
+            f"{place} ({sample.container}; fields: {columns}) could be "
             + " or ".join(f"{known.name} ({reason})" for known, reason in fitting)
             + ". Nothing was imported.",
             "Name one: --format " + "|".join(known.name for known, _ in fitting),
         )
     raise ImportFailed(
         "Unknown format",
-        f"{sample.path} ({sample.container}; fields: {columns}) is of no known format. Nothing was imported.",
+        f"{place} ({sample.container}; fields: {columns}) is of no known format. Nothing was imported.",
         f"Name its columns, e.g. --map query=question --map code=snippet, or a format:\n{format_list()}",
     )

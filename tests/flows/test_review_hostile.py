@@ -135,7 +135,7 @@ async def test_what_is_said_of_hostile_names_and_comments_is_harmless(workspace:
 
 async def test_hostile_reasons_errors_and_raters_are_harmless(tmp_path: Path) -> None:
     with bench(tmp_path, [evil_case(), evil_case(name="second")]) as workspace:
-        rater = ensure_rater(workspace, "dana [red]\x1b[31m\u202e")
+        rater = ensure_rater(workspace, "dana [red]a[/]b")
         app = review_app(workspace, rater=rater.name)
         async with app.run_test(size=SIZE) as pilot:
             await painted(pilot)

@@ -46,6 +46,17 @@ def test_a_judgment_is_on_disk_in_the_workspace_and_in_the_journal(workbench, st
     assert line.record["record"]["id"] == str(row["id"])
 
 
+def test_nobody_judges_under_the_name_of_an_imported_rater(workbench, study, in_folder):
+    (in_folder / "labels.csv").write_text("item,rater,value\nq1/1,ana,0\n", encoding="utf-8")
+    assert workbench("import", study, "labels.csv").code == 0
+    done = workbench("judge", study, "q1/1", "1", "--rater", "ana", "--json")
+    assert done.code == 2
+    assert done.json()["error"]["title"] == "Name taken"
+    assert "imported from a file" in done.json()["error"]["message"]
+    assert "--rater NAME" in done.json()["error"]["hint"]
+    assert [row["origin"] for row in judgments(study)] == ["import"]
+
+
 def test_judging_again_supersedes_and_keeps_what_was(workbench, study):
     first = workbench("judge", study, "q1/1", "1", "--rater", "dana", "--json").json()
     second = workbench("judge", study, "q1/1", "no match", "--rater", "dana", "--json").json()
@@ -68,7 +79,8 @@ def test_an_item_can_be_given_by_its_number(workbench, study):
         (("q1/1", "2", "--rater", "dana"), "1 match, 0 no match"),
         (("q1/1", "perhaps", "--rater", "dana"), "'perhaps'"),
         (("q1/1", "nan", "--rater", "dana"), "1 match"),
-        (("q1/1", "1", "--rater", " "), "rater"),
+        (("q1/1", "1", "--rater", " "), "--rater NAME"),
+        (("q1/1", "1", "--rater", "da\x1bna"), "control characters"),
     ],
 )
 def test_what_cannot_be_judged_is_refused_and_nothing_is_stored(workbench, study, arguments, says):

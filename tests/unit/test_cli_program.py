@@ -68,6 +68,20 @@ def test_without_a_terminal_the_app_is_refused_and_nothing_is_made(workbench, in
     assert list(in_folder.iterdir()) == []
 
 
+def test_the_app_does_not_start_for_a_rater_who_cannot_judge(workbench, in_folder, monkeypatch):
+    monkeypatch.setattr("workbench.cli.opening.in_terminal", lambda: True)
+    done = workbench("new.duckdb", "--rater", " ")
+    assert done.code == 2
+    assert "No rater" in done.err
+    assert list(in_folder.iterdir()) == []
+    (in_folder / "p.csv").write_text("id,query,code,label\n1,add,x + 1,1\n", encoding="utf-8")
+    assert workbench("import", "study.duckdb", "p.csv", "--label-as", "ana").code == 0
+    done = workbench("study.duckdb", "--rater", "ana")
+    assert done.code == 2
+    assert "Name taken" in done.err
+    assert "Traceback" not in done.err
+
+
 def test_a_slip_of_the_hand_makes_no_workspace(workbench, in_folder):
     done = workbench("improt")
     assert done.code == 2
@@ -80,6 +94,33 @@ def test_usage_errors_have_the_same_exit_code(workbench, in_folder):
     assert workbench("items").code == 2
     assert workbench("items", "--nonsense", "x").code == 2
     assert workbench("study.duckdb", "extra").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says", "hint"),
+    [
+        (("items", "--json"), "Missing argument", "workbench items --help"),
+        (("items", "x", "--nonsense", "--json"), "--nonsense", "workbench items --help"),
+        (("items", "x", "--json", "--status", "perhaps"), "perhaps", "workbench items --help"),
+        (("items", "x", "--limit", "0", "--json"), "--limit", "workbench items --help"),
+        (("export", "x", "y", "--json"), "--format", "workbench export --help"),
+        (("report", "x", "nonsense", "--json"), "nonsense", "workbench report --help"),
+        (("--nonsense", "--json"), "--nonsense", "workbench --help"),
+        (("items", "\udcff", "--json"), "not UTF-8", "workbench --help"),
+    ],
+)
+def test_a_usage_error_is_json_where_json_was_asked_for(workbench, in_folder, arguments, says, hint):
+    done = workbench(*arguments)
+    assert done.code == 2
+    assert set(done.json()["error"]) == {"title", "message", "hint"}
+    assert says in done.json()["error"]["message"]
+    assert hint in done.json()["error"]["hint"]
+    assert says in done.err
+    assert workbench(*(each for each in arguments if each != "--json")).out == ""
+
+
+def test_an_argument_that_only_looks_like_the_option_asks_for_no_json(workbench, in_folder):
+    assert workbench("items", "x", "--nonsense", "--", "--json").out == ""
 
 
 def test_an_error_is_a_panel_and_json_where_json_was_asked_for(workbench, in_folder):

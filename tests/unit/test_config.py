@@ -2,7 +2,7 @@
 
 import pytest
 
-from store.errors import WorkbenchError
+from store.errors import JudgmentRefused, WorkbenchError
 from workbench.config import Config, leaves, load_config, variable
 from workbench.rater import rater_name
 from workbench.toml_lines import line_of
@@ -178,7 +178,7 @@ def test_variables_that_nothing_reads_are_noticed(monkeypatch):
     [
         ("eli", "dana", "eli"),
         (None, "dana", "dana"),
-        ("", "dana", None),
+        (" eli ", "dana", "eli"),
         (None, " ", None),
         (None, None, "login"),
     ],
@@ -188,6 +188,21 @@ def test_the_rater_is_the_given_one_the_configured_one_or_the_login_name(
 ):
     monkeypatch.setenv("LOGNAME", "login")
     assert rater_name(given, Config(rater=configured)) == expected
+
+
+@pytest.mark.parametrize("name", ["", " ", "da\x1b[31mna", "da\nna", "da\u202ena", "da\u200bna", "\ud800"])
+def test_a_name_that_cannot_be_seen_is_no_raters_name(name):
+    with pytest.raises(JudgmentRefused) as refused:
+        rater_name(name, Config(rater="dana"))
+    assert "--rater NAME" in refused.value.hint
+    if name.strip():
+        with pytest.raises(JudgmentRefused, match="control characters"):
+            rater_name(None, Config(rater=name))
+
+
+def test_names_of_every_script_can_be_a_raters():
+    for name in ("Zoë", "李 娜", "נָעֳמִי", "علی‌رضا", "O'Neil-3"):
+        assert rater_name(name, Config()) == name
 
 
 def test_lines_are_found_in_every_way_to_write_a_key():

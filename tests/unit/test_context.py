@@ -7,6 +7,8 @@ import pytest
 from agents.events import JobEnded, JobProgressed
 from agents.jobs import AnnotationJob
 from screens.settings import ScreenSettings
+from store.errors import JudgmentRefused
+from store.raters import ensure_rater
 from store.workspace import Workspace
 from workbench.config import Config
 from workbench.context import Runners, make_context
@@ -32,6 +34,12 @@ def test_the_rater_is_stored_when_there_is_a_name(workspace):
     with workspace.reading() as connection:
         names = connection.exec_driver_sql("SELECT name FROM rater ORDER BY id").scalars().all()
     assert names == ["dana", "eli"]
+
+
+def test_the_app_does_not_start_under_the_name_of_an_imported_rater(workspace):
+    ensure_rater(workspace, "ana", "import")
+    with pytest.raises(JudgmentRefused, match="Name taken"):
+        context(workspace, Config(), "ana")
 
 
 def test_the_settings_of_the_screens_are_those_of_the_configuration(workspace):

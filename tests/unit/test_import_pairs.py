@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from store.bulk.pairs import pair_content_hash, text_hash
-from store.errors import ImportFailed, UnknownName
+from store.bulk.problems import RecordsRefused
+from store.errors import ImportFailed, JudgmentRefused, UnknownName
 from store.events import Progress
 from store.ids import now
 from store.importing import import_files
@@ -265,12 +266,38 @@ def judge(workspace, recorder, value):
     return recorder.submit(Action(number, (record,)))
 
 
-def test_a_rater_who_went_on_as_a_human_keeps_their_judgment_when_the_file_comes_again(workspace, lines):
+def test_a_human_whose_labels_are_imported_keeps_their_judgment_when_the_file_comes_again(workspace, lines):
+    import_files(workspace, [lines(PAIRS[:1], "bare.jsonl")])
+    recorder = Recorder(workspace, ensure_rater(workspace, "ana"))
     path = lines([{**PAIRS[0], "label": 1}])
     import_files(workspace, [path], label_as="ana")
-    judge(workspace, Recorder(workspace, ensure_rater(workspace, "ana")), 0).result()
+    judge(workspace, recorder, 0).result()
     again = import_files(workspace, [path], label_as="ana")
     assert (again.adds, again.files[0].judgments_known) == (False, 1)
+
+
+@pytest.mark.parametrize("kind", ["import", "agent"])
+def test_nobody_judges_under_the_name_of_an_imported_rater_or_an_agent(workspace, lines, kind):
+    if kind == "import":
+        import_files(workspace, [lines([{**PAIRS[0], "label": 1}])], label_as="ana")
+    else:
+        ensure_rater(workspace, "ana", "agent")
+    with pytest.raises(JudgmentRefused, match=r"Name taken: 'ana' is the name of an? ") as refused:
+        ensure_rater(workspace, " ana ")
+    assert "--rater NAME" in refused.value.hint
+    assert ensure_rater(workspace, "ana", kind).kind == kind
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\tb", "a\u202eb"])
+def test_labels_cannot_be_given_to_a_name_that_nobody_can_see(workspace, lines, name):
+    path = lines([{**PAIRS[0], "label": 1}])
+    with pytest.raises(ImportFailed, match="--label-as"):
+        import_files(workspace, [path], label_as=name)
+    labels = lines([{"item": "g", "rater": name or " ", "value": 1}], "labels.jsonl")
+    with pytest.raises(RecordsRefused, match=r"labels\.jsonl:1: .*(no rater|control characters)"):
+        import_files(workspace, [path, labels])
+    assert rows(workspace, "SELECT count(*) FROM item") == [(0,)]
+    assert rows(workspace, "SELECT count(*) FROM rater") == [(0,)]
 
 
 def test_progress_is_told_and_what_it_raises_ends_the_import(workspace, lines):

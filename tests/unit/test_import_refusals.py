@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import random
+import re
 
 import pyarrow
 import pyarrow.parquet
@@ -123,6 +125,16 @@ REFUSED_LINES = {
         with_field(b'"e": ' + b"[" * 100_000 + b"]" * 100_000),
         2,
         "nested",
+    ),
+    "a number of very many digits": (
+        with_field(b'"e": ' + b"7" * 5_000),
+        2,
+        "a number of 5,000 digits, where at most 4,300 can be read",
+    ),
+    "very many digits, and nesting": (
+        with_field(b'"e": {"f": [' + b"7" * 5_000 + b"]}"),
+        2,
+        "a number of 5,000 digits",
     ),
     "the same id with other content": (
         after_good(b'{"id": "g", "query": "q", "code": "d"}'),
@@ -249,17 +261,57 @@ def test_missing_numbers_of_other_columns_of_parquet_are_kept_as_null(workspace,
     cursor.close()
 
 
+def packed(flip=None):
+    """3,000 lines that do not compress well, packed, with one byte of the stream changed."""
+    draw = random.Random(1)
+    stream = bytearray(gzip.compress(lines(*(b"%032x" % draw.getrandbits(128) for _ in range(3_000)))))
+    if flip is not None:
+        stream[flip] ^= 0x55
+    return bytes(stream)
+
+
+TEXT = LINE.decode()
 WHOLE_FILES = {
-    "empty": (b"", "is empty"),
-    "only a mark": (b"\xef\xbb\xbf", "is empty"),
-    "an empty array": (b"[]", "no known format|holds no records"),
-    "a header alone": (b"id,query,code\n", "holds no records"),
-    "an empty gzip": (gzip.compress(b""), "is empty"),
-    "a cut gzip": (gzip.compress(lines(*[LINE] * 500))[:-12], "gzip stream breaks off"),
-    "a torn gzip": (gzip.compress(lines(*[LINE] * 500))[:30] + b"\x00" * 40, "gzip stream"),
+    "empty": (b"", r"bad\.data:1: the file is empty"),
+    "only a mark": (b"\xef\xbb\xbf", r"bad\.data:1: the file is empty"),
+    "only blank lines": (b"\n\n \t\n", r"bad\.data:1: the file holds 3 lines, but all are blank"),
+    "an empty array": (b"\n[]", r"bad\.data:2: the file holds no records"),
+    "a header alone": (b"id,query,code\n", r"bad\.data:1: the file holds no records"),
+    "an empty gzip": (gzip.compress(b""), r"bad\.data:1: the file is empty"),
+    "a cut gzip": (
+        gzip.compress(lines(*[LINE] * 500))[:-12],
+        r"bad\.data:\d+: the gzip stream breaks off in",
+    ),
+    "a gzip cut before its check sum": (packed()[:-8], r"bad\.data:3001: the gzip stream breaks off in"),
+    "a torn gzip": (
+        gzip.compress(lines(*[LINE] * 500))[:30] + b"\x00" * 40,
+        r"bad\.data:\d+: the gzip stream",
+    ),
+    "a wrong check sum": (packed(-6), r"bad\.data:1: .* this or any later one of the 3,000 lines"),
+    "a wrong length": (packed(-1), r"bad\.data:1: .* this or any later one of the 3,000 lines"),
+    "an unknown compression": (packed(2), r"bad\.data:1: the gzip stream is damaged at its beginning"),
+    "something after a gzip": (packed() + b"and so on", r"bad\.data:3001: after the gzip stream"),
+    "a NUL before it": (b"\x00" + LINE, r"bad\.data:1: the file begins with a NUL byte"),
+    "UTF-16": (TEXT.encode("utf-16"), r"bad\.data:1: the file is UTF-16 text.* iconv -f UTF-16 -t UTF-8"),
+    "UTF-16 with no mark": (TEXT.encode("utf-16-le"), r"bad\.data:1: .* iconv -f UTF-16LE -t UTF-8"),
+    "big-endian UTF-16": (TEXT.encode("utf-16-be"), r"bad\.data:1: .* iconv -f UTF-16BE -t UTF-8"),
+    "UTF-32": (TEXT.encode("utf-32"), r"bad\.data:1: the file is UTF-32 text"),
+    "Latin-1 in the header": ("id;query;c\xf6de\n1;2;3\n".encode("latin-1"), r"bad\.data:1: not UTF-8 text"),
+    "digits at once": (
+        b'\n{"id": "a", "e": ' + b"7" * 5_000 + b"}",
+        r"bad\.data:2: a number of 5,000 digits",
+    ),
+    "digits in an array": (b'[\n{"id": ' + b"7" * 5_000 + b"}]", r"bad\.data:2: a number of 5,000 digits"),
+    "nesting at once": (
+        b'{"e": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        r"bad\.data:1: JSON nested too deeply",
+    ),
+    "numbers alone": (b"[1,\n2]", r"bad\.data:2: not a JSON object"),
+    "no fields": (b"{}\n{}\n", r"bad\.data:2: an object without fields"),
+    "words before JSON": (b"It follows\n" + LINE, r"bad\.data:1: malformed JSON"),
     "cut Parquet": (b"PAR1 and no more", "PAR1|Parquet"),
-    "prose": (b"Dear reader,\nthis is a letter.\n", "no known format"),
-    "no code": (b'[{"idx": "1", "doc": "query"}]', "no known format"),
+    "prose": (b"\nDear reader,\nthis is a letter.\n", r"bad\.data:2 \(CSV; .* no known format"),
+    "no code": (b'[{"idx": "1", "doc": "query"}]', r"bad\.data:1 .* no known format"),
 }
 
 
@@ -268,9 +320,19 @@ def test_a_file_without_records_is_refused(workspace, tmp_path, fault):
     content, reason = WHOLE_FILES[fault]
     path = tmp_path / "bad.data"
     path.write_bytes(content)
-    with pytest.raises(ImportFailed, match=reason):
+    with pytest.raises(ImportFailed) as refused:
         import_files(workspace, [path])
+    assert re.search(reason, str(refused.value), re.DOTALL)
+    assert refused.value.hint
     assert tables_are_empty(workspace)
+
+
+def test_a_format_is_told_by_what_can_be_read_when_the_first_records_cannot(workspace, tmp_path):
+    path = tmp_path / "late.jsonl"
+    bad = b'{"id": "x", "query": "q", "code": "c", "e": ' + b"7" * 5_000 + b"}"
+    path.write_bytes(lines(*[bad] * 30, LINE))
+    report = import_files(workspace, [path], rejects=tmp_path / "r.jsonl")
+    assert (report.items_added, report.rejected) == (1, 30)
 
 
 def test_one_faulty_file_keeps_the_others_out(workspace, tmp_path):

@@ -88,8 +88,10 @@ def run_app(
     from screens.app import WorkbenchApp
     from store.workspace import Workspace
     from workbench.context import Runners, make_context
+    from workbench.rater import rater_name
     from workbench.stopping import ignore_further_signals
 
+    rater_name(rater, config)  # refused before a workspace is made
     with Workspace.open(path, create=True) as workspace, Runners(workspace) as runners:
         context = make_context(
             workspace, config, rater, runners, annotation=annotation, start_with=start_with

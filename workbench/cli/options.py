@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import functools
+import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
@@ -30,6 +31,11 @@ ConfigFile = Annotated[
 ]
 
 _given: dict[str, Any] = {}
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Return whether `--json` is among the options of a command line that was not read yet."""
+    return "--json" in itertools.takewhile(lambda argument: argument != "--", arguments)
 
 
 def remember(**options: Any) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ from typer.core import TyperGroup
 
 from workbench import __version__
 from workbench.cli import annotate, demo, doctor, exchange, judging, opening
-from workbench.cli.options import ConfigFile, RaterName, remember
+from workbench.cli.options import ConfigFile, RaterName, remember, wants_json
 
 OPEN = "open"
 
@@ -23,6 +24,18 @@ class WorkspaceOrCommand(TyperGroup):
         if self.get_command(ctx, args[0]) is None:
             args = [OPEN, *args]
         return super().resolve_command(ctx, args)
+
+    def main(self, args: Sequence[str] | None = None, *others: Any, **options: Any) -> Any:
+        """Run the command line; what is wrong with the arguments is JSON, too, where JSON was asked for."""
+        given = sys.argv[1:] if args is None else list(args)
+        try:
+            return super().main(args, *others, **options)
+        except SystemExit as end:
+            # Typer has said on stderr what is wrong, and ends the process while it handles the error.
+            if wants_json(given) and (told := getattr(end.__context__, "format_message", None)) is not None:
+                context = getattr(end.__context__, "ctx", None)
+                print_usage_error(told(), context.command_path if context else "workbench")
+            raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Say in the usage line that a workspace can stand in place of a command."""
@@ -38,6 +51,14 @@ program = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def print_usage_error(message: str, command: str) -> None:
+    """Print on stdout, for programs, what is wrong with the arguments of a command."""
+    from workbench.output import print_json
+
+    hint = f"See what it takes: {command} --help"
+    print_json({"error": {"title": "Usage", "message": message, "hint": hint}})
 
 
 def _version(wanted: bool) -> None:
