@@ -203,7 +203,7 @@ class Turns:
 
         Args:
             value: The label, on the scale of the kind's first question.
-            path: How it came about, one of `store.tables.runs.VERDICT_PATHS`.
+            path: How it came about, one of `store.queries.rows.VERDICT_PATHS`.
             reason: Why, in the words of the agent that decided.
             execution: The execution that it rests on.
 

@@ -17,7 +17,7 @@ from agents.settings import AnnotationSettings
 from screens.app import WorkbenchApp
 from store.importing import import_files
 from store.workspace import Workspace
-from workbench.config import Config
+from workbench.configured import Configured
 from workbench.context import Runners, make_context
 
 ANNOTATED = 8_000
@@ -42,7 +42,7 @@ def main() -> None:
     with Workspace.open(path) as workspace, Runners(workspace) as runners:
         job = annotation(folder) if load == "annotating" else None
         app = WorkbenchApp(
-            make_context(workspace, Config(), RATER, runners, annotation=job, start_with="queue")
+            make_context(workspace, Configured(), RATER, runners, annotation=job, start_with="queue")
         )
         if load == "importing":
             threading.Thread(target=import_files, args=(workspace, [folder / IMPORTED]), daemon=True).start()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -20,16 +22,16 @@ from textual.widget import Widget
 from agents.events import JobEnded, JobEvent, JobProgressed
 from screens.commands import Scope, bindings
 from screens.context import AppContext
-from screens.help import KeysScreen
 from screens.messages import JobReported
-from screens.palette import CatalogueProvider
 from screens.recording import RecordingApp
 from store.counted import counted
 from store.errors import WorkbenchError
 from store.session import load_session, save_session
 
 if TYPE_CHECKING:
-    from agents.jobs import JobRunner
+    from textual.command import Provider
+
+    from agents.jobs import Job, JobRunner
     from agents.settings import AnnotationSettings
     from screens.queue.asked import Asked
     from store.queries.rows import Ids
@@ -40,11 +42,16 @@ LEAVE_SECONDS = 10.0
 SESSION = "review"
 
 
+def _catalogue() -> type[Provider]:
+    from screens.palette import CatalogueProvider
+
+    return CatalogueProvider
+
+
 class WorkbenchApp(RecordingApp):
     """The workbench on a terminal.
 
     Attributes:
-        runner: Runs the agents behind the screens.
         job_events: Published with every event of the job runner.
         job_state: The latest progress of a running job, None when none runs.
     """
@@ -52,7 +59,7 @@ class WorkbenchApp(RecordingApp):
     TITLE = "workbench"
     CSS_PATH = Path(__file__).with_name("app.tcss")
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("app"))
-    COMMANDS = App.COMMANDS | {CatalogueProvider}
+    COMMANDS = App.COMMANDS | {_catalogue}
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of App
         (0, "-narrow"),
         (100, "-medium"),
@@ -61,7 +68,6 @@ class WorkbenchApp(RecordingApp):
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
-        self.runner: JobRunner = context.make_runner(lambda event: self._post(JobReported(event)))
         self.job_events: Signal[JobEvent] = Signal(self, "job-events")
         self.job_state: JobProgressed | None = None
         self._session: dict[str, Any] | None = None
@@ -80,22 +86,40 @@ class WorkbenchApp(RecordingApp):
             for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._leave_at_once, number)
         self._open_first_screen()
+        self.call_after_refresh(self._first_screen_shown)
+
+    def _first_screen_shown(self) -> None:
         if self.context.begin_with is not None:
             # Only now is there somebody to hear what the job tells.
-            self.call_after_refresh(self._begin, self.context.begin_with)
+            self._begin(self.context.begin_with)
+        self._warm_up()
+
+    @work(thread=True, group="warm-up")
+    def _warm_up(self) -> None:
+        """Do what the first screen was shown without, so that the keys that need it do not wait."""
+        try:
+            self.context.prepare()
+        except (WorkbenchError, OSError) as error:
+            self.call_later(self.tell, "Not prepared", str(error), alarm=True)
+        import store.recording  # noqa: F401
+
+        # What is there now stays; the collector need not look through it again and again, at a tenth of a
+        # second each time, while somebody waits for an item.
+        gc.freeze()
+        gc.enable()
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Offer Textual's choice of themes in the palette; everything else there comes from the catalogue."""
         return (command for command in super().get_system_commands(screen) if command.title == "Theme")
 
     def _open_first_screen(self) -> None:
-        from screens.home.screen import HomeScreen
-        from screens.queue.screen import open_queue
-
-        self.push_screen(HomeScreen())
         if self.context.start_with == "queue":
+            from screens.queue.screen import open_queue
+
             open_queue(self)
-        elif self.context.start_with == "resume":
+            return
+        self.go_home()
+        if self.context.start_with == "resume":
             self.resume()
 
     def _leave_at_once(self, number: int) -> None:
@@ -154,6 +178,21 @@ class WorkbenchApp(RecordingApp):
 
     # -- jobs -----------------------------------------------------------------------------------------
 
+    @cached_property
+    def runner(self) -> JobRunner:
+        """Runs the agents behind the screens; made when the first run is started."""
+        return self.context.make_runner(lambda event: self._post(JobReported(event)))
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        """The jobs that were started, the latest last."""
+        return self.runner.jobs if "runner" in self.__dict__ else ()
+
+    @property
+    def running(self) -> Job | None:
+        """The job that is at work or paused, None when there is none."""
+        return self.runner.running if "runner" in self.__dict__ else None
+
     @on(JobReported)
     def _job_reported(self, message: JobReported) -> None:
         event = message.event
@@ -167,12 +206,11 @@ class WorkbenchApp(RecordingApp):
 
     def start_annotation(self) -> bool:
         """Start the configured run behind the screens; return whether it was started."""
-        if self.context.annotation is None:
-            self.report_error(
-                WorkbenchError("No model", self.context.annotation_problem, "See `workbench doctor`.")
-            )
+        plan = self.context.plan
+        if plan.annotation is None:
+            self.report_error(WorkbenchError("No model", plan.problem, "See `workbench doctor`."))
             return False
-        return self._begin(self.context.annotation)
+        return self._begin(plan.annotation)
 
     def _begin(self, annotation: AnnotationSettings) -> bool:
         from agents.jobs import AnnotationJob
@@ -185,6 +223,18 @@ class WorkbenchApp(RecordingApp):
         return True
 
     # -- moving about ---------------------------------------------------------------------------------
+
+    def go_home(self) -> None:
+        """Show the first screen, under which there is none; what lies over it is closed."""
+        from screens.home.screen import HomeScreen
+
+        if any(isinstance(screen, HomeScreen) for screen in self.screen_stack):
+            while not isinstance(self.screen, HomeScreen):
+                self.pop_screen()
+        elif len(self.screen_stack) > 1:
+            self.switch_screen(HomeScreen())
+        else:
+            self.push_screen(HomeScreen())
 
     def open_review(self, ids: Ids, index: int, asked: Asked | None = None) -> None:
         """Review the items of a queue, in its frozen order, from one of them on.
@@ -206,6 +256,7 @@ class WorkbenchApp(RecordingApp):
 
     def action_show_keys(self) -> None:
         """List the keys of the screen that is shown, and of what has the focus there."""
+        from screens.help import KeysScreen
         from screens.review.screen import label_keys
 
         if not isinstance(self.screen, KeysScreen):

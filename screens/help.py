@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,7 +13,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from screens.commands import Command, Scope, commands_of
-from screens.settings import ScreenSettings
+
+if TYPE_CHECKING:
+    from screens.settings import ScreenSettings
 
 _NAMES = {
     "question_mark": "?",

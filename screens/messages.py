@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from textual.message import Message
 
-from agents.events import JobEvent
-from store.recording import Action
+if TYPE_CHECKING:
+    from agents.events import JobEvent
+    from store.recording import Action
 
 
 @dataclass

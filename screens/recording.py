@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from textual import on
@@ -18,7 +19,9 @@ from screens.messages import JudgmentFailed, JudgmentSaved, UndoDone, UndoFailed
 from screens.widgets.visible import one_line
 from store.errors import JudgmentRefused, WorkbenchError
 from store.ids import now
-from store.recording import Action, Recorder
+
+if TYPE_CHECKING:
+    from store.recording import Action, Recorder
 
 
 class RecordingApp(GuardedApp):
@@ -27,7 +30,6 @@ class RecordingApp(GuardedApp):
     Attributes:
         context: What the program handed over.
         began: When the session began.
-        recorder: Records the rater's actions; None without a rater, and then nothing can be judged.
         saved: Published with every action that is on disk.
         failed: Published with every action that could not be written, or was given up.
         unsaved: What is not on disk yet, by the id of its first record.
@@ -41,7 +43,6 @@ class RecordingApp(GuardedApp):
         super().__init__()
         self.context = context
         self.began = now()
-        self.recorder = Recorder(context.workspace, context.rater) if context.rater else None
         self.saved: Signal[Action] = Signal(self, "saved")
         self.failed: Signal[Action] = Signal(self, "failed")
         self.unsaved: dict[UUID, Action] = {}
@@ -49,6 +50,17 @@ class RecordingApp(GuardedApp):
         self._submitted: dict[UUID, Future[Action]] = {}
         self._retry: Timer | None = None
         self._warned = False
+
+    @cached_property
+    def recorder(self) -> Recorder | None:
+        """Records the rater's actions; None without a rater, and then nothing can be judged."""
+        if self.context.rater is None:
+            return None
+        from store.recording import Recorder
+
+        # A workspace that an earlier version made may lack the questions of what is judged.
+        self.context.prepare()
+        return Recorder(self.context.workspace, self.context.rater)
 
     def record(self, action: Action) -> None:
         """Submit an action; `saved` or `failed` is published when its fate is known."""

@@ -27,7 +27,7 @@ from store.formats.protocol import Sample
 from store.import_report import FileReport, ImportReport
 from store.kinds.protocol import QuestionSpec, task_kinds
 from store.places import own_files, refuse_to_replace
-from store.raters import name_fault
+from store.who import name_fault
 from store.workspace import Workspace
 
 _ONE_AT_A_TIME = threading.Lock()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-from typing import Literal
-
 from sqlalchemy import Connection, Table, func, insert, select
 
 from store.errors import JudgmentRefused, UnknownName
@@ -12,49 +9,10 @@ from store.ids import now
 from store.kinds.protocol import task_kinds
 from store.tables.columns import table_of
 from store.tables.people import Guideline, Question, Rater
+from store.who import RaterKind, checked_name
 from store.workspace import Workspace
 
-RaterKind = Literal["human", "agent", "import"]
-
 _WHOSE = {"human": "a person", "agent": "an agent", "import": "a rater imported from a file"}
-
-
-# Control, format and surrogate characters, and line and paragraph ends: none of them can be seen in a name.
-_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-_JOINERS = "\u200c\u200d"
-"""Zero-width characters that some scripts cannot be written without."""
-
-
-def name_fault(name: str) -> str | None:
-    """Return what is wrong with a rater's name, as "is blank"; None when nothing is."""
-    if not name.strip():
-        return "is blank"
-    if any(unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS for letter in name):
-        return "holds control characters, which cannot be seen"
-    return "has blank space around it" if name != name.strip() else None
-
-
-def checked_name(name: str) -> str:
-    """Return a rater's name without the blank space around it.
-
-    Raises:
-        JudgmentRefused: It is blank, or holds what cannot be seen.
-    """
-    plain = name.strip()
-    fault = name_fault(plain)
-    if fault is None:
-        return plain
-    if not plain:
-        raise JudgmentRefused(
-            "No rater",
-            "Judgments need a rater's name, and the one given is blank.",
-            "Give one: --rater NAME, or set rater in the config.",
-        )
-    raise JudgmentRefused(
-        "Not a rater's name",
-        f"{plain!a} {fault}.",
-        "Give a name of letters that can be seen: --rater NAME, or rater in the config.",
-    )
 
 
 def next_number(connection: Connection, table: Table) -> int:

@@ -29,8 +29,9 @@ from store.supersession import (
 )
 from store.tables.columns import table_of
 from store.tables.imported import Item
-from store.tables.people import Question, Rater
+from store.tables.people import Question
 from store.tables.record import Judgment, Mark
+from store.who import AnyRater
 from store.workspace import Workspace
 
 _NO_LABEL: dict[str, Any] = {"value": None, "reason": "", "comment": "", "evidence": "[]"}
@@ -64,7 +65,7 @@ class Recorder:
     ids tell which came first, and what was done later stands.
     """
 
-    def __init__(self, workspace: Workspace, rater: Rater) -> None:
+    def __init__(self, workspace: Workspace, rater: AnyRater) -> None:
         self._workspace = workspace
         self.rater = rater
         self._journal = Journal(journal_path(workspace.path))

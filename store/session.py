@@ -1,25 +1,33 @@
-"""Where a rater left off, kept in the workspace so that a session can go on in another terminal."""
+"""Where a rater left off, kept in the workspace so that a session can go on in another terminal.
+
+What it takes to write is imported when something is kept: screens import this before anything is shown.
+"""
 
 from __future__ import annotations
 
 import json
 from concurrent.futures import Future
-from typing import Any
-
-from sqlalchemy import Connection, delete, insert, select
+from typing import TYPE_CHECKING, Any
 
 from store.ids import now
-from store.tables.columns import table_of
-from store.tables.people import SessionState
-from store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from store.workspace import Workspace
 
 
 def save_session(workspace: Workspace, rater_id: int, key: str, value: dict[str, Any]) -> Future[None]:
     """Keep a JSON-able value under a key of a rater, in place of an earlier one."""
-    table = table_of(SessionState)
     text = json.dumps(value)
 
     def write(connection: Connection) -> None:
+        from sqlalchemy import delete, insert
+
+        from store.tables.columns import table_of
+        from store.tables.people import SessionState
+
+        table = table_of(SessionState)
         connection.execute(delete(table).where(table.c.rater_id == rater_id, table.c.key == key))
         connection.execute(insert(table).values(rater_id=rater_id, key=key, value=text, updated_at=now()))
 
@@ -28,6 +36,11 @@ def save_session(workspace: Workspace, rater_id: int, key: str, value: dict[str,
 
 def load_session(workspace: Workspace, rater_id: int, key: str) -> dict[str, Any]:
     """Return what was kept under a key of a rater, empty when there is nothing readable."""
+    from sqlalchemy import select
+
+    from store.tables.columns import table_of
+    from store.tables.people import SessionState
+
     table = table_of(SessionState)
     with workspace.reading() as connection:
         found = select(table.c.value).where(table.c.rater_id == rater_id, table.c.key == key)

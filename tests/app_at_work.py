@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from agents.jobs import JobRunner
 from agents.settings import AnnotationSettings
 from screens.app import WorkbenchApp
-from screens.context import AppContext
+from screens.context import AppContext, Plan
 from screens.settings import ScreenSettings
 from store.importing import import_files
 from store.raters import ensure_rater, question_number, register_kinds
@@ -37,13 +37,15 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
     """A context over a workspace whose jobs end with the app; `changes` replace parts of it."""
     register_kinds(workspace)
     settings = changes.pop("settings", None) or ScreenSettings(blind=changes.pop("blind", False))
+    plan = Plan(changes.pop("annotation", None), changes.pop("annotation_problem", NO_MODEL))
+    plan = replace(plan, sandbox=changes.pop("sandbox", ""))
     context = AppContext(
         workspace=workspace,
         rater=ensure_rater(workspace, rater) if rater else None,
         settings=settings,
+        prepare=lambda: None,
         make_runner=lambda emit: JobRunner(workspace, emit),
-        annotation=None,
-        annotation_problem=NO_MODEL,
+        make_plan=lambda: plan,
         import_file=lambda path: import_files(workspace, [path]),
         load_sample=lambda: AnnotationSettings(model="scripted:none"),
         is_sample=lambda: False,

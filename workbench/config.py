@@ -16,7 +16,6 @@ from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from platformdirs import user_config_dir
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked
 from pydantic.fields import FieldInfo
@@ -28,6 +27,7 @@ from agents.sandbox.settings import SandboxSettings
 from agents.settings import AgentSettings
 from screens.settings import ScreenSettings, SettingRefused
 from store.errors import WorkbenchError
+from workbench.configured import FILE_VARIABLE, PREFIX, config_path
 from workbench.toml_lines import line_of
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ else:
     # The environment is looked through for the fields of what pydantic made, not for a plain dataclass's.
     Screens = checked(frozen=True)(ScreenSettings)
 
-PREFIX = "WORKBENCH_"
-FILE_VARIABLE = "WORKBENCH_CONFIG"
 MENDS = "docs/configuration.md describes every setting; `workbench doctor` shows where each value comes from."
 
 
@@ -104,14 +102,6 @@ class LoadedConfig:
     found: bool
     settings: tuple[Setting, ...]
     unread: tuple[str, ...]
-
-
-def config_path(given: Path | None = None) -> Path:
-    """Return the file that is read: the one given, that of $WORKBENCH_CONFIG, or the user's own."""
-    if given is not None:
-        return given
-    named = os.environ.get(FILE_VARIABLE, "")
-    return Path(named) if named else Path(user_config_dir("workbench", appauthor=False)) / "config.toml"
 
 
 def load_config(given: Path | None = None) -> LoadedConfig:

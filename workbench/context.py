@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from screens.context import AppContext
+from screens.context import AppContext, Plan
 from store.errors import WorkbenchError
-from store.raters import ensure_rater, register_kinds
 from workbench.jobs import annotation_settings, sample_annotation, sandbox_sentence
 from workbench.rater import rater_name
 from workbench.sample import holds_sample, import_sample, scripted_model
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from agents.events import JobEvent
     from agents.jobs import JobRunner
     from agents.settings import AnnotationSettings
+    from store.first_look import FirstLook
     from store.import_report import ImportReport
+    from store.who import AnyRater
     from store.workspace import Workspace
     from workbench.config import Config
+    from workbench.configured import Configured
 
 NO_MODEL_IN_APP = "name a model in the configuration: agents.model, such as openai:NAME or anthropic:NAME"
 
@@ -51,12 +54,29 @@ class Runners:
         self.close()
 
 
+class Once:
+    """Does something once, however often and from however many threads it is asked for."""
+
+    def __init__(self, what: Callable[[], object]) -> None:
+        self._what = what
+        self._lock = threading.Lock()
+        self._done = False
+
+    def __call__(self) -> None:
+        """Do it, or wait until it is done."""
+        with self._lock:
+            if not self._done:
+                self._what()
+                self._done = True
+
+
 def make_context(
     workspace: Workspace,
-    config: Config,
+    config: Configured,
     rater: str | None,
     runners: Runners,
     *,
+    first_look: FirstLook | None = None,
     annotation: AnnotationSettings | None = None,
     start_with: Literal["home", "queue", "resume"] = "home",
 ) -> AppContext:
@@ -67,37 +87,59 @@ def make_context(
         config: The configuration.
         rater: The rater's name on the command line; None for the configured one.
         runners: Makes and closes the job runner.
+        first_look: What was read of the workspace already; it may know the rater.
         annotation: A job that begins once the first screen is shown, and what later ones do; None for
             none, and for what the configuration says.
         start_with: The screen to open on.
     """
-    register_kinds(workspace)
+    prepare = Once(lambda: _register_kinds(workspace))
     name = rater_name(rater, config)
-    problem, begin_with = "", annotation
+    who: AnyRater | None = first_look.who if first_look else None
+    if name and who is None:
+        prepare()
+        who = _ensure_rater(workspace, name)
+
+    def load_sample() -> AnnotationSettings:
+        import_sample(workspace)
+        return sample_annotation(config.whole)
+
+    return AppContext(
+        workspace=workspace,
+        rater=who,
+        settings=config.screens,
+        prepare=prepare,
+        make_runner=runners.make,
+        make_plan=lambda: _plan(workspace, config.whole, annotation),
+        import_file=lambda path: _import_file(workspace, path),
+        load_sample=load_sample,
+        is_sample=lambda: holds_sample(workspace),
+        first_look=first_look,
+        start_with=start_with,
+        begin_with=annotation,
+    )
+
+
+def _register_kinds(workspace: Workspace) -> None:
+    from store.raters import register_kinds
+
+    register_kinds(workspace)
+
+
+def _ensure_rater(workspace: Workspace, name: str) -> AnyRater:
+    from store.raters import ensure_rater
+
+    return ensure_rater(workspace, name)
+
+
+def _plan(workspace: Workspace, config: Config, annotation: AnnotationSettings | None) -> Plan:
+    """Return what is to be done, otherwise what the configuration says."""
+    problem = ""
     if annotation is None:
         try:
             annotation = _configured(workspace, config)
         except WorkbenchError:
             problem = NO_MODEL_IN_APP
-
-    def load_sample() -> AnnotationSettings:
-        import_sample(workspace)
-        return sample_annotation(config)
-
-    return AppContext(
-        workspace=workspace,
-        rater=ensure_rater(workspace, name) if name else None,
-        settings=config.screens,
-        make_runner=runners.make,
-        annotation=annotation,
-        annotation_problem=problem,
-        import_file=lambda path: _import_file(workspace, path),
-        load_sample=load_sample,
-        is_sample=lambda: holds_sample(workspace),
-        sandbox=sandbox_sentence(config),
-        start_with=start_with,
-        begin_with=begin_with,
-    )
+    return Plan(annotation, problem, sandbox_sentence(config))
 
 
 def _configured(workspace: Workspace, config: Config) -> AnnotationSettings:

@@ -14,7 +14,8 @@ from typing import Any
 
 from store.errors import WorkbenchError
 from workbench import __version__
-from workbench.config import Config, LoadedConfig, config_path, load_config
+from workbench.config import Config, LoadedConfig, load_config
+from workbench.configured import config_path
 from workbench.rater import rater_name
 from workbench.sample import allowed_programs
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import getpass
+from typing import TYPE_CHECKING
 
-from store.raters import checked_name
-from workbench.config import Config
+from store.who import checked_name
+
+if TYPE_CHECKING:
+    from workbench.config import Config
+    from workbench.configured import Configured
 
 
-def rater_name(given: str | None, config: Config) -> str | None:
+def rater_name(given: str | None, config: Config | Configured) -> str | None:
     """Return the rater's name, None where the configured one is blank or none is known.
 
     Args:

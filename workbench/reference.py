@@ -1,7 +1,7 @@
-"""Writes what the documents say of keys and settings, from the catalogue and the settings themselves.
+"""Writes what is generated: the documents' tables of keys and settings, and the statements of a start.
 
-`python -m workbench.reference` brings README.md and docs/configuration.md up to date; a test tells when
-they are not.
+`python -m workbench.reference` brings README.md, docs/configuration.md and store/first_look up to date; a
+test tells when they are not.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from screens.commands import COMMANDS, Command
+from store.first_look import compiling
 from store.kinds.protocol import task_kinds
 from workbench.config import Config, fields, is_table, variable
 
@@ -109,16 +110,17 @@ def filled(text: str, name: str, content: str) -> str:
 
 
 def documents(root: Path) -> dict[Path, str]:
-    """Return the documents that hold generated parts, as they should read."""
+    """Return the documents that hold generated parts, and the statements of a start, as they should read."""
     readme, configuration = root / "README.md", root / "docs" / "configuration.md"
     return {
         readme: filled(readme.read_text(encoding="utf-8"), "keys", keys_table()),
         configuration: filled(configuration.read_text(encoding="utf-8"), "settings", settings_reference()),
+        **compiling.statements(),
     }
 
 
 def main() -> None:
-    """Bring the documents up to date, in the current folder."""
+    """Bring the documents up to date in the current folder, and the statements where they are."""
     for path, text in documents(Path()).items():
         path.write_text(text, encoding="utf-8", newline="\n")
         sys.stdout.write(f"{path}\n")

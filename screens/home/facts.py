@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from screens.jobs.wording import dollars
 from screens.widgets.visible import one_line
 from store.counted import counted
 from store.kinds.protocol import task_kinds
-from store.queries.progress import Progress, progress
-from store.queries.queue import queue_ids, queue_rows
 from store.queries.rows import QueueFilter
 from store.session import load_session
-from store.tables.people import Rater
-from store.workspace import Workspace
+from store.who import AnyRater, Who
+
+if TYPE_CHECKING:
+    from store.queries.progress import Progress
+    from store.workspace import Workspace
 
 REVIEW_SESSION = "review"
 TITLE_CELLS = 48
@@ -51,7 +53,7 @@ class HomeFacts:
     sample: bool
 
 
-def read_facts(workspace: Workspace, rater: Rater | None, *, blind: bool, sample: bool) -> HomeFacts:
+def read_facts(workspace: Workspace, rater: AnyRater | None, *, blind: bool, sample: bool) -> HomeFacts:
     """Read what Home shows.
 
     Args:
@@ -60,13 +62,17 @@ def read_facts(workspace: Workspace, rater: Rater | None, *, blind: bool, sample
         blind: Leave out whatever rests on the agents' labels.
         sample: Whether the workspace holds the sample data.
     """
-    who = rater or Rater(id=0, kind="human", name="")
+    from store.queries.progress import progress
+
+    who = rater or Who(0, "human", "")
     with workspace.reading() as connection:
         counts = progress(connection, who, blind=blind)
     return HomeFacts(counts, _resume(workspace, who.id, blind=blind) if counts.total else None, sample)
 
 
 def _resume(workspace: Workspace, rater_id: int, *, blind: bool) -> Resume | None:
+    from store.queries.queue import queue_ids, queue_rows
+
     kept = load_session(workspace, rater_id, REVIEW_SESSION).get("item") if rater_id else None
     rows = queue_rows(workspace, rater_id, [kept], blind=blind) if isinstance(kept, int) else []
     left_off = bool(rows)

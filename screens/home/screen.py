@@ -18,18 +18,18 @@ from screens.help import key_name, keys_of
 from screens.home.facts import TITLE_CELLS, HomeFacts, kinds_phrase, paragraph, read_facts
 from screens.home.importing import ImportScreen
 from screens.jobs.line import JobLine
-from screens.queue.screen import open_queue
 from screens.widgets.key_line import KeyLine
 from screens.widgets.top_line import TopLine
 from screens.widgets.visible import one_line
 from store.counted import counted
 from store.errors import WorkbenchError
-from store.recording import Action
 
 if TYPE_CHECKING:
     from agents.settings import AnnotationSettings
     from screens.app import WorkbenchApp
+    from screens.context import Plan
     from store.import_report import ImportReport
+    from store.recording import Action
 
 SAMPLE_NOTE = (
     "This is the sample: the agents' replies in it were written by hand and are no model's output, and its "
@@ -72,6 +72,7 @@ class HomeScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self.facts: HomeFacts | None = None
+        self.plan: Plan | None = None
         self.failure: Exception | None = None
         self._loading_sample = False
         self._due = False
@@ -116,6 +117,7 @@ class HomeScreen(Screen[None]):
         """Read the numbers, in a thread."""
         context = self.workbench.context
         try:
+            self.plan = context.plan
             facts = read_facts(
                 context.workspace, context.rater, blind=context.settings.blind, sample=context.is_sample()
             )
@@ -167,14 +169,13 @@ class HomeScreen(Screen[None]):
         return self.empty and not self._loading_sample if action == "load_sample" else True
 
     def _lay_out(self) -> None:
-        context = self.workbench.context
         self.set_class(self.failure is not None, "-failed")
         self.query_one("#workspace", Static).update(Content("\n".join(self._about())))
         steps = self._steps()
         for place, line in enumerate(self.query(NextStep)):
             line.show(*(steps[place] if place < len(steps) else ("", "")))
         notes = [SAMPLE_NOTE] if self.facts is not None and self.facts.sample else []
-        notes += [context.sandbox] if context.sandbox else []
+        notes += [self.plan.sandbox] if self.plan is not None and self.plan.sandbox else []
         self.query_one("#notes", Static).update(Content("\n".join(notes)))
         self.refresh_bindings()
 
@@ -242,8 +243,8 @@ class HomeScreen(Screen[None]):
         return steps
 
     def _agents_step(self, facts: HomeFacts) -> list[Step]:
-        context, counts = self.workbench.context, facts.progress
-        if self.workbench.runner.running is not None:
+        counts = facts.progress
+        if self.workbench.running is not None:
             return [("app.jobs", "Watch the agents at work; they do not hold up your keys.")]
         bare = None if counts.agent_labelled is None else counts.total - counts.agent_labelled
         if bare == 0:
@@ -253,8 +254,8 @@ class HomeScreen(Screen[None]):
             if bare is None
             else f"the {counted(bare, 'item')} they have not labelled"
         )
-        if context.annotation is None:
-            return [("app.jobs", f"The agents cannot label {what} yet. {context.annotation_problem}")]
+        if self.plan is not None and self.plan.annotation is None:
+            return [("app.jobs", f"The agents cannot label {what} yet. {self.plan.problem}")]
         return [("home.annotate", f"Let the agents label {what}.")]
 
     def _key(self, command_id: str) -> str:
@@ -270,6 +271,8 @@ class HomeScreen(Screen[None]):
 
     def action_open_queue(self) -> None:
         """Open the list of all items."""
+        from screens.queue.screen import open_queue
+
         open_queue(self.workbench)
 
     def action_import_file(self) -> None:

@@ -65,4 +65,4 @@ def board_of(app: WorkbenchApp) -> JobBoard:
 
 def latest_job(app: WorkbenchApp) -> Job | None:
     """Return the job that was started last, ended or not; None before any."""
-    return app.runner.jobs[-1] if app.runner.jobs else None
+    return app.jobs[-1] if app.jobs else None

@@ -52,7 +52,7 @@ class JobLine(Static):
 
     def show_job(self) -> None:
         """Show the line while a job runs, and no longer."""
-        self.set_class(self.workbench.runner.running is not None, "-job")
+        self.set_class(self.workbench.running is not None, "-job")
         self._lay_out()
 
     def _lay_out(self) -> None:

@@ -267,9 +267,9 @@ class JobsScreen(Screen[None]):
     def _problem(self) -> list[str]:
         """Return why no run can be started, nothing when one can."""
         context = self.workbench.context
-        if context.annotation is not None or self.workbench.runner.running is not None:
+        if context.plan.annotation is not None or self.workbench.running is not None:
             return []
-        return [f"! No run can be started: {one_line(context.annotation_problem, 400)}"]
+        return [f"! No run can be started: {one_line(context.plan.problem, 400)}"]
 
     def _bar(self, done: int, total: int) -> str:
         return bar(done, total, max(20, self.app.size.width - 6))
@@ -298,7 +298,7 @@ class JobsScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer pause and stop while a job runs, start while none does."""
         if action in ("pause", "stop", "start"):
-            return (self.workbench.runner.running is not None) == (action != "start")
+            return (self.workbench.running is not None) == (action != "start")
         return True
 
     def action_start(self) -> None:
@@ -308,7 +308,7 @@ class JobsScreen(Screen[None]):
 
     def action_pause(self) -> None:
         """Let the agents wait, or go on."""
-        job = self.workbench.runner.running
+        job = self.workbench.running
         if job is not None:
             if job.state == "paused":
                 job.resume()
@@ -317,7 +317,7 @@ class JobsScreen(Screen[None]):
 
     def action_stop(self) -> None:
         """Stop the run; a second time, cut off the turns under way."""
-        job = self.workbench.runner.running
+        job = self.workbench.running
         if job is not None:
             job.stop(0.0 if job.state == "stopping" else None)
             # The jobs' own thread takes note of it a moment later, and no event tells so.

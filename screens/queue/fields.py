@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.kinds.protocol import task_kinds
-from store.queries.rows import QueueSort, SortKey, label_words
-from store.tables.runs import VERDICT_PATHS
+from store.queries.rows import VERDICT_PATHS, QueueSort, SortKey, label_words
 
 
 @dataclass(frozen=True, slots=True)

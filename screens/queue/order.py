@@ -1,25 +1,24 @@
-"""Reads the order of a queue, and keeps between sessions which one it was. Called in threads."""
+"""Reads the order of a queue, and keeps between sessions which one it was. Called in threads.
+
+The queries are imported by the first read: the lines that a start shows are there without them.
+"""
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from sqlalchemy import func, select
+from typing import TYPE_CHECKING, Any
 
 from screens.queue.asked import Asked
 from screens.widgets.item_rows import AT_ONCE
-from store.queries.queue import queue_ids, queue_rows
+from store.first_look import QUEUE_SESSION
 from store.queries.rows import QueueFilter, QueueRow, QueueSort
 from store.session import load_session, save_session
-from store.tables.columns import table_of
-from store.tables.imported import Item
-from store.workspace import Workspace
 
 if TYPE_CHECKING:
     from store.queries.rows import Ids
-
-SESSION = "queue"
+    from store.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +57,11 @@ class QueueOrders:
         ids = self._ids(asked, AT_ONCE)
         return Found(ids, complete=len(ids) < AT_ONCE, rows=tuple(self.rows(ids.tolist())))
 
+    @staticmethod
+    def begun(rows: Sequence[QueueRow]) -> Found:
+        """Return the first items of the queue of all items, whose lines were read already."""
+        return Found(array("q", [row.item_id for row in rows]), complete=False, rows=tuple(rows))
+
     def all(self, asked: Asked) -> Found:
         """Return the items of a queue, and how many the workspace holds."""
         return Found(self._ids(asked), complete=True, total=self.total())
@@ -68,21 +72,29 @@ class QueueOrders:
 
     def total(self) -> int:
         """Return how many items the workspace holds."""
-        with self._workspace.reading() as connection:
-            return int(connection.execute(select(func.count()).select_from(table_of(Item))).scalar_one())
+        from store.queries.queue import items_count
+
+        return items_count(self._workspace)
 
     def rows(self, item_ids: list[int] | tuple[int, ...]) -> list[QueueRow]:
         """Return the lines of some items."""
+        from store.queries.queue import queue_rows
+
         return queue_rows(self._workspace, self._rater_id, item_ids, blind=self._blind)
 
     def _ids(self, asked: Asked, limit: int | None = None) -> Ids:
+        from store.queries.queue import queue_ids
+
         return queue_ids(
             self._workspace, self._rater_id, asked.wanted, asked.sort, blind=self._blind, limit=limit
         )
 
     def kept(self) -> tuple[Asked, int | None]:
         """Return the queue of the session before, and the item that was under the cursor."""
-        value = load_session(self._workspace, self._rater_id, SESSION) if self._rater_id else {}
+        return self.of(load_session(self._workspace, self._rater_id, QUEUE_SESSION) if self._rater_id else {})
+
+    def of(self, value: Mapping[str, Any]) -> tuple[Asked, int | None]:
+        """Return what `kept` returns, of a value that was read already."""
         item = value.get("item")
         return Asked.of(value, blind=self._blind), item if isinstance(item, int) else None
 
@@ -90,4 +102,4 @@ class QueueOrders:
         """Keep a queue for the next session, through the write lane."""
         if self._rater_id:
             value = {**asked.kept, "item": item_id}
-            save_session(self._workspace, self._rater_id, SESSION, value)
+            save_session(self._workspace, self._rater_id, QUEUE_SESSION, value)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.review.part import ItemView
-from screens.widgets.text_pane import TextPane
 from screens.widgets.visible import one_line
+
+if TYPE_CHECKING:
+    from screens.review.part import ItemView
+    from screens.widgets.text_pane import TextPane
 
 PROMPT_CHARACTERS = 400
 
@@ -18,22 +22,31 @@ class Preview(Vertical):
     """What is asked, what the agents claim, and the head of what is judged."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the three."""
+        """Lay out the first two; the pane comes with the first item, since a start need not wait for it."""
         yield Static(id="preview-prompt")
         yield Static(id="preview-claim")
+
+    async def _pane(self) -> TextPane:
+        from screens.widgets.text_pane import TextPane
+
+        found = self.query(TextPane)
+        if found:
+            return found.first()
         pane = TextPane(id="preview-subject")
         pane.can_focus = False
-        yield pane
+        await self.mount(pane)
+        return pane
 
-    def show(self, view: ItemView) -> None:
+    async def show(self, view: ItemView) -> None:
         """Show an item."""
+        pane = await self._pane()
         prompt, claim = self.query_one("#preview-prompt", Static), self.query_one("#preview-claim", Static)
         prompt.border_title = Content(one_line(view.external_id, 30))
         prompt.update(Content(one_line(view.prompt, PROMPT_CHARACTERS)))
         claim.update(Content(view.claim.summary if view.claim else ""))
         claim.display = view.claim is not None
         subject = view.subject
-        self.query_one(TextPane).load(
+        pane.load(
             subject.text,
             language=subject.language,
             kind=subject.kind,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
@@ -19,12 +20,8 @@ from screens.commands import Scope, bindings
 from screens.jobs.line import JobLine
 from screens.queue.asked import Asked
 from screens.queue.fields import order_phrase
-from screens.queue.filter import FilterScreen
 from screens.queue.order import Found, QueueOrders
 from screens.queue.preview import Preview
-from screens.queue.sort import SortScreen
-from screens.review.items import ItemReader
-from screens.review.part import ItemView
 from screens.widgets.item_list import CursorMoved, ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
 from screens.widgets.top_line import TopLine
@@ -32,11 +29,13 @@ from screens.widgets.visible import one_line
 from store.counted import counted
 from store.errors import WorkbenchError
 from store.queries.rows import QueueFilter, QueueSort
-from store.recording import Action
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp
+    from screens.review.items import ItemReader
+    from screens.review.part import ItemView
     from screens.review.screen import ReviewScreen
+    from store.recording import Action
 
 NAME = "queue"
 """The name under which the app keeps the screen, so that it is as it was when one comes back."""
@@ -86,7 +85,6 @@ class QueueScreen(Screen[None]):
         context = self.workbench.context
         rater_id, blind = context.rater.id if context.rater else 0, context.settings.blind
         self.orders = QueueOrders(context.workspace, rater_id, blind=blind)
-        self.reader = ItemReader(context.workspace, rater_id, blind=blind)
         yield TopLine("queue")
         yield Static(id="sentence")
         yield Input(
@@ -126,11 +124,35 @@ class QueueScreen(Screen[None]):
         if self._complete:
             self._look_for_new()
 
+    @cached_property
+    def reader(self) -> ItemReader:
+        """Reads the items of the preview."""
+        from screens.review.items import ItemReader
+
+        context = self.workbench.context
+        rater_id = context.rater.id if context.rater else 0
+        return ItemReader(context.workspace, rater_id, blind=context.settings.blind)
+
     # -- reading the order ----------------------------------------------------------------------------
 
-    @work(thread=True)
     def _take_up(self) -> None:
-        asked, item_id = Asked(QueueFilter(), QueueSort()), None
+        """Show the queue of the session before; all items at once where a start has read the first ones."""
+        look = self.workbench.context.first_look
+        if look is None or look.rows is None:
+            self._read_kept()
+            return
+        asked, item_id = self.orders.of(look.queue or {})
+        if asked != Asked():
+            self.ask(asked, item_id)
+            return
+        self._begin_order(asked, item_id)
+        self._order_read(self._generation, self.orders.begun(look.rows))
+        # What reads the others is imported only when these are on the screen.
+        self.call_after_refresh(self._read_order, self._generation, asked, begun=True)
+
+    @work(thread=True)
+    def _read_kept(self) -> None:
+        asked, item_id = Asked(), None
         try:
             asked, item_id = self.orders.kept()
         finally:
@@ -138,6 +160,10 @@ class QueueScreen(Screen[None]):
 
     def ask(self, asked: Asked, item_id: int | None = None) -> None:
         """List another queue; the cursor goes to an item where it is listed, or stays with its own."""
+        self._begin_order(asked, item_id)
+        self._read_order(self._generation, asked)
+
+    def _begin_order(self, asked: Asked, item_id: int | None) -> None:
         self._generation += 1
         self.asked = asked
         self._go_to = item_id
@@ -145,12 +171,11 @@ class QueueScreen(Screen[None]):
         self._failure = None
         self._new = 0
         self._lay_out()
-        self._read_order(self._generation, asked)
 
     @work(thread=True, exclusive=True, group="order")
-    def _read_order(self, generation: int, asked: Asked) -> None:
+    def _read_order(self, generation: int, asked: Asked, *, begun: bool = False) -> None:
         try:
-            if asked.begins_quickly:
+            if asked.begins_quickly and not begun:
                 self.call_later(self._order_read, generation, self.orders.first(asked))
             found = self.orders.all(asked)
         except WorkbenchError as error:
@@ -272,9 +297,9 @@ class QueueScreen(Screen[None]):
                 return
         self.call_later(self._show_preview, view)
 
-    def _show_preview(self, view: ItemView) -> None:
+    async def _show_preview(self, view: ItemView) -> None:
         if self.items.item_id == view.item_id:
-            self.query_one(Preview).show(view)
+            await self.query_one(Preview).show(view)
 
     # -- keys -----------------------------------------------------------------------------------------
 
@@ -297,6 +322,7 @@ class QueueScreen(Screen[None]):
 
     def action_filter(self) -> None:
         """Choose what the queue lists."""
+        from screens.queue.filter import FilterScreen
 
         def chosen(wanted: QueueFilter | None) -> None:
             if wanted is not None and wanted != self.asked.wanted:
@@ -306,6 +332,7 @@ class QueueScreen(Screen[None]):
 
     def action_sort(self) -> None:
         """Choose the order of the queue."""
+        from screens.queue.sort import SortScreen
 
         def chosen(sort: QueueSort | None) -> None:
             if sort is not None and sort != self.asked.sort:
@@ -348,7 +375,7 @@ class QueueScreen(Screen[None]):
             self._close_find()
             return
         self.keep_place()
-        self.app.pop_screen()
+        self.workbench.go_home()
 
     def keep_place(self) -> None:
         """Keep filter, order and item for the next session."""

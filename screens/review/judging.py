@@ -15,8 +15,9 @@ from store.queries.progress import pace, progress
 from store.queries.standing import StandingChange
 from store.recording import Action
 from store.tables.columns import table_of
-from store.tables.people import Guideline, Question, Rater
+from store.tables.people import Guideline, Question
 from store.tables.record import Judgment, Mark
+from store.who import AnyRater
 from store.workspace import Workspace
 
 IDLE_SECONDS = 30.0
@@ -164,7 +165,7 @@ class SessionCount:
         self._times: dict[int, float] = {}
 
     @classmethod
-    def read(cls, workspace: Workspace, rater: Rater, *, blind: bool) -> SessionCount:
+    def read(cls, workspace: Workspace, rater: AnyRater, *, blind: bool) -> SessionCount:
         """Count a rater's work so far; slow in a large workspace, so for a thread worker."""
         with workspace.reading() as connection:
             state = progress(connection, rater, blind=blind)

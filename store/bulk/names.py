@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from store.bulk.problems import Problem
-from store.raters import name_fault
+from store.who import name_fault
 
 
 def unfit_names(cursor: duckdb.DuckDBPyConnection, table: str) -> list[Problem]:

@@ -15,9 +15,10 @@ from store.bulk.pairs import publish_pairs
 from store.errors import ImportFailed, JudgmentRefused
 from store.ids import now
 from store.import_report import ImportReport
-from store.raters import RaterKind, next_number, rater_row, register_kinds
+from store.raters import next_number, rater_row, register_kinds
 from store.tables.columns import table_of
 from store.tables.people import Guideline
+from store.who import RaterKind
 from store.workspace import Workspace
 
 

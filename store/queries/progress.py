@@ -16,6 +16,7 @@ from store.tables.imported import Item, Source
 from store.tables.people import Rater
 from store.tables.record import JudgmentRow
 from store.tables.runs import StepRow, VerdictRow
+from store.who import AnyRater
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,9 @@ class Progress:
         return {**asdict(self), "total": self.total, "left": self.left}
 
 
-def progress(connection: Connection, rater: Rater, *, blind: bool = False, phase: str = REVIEW) -> Progress:
+def progress(
+    connection: Connection, rater: AnyRater, *, blind: bool = False, phase: str = REVIEW
+) -> Progress:
     """Count how far a rater and the agents are.
 
     Args:

@@ -70,7 +70,13 @@ def queue_ids(
     return workspace.column(statement if limit is None else statement.limit(limit))
 
 
-def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str) -> Select[Any]:
+def items_count(workspace: Workspace) -> int:
+    """Return how many items the workspace holds."""
+    with workspace.reading() as connection:
+        return int(connection.execute(select(func.count()).select_from(table_of(Item))).scalar_one())
+
+
+def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str = REVIEW) -> Select[Any]:
     """Join only what the filter and the order ask for, so that the plain queue stays a plain scan."""
     item = table_of(Item)
     statement = select(item.c.id)

@@ -18,6 +18,9 @@ Status = Literal["judged", "open", "skipped", "cannot_decide"]
 AgentLabel = Literal["0", "1", "none"]
 SortKey = Literal["position", "title", "label", "agent", "similarity", "rank", "status"]
 
+VERDICT_PATHS = ("screened", "tested", "repaired")
+"""How agents come to a verdict: by reading, by running a test, by running one that was repaired."""
+
 SORT_KEYS: tuple[SortKey, ...] = ("position", "title", "label", "agent", "similarity", "rank", "status")
 
 

@@ -10,7 +10,6 @@ from sqlmodel import SQLModel
 from store.tables.columns import UUID, big, datetime, moment, real, string, uid
 
 RUN_STATES = ("running", "paused", "stopped", "done", "failed")
-VERDICT_PATHS = ("screened", "tested", "repaired")
 
 
 class Run(SQLModel, table=True):

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from workbench.cli.opening import COMMANDS as KNOWN
 from workbench.cli.program import COMMANDS
+from workbench.opening import COMMANDS as KNOWN
 
 HEAVY = (
     "torch",
@@ -69,7 +69,7 @@ def test_without_a_terminal_the_app_is_refused_and_nothing_is_made(workbench, in
 
 
 def test_the_app_does_not_start_for_a_rater_who_cannot_judge(workbench, in_folder, monkeypatch):
-    monkeypatch.setattr("workbench.cli.opening.in_terminal", lambda: True)
+    monkeypatch.setattr("workbench.opening.in_terminal", lambda: True)
     done = workbench("new.duckdb", "--rater", " ")
     assert done.code == 2
     assert "No rater" in done.err

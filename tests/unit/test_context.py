@@ -11,6 +11,7 @@ from store.errors import JudgmentRefused
 from store.raters import ensure_rater
 from store.workspace import Workspace
 from workbench.config import Config
+from workbench.configured import Configured
 from workbench.context import Runners, make_context
 from workbench.jobs import annotation_settings, sample_annotation, sandbox_sentence
 from workbench.sample import allowed_programs, holds_sample, import_sample
@@ -24,7 +25,7 @@ def workspace(tmp_path):
 
 def context(workspace, config, rater=None, **options):
     with Runners(workspace) as runners:
-        return make_context(workspace, config, rater, runners, **options)
+        return make_context(workspace, Configured(config=config), rater, runners, **options)
 
 
 def test_the_rater_is_stored_when_there_is_a_name(workspace):
@@ -51,13 +52,13 @@ def test_the_settings_of_the_screens_are_those_of_the_configuration(workspace):
 
 def test_without_a_model_no_run_can_be_started_and_it_says_why(workspace):
     made = context(workspace, Config())
-    assert made.annotation is None
-    assert "agents.model" in made.annotation_problem
+    assert made.plan.annotation is None
+    assert "agents.model" in made.plan.problem
     configured = context(
         workspace, Config.model_validate({"agents": {"model": "openai:x", "concurrency": 3}})
     )
-    assert (configured.annotation.model, configured.annotation.concurrency) == ("openai:x", 3)
-    assert configured.annotation_problem == ""
+    assert (configured.plan.annotation.model, configured.plan.annotation.concurrency) == ("openai:x", 3)
+    assert configured.plan.problem == ""
 
 
 def test_the_sample_can_be_loaded_and_brings_its_replies(workspace):
@@ -67,9 +68,9 @@ def test_the_sample_can_be_loaded_and_brings_its_replies(workspace):
     assert made.is_sample()
     assert job.model.startswith("scripted:")
     # On the next start the replies are known without being asked for.
-    assert context(workspace, Config()).annotation == job
+    assert context(workspace, Config()).plan.annotation == job
     assert (
-        context(workspace, Config.model_validate({"agents": {"model": "openai:x"}})).annotation.model
+        context(workspace, Config.model_validate({"agents": {"model": "openai:x"}})).plan.annotation.model
         == "openai:x"
     )
 

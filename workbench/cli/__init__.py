@@ -12,14 +12,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: What stands after the program's name; by default what the process was given.
     """
-    from workbench.cli.options import wants_json
-    from workbench.cli.program import print_usage_error, program
-
     given = sys.argv[1:] if arguments is None else list(arguments)
     if any("\ud800" <= letter <= "\udfff" for argument in given for letter in argument):
+        from workbench.cli.options import wants_json
+        from workbench.cli.program import print_usage_error
+
         sys.stderr.write("workbench: an argument is not UTF-8; nothing was done.\n")
         if wants_json(given):
             print_usage_error("An argument is not UTF-8; nothing was done.", "workbench")
         raise SystemExit(2)
+    from workbench.cli.plain import plain_opening
+
+    opening = plain_opening(given)
+    if opening is not None:
+        from workbench.ending import ended
+        from workbench.opening import open_app
+
+        raise SystemExit(ended(lambda: open_app(*opening)))
+    from workbench.cli.program import program
 
     program(args=None if arguments is None else list(arguments), prog_name="workbench")

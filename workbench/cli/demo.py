@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli.opening import in_terminal, run_app
 from workbench.cli.options import AsJson, ConfigFile, RaterName, command, given_rater, settings
+from workbench.opening import in_terminal, run_app
 
 if TYPE_CHECKING:
     from workbench.demo import DemoReport
@@ -38,6 +38,7 @@ def demo_command(
     """
     from store.workspace import Workspace
     from workbench.cli.annotate import annotate, tell_the_end
+    from workbench.configured import Configured
     from workbench.demo import build_demo, demo_path, demo_report
     from workbench.jobs import sample_annotation
     from workbench.output import note, print_json
@@ -47,7 +48,9 @@ def demo_command(
     build_demo(path, fresh=fresh, own_place=at is None)
     job = sample_annotation(loaded)
     if not headless and in_terminal():
-        run_app(path, loaded, given_rater(rater), annotation=job)
+        code = run_app(path, Configured(config=loaded), given_rater(rater), annotation=job)
+        if code:
+            raise typer.Exit(code)
         return
     if not headless:
         note("No terminal: the demo runs without the app, as with --headless.")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import functools
 import itertools
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
-from store.errors import WorkbenchError, WorkspaceError
+from workbench.ending import ended
 
 if TYPE_CHECKING:
     from workbench.config import Config
@@ -61,53 +59,13 @@ def settings(config: Path | None) -> Config:
     return load_config(given_config(config)).config
 
 
-def _disk_trouble(error: Exception) -> WorkspaceError | None:
-    """Return what to tell a user when the disk let a command down, None when it is something else."""
-    databases = sys.modules.get("sqlalchemy.exc")
-    cause = error
-    if databases is not None and isinstance(error, databases.OperationalError) and error.orig is not None:
-        cause = error.orig
-    elif not isinstance(error, OSError) or error.errno not in (
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.EIO,
-        errno.EROFS,
-    ):
-        return None
-    return WorkspaceError(
-        "Not written",
-        f"{cause}. What was acknowledged before is kept; this was not recorded.",
-        "Make room on the disk, then run the command again.",
-    )
-
-
 def command(function: Callable[P, None]) -> Callable[P, None]:
     """Make errors that a user can mend a panel and exit code 2, and signals a clean end."""
 
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
-        from workbench.stopping import exit_code, stopped_by_signals
-
-        try:
-            with stopped_by_signals():
-                function(*args, **kwargs)
-        except WorkbenchError as error:
-            from workbench.output import show_error
-
-            show_error(error, as_json=bool(kwargs.get("as_json")))
-            raise typer.Exit(error.exit_code) from error
-        except KeyboardInterrupt as stop:
-            from workbench.output import note
-
-            note("Stopped. What was recorded before is kept.")
-            raise typer.Exit(exit_code(stop)) from stop
-        except Exception as error:
-            told = _disk_trouble(error)
-            if told is None:
-                raise
-            from workbench.output import show_error
-
-            show_error(told, as_json=bool(kwargs.get("as_json")))
-            raise typer.Exit(told.exit_code) from error
+        code = ended(lambda: function(*args, **kwargs), as_json=bool(kwargs.get("as_json")))
+        if code:
+            raise typer.Exit(code)
 
     return guarded

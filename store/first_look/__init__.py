@@ -1,0 +1,111 @@
+"""What a start reads of a workspace: who judges, the queue that was left, the first lines of all items.
+
+SQLAlchemy takes longer to import than a start may take, so these statements are the queue's own, compiled
+beforehand (see `store.first_look.compiling`) and kept as text beside this file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from store.kinds.protocol import task_kinds
+from store.queries.rows import QueueRow
+from store.who import Who
+
+if TYPE_CHECKING:
+    from store.workspace import Workspace
+
+LINES = 96
+"""How many lines are read: more than any terminal shows at once."""
+
+QUEUE_SESSION = "queue"
+"""Under which key the queue that a rater left is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLook:
+    """What a start found.
+
+    Attributes:
+        who: The person who judges; None when the workspace does not know them yet.
+        queue: The queue that they left, as it was kept; None when that was not looked up.
+        rows: The first items in the order of import; None when they could not be read in this way.
+    """
+
+    who: Who | None = None
+    queue: dict[str, Any] | None = None
+    rows: tuple[QueueRow, ...] | None = None
+
+
+def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = LINES) -> FirstLook:
+    """Read what a start shows; what cannot be read here is left to those who read it later and say why.
+
+    Args:
+        workspace: The open workspace.
+        rater: The name of the person who judges; None for nobody.
+        blind: Whether the agents' labels are kept out of what is read.
+        lines: How many items; 0 where no queue is shown first.
+    """
+    cursor = workspace.native()
+    try:
+        who = _who(cursor, rater) if rater else None
+        if rater and who is None:
+            return FirstLook()
+        number = who.id if who else 0
+        queue = _kept(cursor, number) if number else {}
+        return FirstLook(who, queue, _rows(cursor, number, blind=blind, lines=lines) if lines else None)
+    except duckdb.Error:
+        return FirstLook()
+    finally:
+        cursor.close()
+
+
+def _who(cursor: duckdb.DuckDBPyConnection, name: str) -> Who | None:
+    row = cursor.execute(_statement("who"), [name]).fetchone()
+    return Who(row[0], "human", row[2]) if row is not None and row[1] == "human" else None
+
+
+def _kept(cursor: duckdb.DuckDBPyConnection, rater_id: int) -> dict[str, Any]:
+    row = cursor.execute(_statement("kept", rater=rater_id)).fetchone()
+    try:
+        value = json.loads(row[0]) if row else {}
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _rows(
+    cursor: duckdb.DuckDBPyConnection, rater_id: int, *, blind: bool, lines: int
+) -> tuple[QueueRow, ...] | None:
+    text = _text("rows_blind" if blind else "rows")
+    kinds = re.match(r"-- kinds: (.*)\n", text)
+    if kinds is None or set(kinds[1].split(", ")) != set(task_kinds()):
+        # Another package's kind has selects of its own.
+        return None
+    ids = [row[0] for row in cursor.execute(_statement("ids", limit=lines)).fetchall()]
+    if not ids:
+        return ()
+    found = cursor.execute(_statement("rows_blind" if blind else "rows", rater=rater_id, items=ids))
+    names = [column[0] for column in found.description or ()]
+    rows = {row[0]: QueueRow(**dict(zip(names, row, strict=True))) for row in found.fetchall()}
+    return tuple(rows[number] for number in ids if number in rows)
+
+
+def _text(name: str) -> str:
+    return files(__package__ or "").joinpath(f"{name}.sql").read_text(encoding="utf-8")
+
+
+def _statement(name: str, **values: int | Sequence[int]) -> str:
+    """Return a statement with its places filled, which take whole numbers only."""
+    text = _text(name)
+    for place, value in values.items():
+        numbers = [value] if isinstance(value, int) else value
+        text = text.replace(f"{{{place}}}", ", ".join(str(int(number)) for number in numbers))
+    return text

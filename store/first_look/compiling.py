@@ -1,0 +1,47 @@
+"""Compiles what a start reads from the queries that the program reads by otherwise, into text files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from duckdb_sqlalchemy import Dialect
+from sqlalchemy import Select, select
+
+from store.first_look import QUEUE_SESSION
+from store.kinds.protocol import task_kinds
+from store.queries.queue import select_ids, select_rows
+from store.queries.rows import QueueFilter, QueueSort
+from store.tables.columns import table_of
+from store.tables.people import Rater, SessionState
+
+FOLDER = Path(__file__).parent
+
+# Numbers that stand for what is known at the start only; nothing else in a statement looks like them.
+_RATER, _ITEM, _LIMIT = 987_654_321_001, 987_654_321_002, 987_654_321_003
+
+
+def statements() -> dict[Path, str]:
+    """Return the text files as they should read."""
+    rater, session = table_of(Rater), table_of(SessionState)
+    who = select(rater.c.id, rater.c.kind, rater.c.name).where(rater.c.name == "{name}")
+    kept = select(session.c.value).where(session.c.rater_id == _RATER, session.c.key == QUEUE_SESSION)
+    written = {
+        "who": _compiled(who).replace("'{name}'", "?"),
+        "kept": _compiled(kept),
+        "ids": _compiled(select_ids(_RATER, QueueFilter(), QueueSort()).limit(_LIMIT)),
+        "rows": _kinds() + _compiled(select_rows(_RATER, [_ITEM])),
+        "rows_blind": _kinds() + _compiled(select_rows(_RATER, [_ITEM], blind=True)),
+    }
+    return {FOLDER / f"{name}.sql": text + "\n" for name, text in written.items()}
+
+
+def _kinds() -> str:
+    return f"-- kinds: {', '.join(task_kinds())}\n"
+
+
+def _compiled(statement: Select[Any]) -> str:
+    text = str(statement.compile(dialect=Dialect(), compile_kwargs={"literal_binds": True}))
+    for number, place in ((_RATER, "{rater}"), (_ITEM, "{items}"), (_LIMIT, "{limit}")):
+        text = text.replace(str(number), place)
+    return "\n".join(line.rstrip() for line in text.split("\n"))

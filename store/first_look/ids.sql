@@ -1,0 +1,3 @@
+SELECT item.id
+FROM item ORDER BY item.id ASC
+ LIMIT {limit}

@@ -1,0 +1,3 @@
+SELECT sessionstate.value
+FROM sessionstate
+WHERE sessionstate.rater_id = {rater} AND sessionstate.key = 'queue'

@@ -1,0 +1,3 @@
+SELECT rater.id, rater.kind, rater.name
+FROM rater
+WHERE rater.name = ?

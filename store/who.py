@@ -1,0 +1,74 @@
+"""Who judges: what one must know of a rater to act in their name, and what a name may hold."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from store.errors import JudgmentRefused
+
+RaterKind = Literal["human", "agent", "import"]
+
+
+class AnyRater(Protocol):
+    """A rater, whether read as a row or only by name."""
+
+    @property
+    def id(self) -> int:
+        """The rater's key."""
+
+    @property
+    def kind(self) -> str:
+        """Human, agent or import."""
+
+    @property
+    def name(self) -> str:
+        """The rater's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """A rater that was looked up at the start, without the rest of the row."""
+
+    id: int
+    kind: RaterKind
+    name: str
+
+
+# Control, format and surrogate characters, and line and paragraph ends: none of them can be seen in a name.
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_JOINERS = "\u200c\u200d"
+"""Zero-width characters that some scripts cannot be written without."""
+
+
+def name_fault(name: str) -> str | None:
+    """Return what is wrong with a rater's name, as "is blank"; None when nothing is."""
+    if not name.strip():
+        return "is blank"
+    if any(unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS for letter in name):
+        return "holds control characters, which cannot be seen"
+    return "has blank space around it" if name != name.strip() else None
+
+
+def checked_name(name: str) -> str:
+    """Return a rater's name without the blank space around it.
+
+    Raises:
+        JudgmentRefused: It is blank, or holds what cannot be seen.
+    """
+    plain = name.strip()
+    fault = name_fault(plain)
+    if fault is None:
+        return plain
+    if not plain:
+        raise JudgmentRefused(
+            "No rater",
+            "Judgments need a rater's name, and the one given is blank.",
+            "Give one: --rater NAME, or set rater in the config.",
+        )
+    raise JudgmentRefused(
+        "Not a rater's name",
+        f"{plain!a} {fault}.",
+        "Give a name of letters that can be seen: --rater NAME, or rater in the config.",
+    )

@@ -1,0 +1,65 @@
+"""The most common command line is read without the library, and means the same as with it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from workbench.cli.plain import plain_opening
+from workbench.cli.program import program
+from workbench.opening import COMMANDS
+
+PLAIN = [
+    [],
+    ["study.duckdb"],
+    ["study.duckdb", "--rater", "ana"],
+    ["--rater", "ana", "study.duckdb"],
+    ["--rater=ana maria", "study.duckdb", "--start", "queue"],
+    ["study.duckdb", "--config", "c.toml", "--start=resume"],
+    ["--config=c.toml"],
+    ["dir/../study.duckdb"],
+]
+OTHER = [
+    ["--help"],
+    ["--version"],
+    ["study.duckdb", "--start", "nowhere"],
+    ["study.duckdb", "other.duckdb"],
+    ["study.duckdb", "--rater"],
+    ["study.duckdb", "--rater", "--start"],
+    ["study.duckdb", "--rater", "a", "--rater", "b"],
+    ["--", "study.duckdb"],
+    ["study.duckdb", "--unknown"],
+    ["-x"],
+    [""],
+    ["open", "study.duckdb"],
+    *([name] for name in COMMANDS),
+]
+
+
+@pytest.mark.parametrize("arguments", PLAIN, ids=" ".join)
+def test_what_is_read_plainly_means_the_same_to_the_library(arguments, monkeypatch):
+    opened = []
+    monkeypatch.setattr("workbench.cli.opening.open_app", lambda *wanted: opened.append(wanted) or 0)
+    result = CliRunner().invoke(program, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert [plain_opening(arguments)] == opened
+
+
+@pytest.mark.parametrize("arguments", OTHER, ids=" ".join)
+def test_everything_else_is_left_to_the_library(arguments):
+    assert plain_opening(arguments) is None
+
+
+def test_a_start_imports_nothing_that_its_first_screen_does_not_need():
+    code = (
+        "import sys, workbench.cli.plain, workbench.ending, workbench.configured, workbench.context, screens.app, "
+        "screens.queue.screen, screens.home.screen, store.first_look, store.workspace\n"
+        "heavy = {'sqlalchemy', 'sqlmodel', 'pydantic', 'typer', 'numpy', 'pyarrow', 'pygments', 'openai'}\n"
+        "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True, cwd=Path.cwd()
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,52 @@
+"""Reads the most common command line without the library that reads all others, which takes its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from workbench.opening import COMMANDS, STARTS, StartWith
+
+_VALUED = ("--rater", "--config", "--start")
+
+
+class Opening(NamedTuple):
+    """What `workbench.opening.open_app` takes."""
+
+    workspace: Path | None
+    rater: str | None
+    config: Path | None
+    start: StartWith
+
+
+def plain_opening(arguments: Sequence[str]) -> Opening | None:
+    """Read `workbench [WORKSPACE] [--rater NAME] [--config FILE] [--start SCREEN]`.
+
+    Returns:
+        What to open; None for every other command line, right or wrong.
+    """
+    options: dict[str, str] = {}
+    places: list[str] = []
+    left = iter(arguments)
+    for argument in left:
+        name, is_one, value = argument.partition("=")
+        if name in _VALUED:
+            value = value if is_one else next(left, "")
+            if name in options or not value or value.startswith("-"):
+                return None
+            options[name] = value
+        elif argument.startswith("-") or not argument:
+            return None
+        else:
+            places.append(argument)
+    start = next((each for each in STARTS if each == options.get("--start", "home")), None)
+    if start is None or len(places) > 1 or not {"open", *COMMANDS}.isdisjoint(places):
+        return None
+    config = options.get("--config")
+    return Opening(
+        Path(places[0]) if places else None,
+        options.get("--rater"),
+        Path(config) if config is not None else None,
+        start,
+    )

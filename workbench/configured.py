@@ -1,0 +1,72 @@
+"""The configuration as a start needs it: the defaults, where nothing is configured, cost no import."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from platformdirs import user_config_dir
+
+from screens.settings import ScreenSettings
+
+if TYPE_CHECKING:
+    from workbench.config import Config
+
+PREFIX = "WORKBENCH_"
+FILE_VARIABLE = "WORKBENCH_CONFIG"
+
+
+def config_path(given: Path | None = None) -> Path:
+    """Return the file that is read: the one given, that of $WORKBENCH_CONFIG, or the user's own."""
+    if given is not None:
+        return given
+    named = os.environ.get(FILE_VARIABLE, "")
+    return Path(named) if named else Path(user_config_dir("workbench", appauthor=False)) / "config.toml"
+
+
+def is_anything_set(given: Path | None = None) -> bool:
+    """Return whether a file or a variable may say something else than the defaults."""
+    named = any(name.upper().startswith(PREFIX) for name in os.environ)
+    return named or given is not None or os.path.lexists(config_path())
+
+
+class Configured:
+    """The configuration, loaded when something is asked that the defaults do not answer.
+
+    Args:
+        given: The file of --config, if any.
+        config: A configuration that was loaded already.
+
+    Raises:
+        WorkbenchError: (whenever it is loaded) A file or a variable cannot be understood.
+    """
+
+    def __init__(self, given: Path | None = None, *, config: Config | None = None) -> None:
+        self._given = given
+        self._set = config is not None or is_anything_set(given)
+        if config is not None:
+            self.whole = config
+
+    @cached_property
+    def whole(self) -> Config:
+        """All of it."""
+        from workbench.config import load_config
+
+        return load_config(self._given).config
+
+    @cached_property
+    def screens(self) -> ScreenSettings:
+        """How the app looks and which keys it has."""
+        return self.whole.screens if self._set else ScreenSettings()
+
+    @property
+    def rater(self) -> str | None:
+        """The configured rater's name."""
+        return self.whole.rater if self._set else None
+
+    @property
+    def workspace(self) -> Path | None:
+        """The configured workspace."""
+        return self.whole.workspace if self._set else None

@@ -1,0 +1,64 @@
+"""How a command ends: errors that a user can mend are told and make exit code 2, signals end it cleanly."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Callable
+
+from store.errors import WorkbenchError, WorkspaceError
+from workbench.stopping import exit_code, stopped_by_signals
+
+
+def ended(run: Callable[[], int | None], *, as_json: bool = False) -> int:
+    """Run a command.
+
+    Args:
+        run: The command; what it returns is its exit code, None for 0.
+        as_json: Whether errors are told as JSON too.
+
+    Returns:
+        The exit code.
+    """
+    try:
+        with stopped_by_signals():
+            return run() or 0
+    except WorkbenchError as error:
+        return _told(error, as_json=as_json)
+    except KeyboardInterrupt as stop:
+        from workbench.output import note
+
+        note("Stopped. What was recorded before is kept.")
+        return exit_code(stop)
+    except Exception as error:
+        trouble = _disk_trouble(error)
+        if trouble is None:
+            raise
+        return _told(trouble, as_json=as_json)
+
+
+def _told(error: WorkbenchError, *, as_json: bool) -> int:
+    from workbench.output import show_error
+
+    show_error(error, as_json=as_json)
+    return error.exit_code
+
+
+def _disk_trouble(error: Exception) -> WorkspaceError | None:
+    """Return what to tell a user when the disk let a command down, None when it is something else."""
+    databases = sys.modules.get("sqlalchemy.exc")
+    cause = error
+    if databases is not None and isinstance(error, databases.OperationalError) and error.orig is not None:
+        cause = error.orig
+    elif not isinstance(error, OSError) or error.errno not in (
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EIO,
+        errno.EROFS,
+    ):
+        return None
+    return WorkspaceError(
+        "Not written",
+        f"{cause}. What was acknowledged before is kept; this was not recorded.",
+        "Make room on the disk, then run the command again.",
+    )

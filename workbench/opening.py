@@ -1,0 +1,181 @@
+"""Opens a workspace in the app, with as little imported before its first screen as can be."""
+
+from __future__ import annotations
+
+import difflib
+import gc
+import sys
+import threading
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from store.errors import WorkbenchError, WorkspaceError
+
+if TYPE_CHECKING:
+    from agents.settings import AnnotationSettings
+    from screens.app import WorkbenchApp
+    from store.first_look import FirstLook
+    from store.workspace import Workspace
+    from workbench.configured import Configured
+
+DEFAULT_WORKSPACE = Path("workbench.duckdb")
+COMMANDS = ("import", "annotate", "export", "items", "judge", "report", "doctor", "demo", "recover")
+
+StartWith = Literal["home", "queue", "resume"]
+STARTS: tuple[StartWith, ...] = ("home", "queue", "resume")
+
+
+def open_app(
+    workspace: Path | None, rater: str | None, config: Path | None, start: StartWith = "home"
+) -> int:
+    """Open a workspace in the app and show it until it ends.
+
+    Args:
+        workspace: The file; None for the configured one, or workbench.duckdb in the current folder.
+        rater: The rater's name on the command line; None for the configured one.
+        config: The configuration file of the command line.
+        start: The screen to open on.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        WorkbenchError: It cannot be opened, there is no terminal, or the configuration is wrong.
+    """
+    from workbench.configured import Configured
+
+    configured = Configured(config)
+    path = chosen_workspace(workspace, configured)
+    if not in_terminal():
+        raise WorkbenchError(
+            "No terminal",
+            "The app needs a terminal, and this is none.",
+            "Commands work without one: workbench items, judge, annotate, report (see workbench --help).",
+        )
+    return run_app(path, configured, rater, start_with=start)
+
+
+def in_terminal() -> bool:
+    """Return whether keys come from a terminal and everything goes to one; the app draws on stderr."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
+def chosen_workspace(given: Path | None, config: Configured) -> Path:
+    """Return the workspace to open: the one given, the configured one, or workbench.duckdb here.
+
+    A new file is made when its name says that it is one; anything else is taken for a slip of the hand.
+
+    Raises:
+        WorkspaceError: There is no such file, and its name is not that of a workspace.
+    """
+    if given is None:
+        return config.workspace.expanduser() if config.workspace else DEFAULT_WORKSPACE
+    if not given.exists() and given.suffix != ".duckdb":
+        close = difflib.get_close_matches(str(given), COMMANDS, n=1)
+        hint = f"Did you mean `workbench {close[0]}`? " if close else ""
+        raise WorkspaceError(
+            "No workspace",
+            f"There is no file {given}, and no command of that name.",
+            f"{hint}A new workspace's name ends in .duckdb: workbench {given}.duckdb",
+        )
+    return given
+
+
+def run_app(
+    path: Path,
+    config: Configured,
+    rater: str | None,
+    *,
+    annotation: AnnotationSettings | None = None,
+    start_with: StartWith = "home",
+) -> int:
+    """Open a workspace, show the app until it ends, and close what was opened.
+
+    Args:
+        path: The workspace file; made when it is missing.
+        config: The configuration.
+        rater: The rater's name on the command line; None for the configured one.
+        annotation: A job that begins behind the first screen; None for none.
+        start_with: The screen to open on.
+
+    Returns:
+        The exit code.
+    """
+    from workbench.rater import rater_name
+
+    name = rater_name(rater, config)  # refused before a workspace is made
+    # The collector would look through all that is imported several times over; the app takes it up again.
+    gc.disable()
+    opening = _Opening(path, name, blind=config.screens.blind, queue=start_with == "queue")
+    try:
+        from screens.app import WorkbenchApp
+        from workbench.context import Runners, make_context
+
+        workspace, first_look = opening.opened()
+    except BaseException:
+        opening.abandon()
+        raise
+    with workspace, Runners(workspace) as runners:
+        context = make_context(
+            workspace,
+            config,
+            rater,
+            runners,
+            first_look=first_look,
+            annotation=annotation,
+            start_with=start_with,
+        )
+        return show(WorkbenchApp(context))
+
+
+def show(app: WorkbenchApp) -> int:
+    """Run the app and return its exit code."""
+    from workbench.stopping import ignore_further_signals
+
+    try:
+        app.run()
+    finally:
+        gc.enable()
+        ignore_further_signals()
+    return app.return_code or 0
+
+
+class _Opening:
+    """Opens the workspace and reads its first lines in a thread, while the screens are imported."""
+
+    def __init__(self, path: Path, rater: str | None, *, blind: bool, queue: bool) -> None:
+        self._path, self._rater, self._blind, self._queue = path, rater, blind, queue
+        self._result: Future[tuple[Workspace, FirstLook]] = Future()
+        # Not a daemon: a file must not be left half opened.
+        threading.Thread(target=self._open, name="opening").start()
+
+    def _open(self) -> None:
+        try:
+            from store.first_look import LINES, look
+            from store.workspace import Workspace
+
+            workspace = Workspace.open(self._path, create=True)
+            try:
+                found = look(workspace, self._rater, blind=self._blind, lines=LINES if self._queue else 0)
+            except BaseException:
+                workspace.close()
+                raise
+            self._result.set_result((workspace, found))
+        except BaseException as error:  # noqa: BLE001 - raised again where the result is waited for
+            self._result.set_exception(error)
+
+    def opened(self) -> tuple[Workspace, FirstLook]:
+        """Return the workspace, once it is open.
+
+        Raises:
+            WorkspaceError: It cannot be opened.
+        """
+        return self._result.result()
+
+    def abandon(self) -> None:
+        """Close what was opened, if it was."""
+        gc.enable()
+        with suppress(BaseException):
+            self._result.result()[0].close()
