@@ -150,11 +150,15 @@ class Recorder:
         target = action_to_undo(connection, self.rater.id)
         if target is None:
             return None
-        # What stood before the action is what its first record of each key superseded.
+        # What stood before the action is what is next older than its first record of each key. `supersedes`
+        # names it, too, but not what an import brought in between afterwards.
         earliest: dict[tuple[Any, ...], Record] = {}
         for record in records_of(connection, target):
             earliest.setdefault(key_of(record), record)
-        before = [(record, stored(connection, record, record.supersedes)) for record in earliest.values()]
+        before = [
+            (record, stored(connection, record, id_before(connection, record)))
+            for record in earliest.values()
+        ]
         return self._again(connection, action, before, "undo", target)
 
     def _redo(self, connection: Connection, action: UUID) -> Action | None:

@@ -27,6 +27,8 @@ def publish(
     inputs: Sequence[Input],
     report: ImportReport,
     licence: str,
+    *,
+    label_ids: tuple[int, int],
 ) -> dict[int, int]:
     """Append what was staged and resolved, all of it or nothing.
 
@@ -38,6 +40,7 @@ def publish(
         inputs: The files.
         report: What they add.
         licence: Of the data.
+        label_ids: The first of the ids reserved for labels.
 
     Returns:
         File number to source id, for the files that add something.
@@ -51,7 +54,7 @@ def publish(
     try:
         numbers = _add_sources(cursor, inputs, report, licence, imported_at)
         publish_pairs(cursor, numbers)
-        publish_labels(cursor, workspace.ids, imported_at)
+        publish_labels(cursor, label_ids, imported_at)
         publish_judgments(cursor, workspace.ids)
         cursor.execute("COMMIT")
     except duckdb.Error as error:
