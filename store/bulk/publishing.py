@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import duckdb
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection
 
 from store.bulk.inputs import Input
 from store.bulk.judgments import publish_judgments
@@ -15,9 +15,7 @@ from store.bulk.pairs import publish_pairs
 from store.errors import ImportFailed, JudgmentRefused
 from store.ids import now
 from store.import_report import ImportReport
-from store.raters import RaterKind, next_number, rater_row, register_kinds
-from store.tables.columns import table_of
-from store.tables.people import Guideline
+from store.raters import RaterKind, guideline_number, rater_row, register_kinds
 from store.workspace import Workspace
 
 
@@ -88,22 +86,13 @@ def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> Non
         for name, kind in sorted(raters):
             rater_row(connection, name, kind)
         for kind_name, version in versions:
-            _ensure_guideline(connection, kind_name, version)
+            guideline_number(connection, kind_name, version)
 
     register_kinds(workspace)
     try:
         workspace.lane.submit(write, urgent=True).result()
     except JudgmentRefused as error:
         raise ImportFailed(error.title, f"{error.message} Nothing was imported.", error.hint) from error
-
-
-def _ensure_guideline(connection: Connection, kind: str, version: str) -> None:
-    table = table_of(Guideline)
-    known = select(table.c.id).where(table.c.task_kind == kind, table.c.version == version)
-    if connection.execute(known).first() is None:
-        number = next_number(connection, table)
-        text = "(its text was not imported)"
-        connection.execute(insert(table).values(id=number, task_kind=kind, version=version, text=text))
 
 
 def _add_sources(
