@@ -18,10 +18,10 @@ from store.bulk.inputs import Input, listed, tell
 from store.bulk.judgments import record_counts, resolve_judgments, take_items
 from store.bulk.labels import label_counts, reserve, resolve_labels
 from store.bulk.pairs import join_texts, number_items, pair_counts, resolve_pairs
-from store.bulk.problems import MOST_KEPT, Problem, RecordsRefused, place, write_rejects
+from store.bulk.problems import MOST_KEPT, Problem, write_rejects
 from store.bulk.publishing import publish
 from store.bulk.staging import Stages, located
-from store.errors import ImportFailed
+from store.errors import ImportFailed, RecordsRefused, place
 from store.events import Progress, Report, silent
 from store.formats.protocol import Sample
 from store.import_report import FileReport, ImportReport

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any
 
 from sqlalchemy import Select
 
+from store.plugins import registered
 from store.scales import Scale
 
 GROUP = "workbench.task_kinds"
@@ -51,5 +51,4 @@ class TaskKind:
 @cache
 def task_kinds() -> dict[str, TaskKind]:
     """Return every registered kind by name, ours and those of other packages."""
-    found = (entry.load() for entry in entry_points(group=GROUP) if entry.name.endswith(".store"))
-    return {kind.name: kind for kind in found}
+    return {kind.name: kind for kind in registered(GROUP, TaskKind, ".store")}
