@@ -175,6 +175,9 @@ class AnnotationWork:
             "seed": models.seed,
             "limits": asdict(self._settings.sandboxes.limits),
         }
+        if model.address:
+            # The same name stands for different models at different services.
+            configuration["service"] = model.address
         return await RunRecord.open(
             self._workspace,
             kind=part.kind,

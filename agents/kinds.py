@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
 from store.errors import UnknownName, WorkbenchError
+from store.plugins import registered
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -89,8 +89,7 @@ class AgentsPart:
 @cache
 def agents_parts() -> dict[str, AgentsPart]:
     """Return the agents part of every kind that has one, by kind, ours and those of other packages."""
-    found = (entry.load() for entry in entry_points(group=GROUP) if entry.name.endswith(".agents"))
-    return {part.kind: part for part in found}
+    return {part.kind: part for part in registered(GROUP, AgentsPart, ".agents")}
 
 
 def agents_part(kind: str) -> AgentsPart:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from textual.theme import BUILTIN_THEMES
 
 from screens.commands import COMMANDS, Scope, commands_of
+from store.errors import WorkbenchError
 from store.kinds.protocol import task_kinds
 
 DEFAULT_REASONS = {
@@ -111,8 +113,10 @@ class ScreenSettings:
         """Return the action of every key of a screen; a key that means two things is refused."""
         taken: dict[str, str] = {}
         if scope == "review":
-            scales = (kind.questions[0].scale for kind in task_kinds().values())
-            taken |= {value.key: "a label" for scale in scales for value in scale.values}
+            # A kind that cannot be loaded is told by whatever needs it, not by the configuration.
+            with suppress(WorkbenchError):
+                scales = (kind.questions[0].scale for kind in task_kinds().values())
+                taken |= {value.key: "a label" for scale in scales for value in scale.values}
         for command in commands_of(scope, "app"):
             for key in map(str.strip, self.keys.get(command.id, command.key).split(",")):
                 if key in taken:

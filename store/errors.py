@@ -5,17 +5,37 @@ WorkbenchError
 │   ├── WorkspaceLocked     another process holds it
 │   └── WorkspaceTooNew     a newer version of the program wrote it
 ├── ImportFailed            a file could not be imported; nothing was
+│   └── RecordsRefused      records of it cannot be taken, each named with file and line
 ├── ExportFailed            a file could not be written
 ├── UnknownName             a name (rater, format, model, item) that nothing answers to
 ├── JudgmentRefused         a judgment that the record cannot take (value off the scale, no rater)
-├── ModelError              a language model gave no usable reply (agents.llm)
-└── SandboxError            a program could not be run (agents.sandbox)
+├── ModelError              a language model gave no usable reply (agents.llm.errors)
+└── SandboxError            a program could not be run (agents.sandbox.errors)
+    └── SandboxBroken       the sandbox failed, not the program in it (agents.turns)
 
 Every error says what happened (`title`, `message`) and what mends it (`hint`). Bugs are not
 WorkbenchErrors: they end the program with a traceback.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+from store.counted import counted
+
+__all__ = [
+    "ExportFailed",
+    "ImportFailed",
+    "JudgmentRefused",
+    "RecordsRefused",
+    "UnknownName",
+    "WorkbenchError",
+    "WorkspaceError",
+    "WorkspaceLocked",
+    "WorkspaceTooNew",
+]
+
+_SHOWN = 10
 
 
 class WorkbenchError(Exception):
@@ -44,6 +64,29 @@ class WorkspaceTooNew(WorkspaceError):
 
 class ImportFailed(WorkbenchError):
     """A file could not be imported, and nothing of it was."""
+
+
+class RecordsRefused(ImportFailed):
+    """Records of the files could not be taken; nothing was imported.
+
+    Attributes:
+        problems: What is wrong, each as (file name, line, reason), the first ones when there are very many.
+    """
+
+    def __init__(self, problems: Sequence[tuple[str, int | None, str]], count: int) -> None:
+        lines = [f"{place(name, line)}: {reason}" for name, line, reason in problems[:_SHOWN]]
+        more = [f"and {count - _SHOWN:,} more"] if count > _SHOWN else []
+        super().__init__(
+            "Nothing was imported",
+            "\n".join([f"{counted(count, 'record')} cannot be taken:", *lines, *more]),
+            "Mend them, or take the good ones and write the bad ones aside: --rejects FILE",
+        )
+        self.problems = tuple(problems)
+
+
+def place(name: str, line: int | None) -> str:
+    """Return "file:line", or the file alone."""
+    return name if line is None else f"{name}:{line}"
 
 
 class ExportFailed(WorkbenchError):

@@ -16,12 +16,12 @@ import duckdb
 from store.bulk.files import InputFile, prepare
 from store.bulk.inputs import Input, listed, tell
 from store.bulk.judgments import record_counts, resolve_judgments, take_items
-from store.bulk.labels import label_counts, resolve_labels
+from store.bulk.labels import label_counts, reserve, resolve_labels
 from store.bulk.pairs import join_texts, number_items, pair_counts, resolve_pairs
-from store.bulk.problems import MOST_KEPT, Problem, RecordsRefused, place, write_rejects
+from store.bulk.problems import MOST_KEPT, Problem, write_rejects
 from store.bulk.publishing import publish
 from store.bulk.staging import Stages, located
-from store.errors import ImportFailed
+from store.errors import ImportFailed, RecordsRefused, place
 from store.events import Progress, Report, silent
 from store.formats.protocol import Sample
 from store.import_report import FileReport, ImportReport
@@ -118,6 +118,7 @@ class _Import:
         self._problems: list[Problem] = []
         self._stages = Stages(cursor)
         self._records: list[int] = []
+        self._label_ids = (0, 0)
         self._extra: list[tuple[str, ...]] = []
         self._names = [given.file.name for given in inputs]
         self._questions: dict[str, tuple[str, QuestionSpec]] = {
@@ -152,6 +153,9 @@ class _Import:
         """Find what every record refers to and what is there already, setting aside what is wrong."""
         self._progress(Progress("comparing with the workspace", 0, None))
         take_items(self._stages)
+        # Labels are compared with what stands now, so what is judged from now on must be later.
+        self._label_ids = reserve(self._workspace.ids, sum(self._records))
+        self._workspace.lane.submit(lambda _: None, urgent=True).result()
         raters = self._label_raters(label_as)
         while problems := self._compare(raters):
             self._set_aside(problems)
@@ -199,7 +203,9 @@ class _Import:
         if dry_run or not report.adds:
             return report
         self._progress(Progress("publishing", 0, 1))
-        numbers = publish(self._workspace, self._cursor, self._inputs, report, licence)
+        numbers = publish(
+            self._workspace, self._cursor, self._inputs, report, licence, label_ids=self._label_ids
+        )
         self._progress(Progress("publishing", 1, 1))
         return report.with_sources(numbers)
 

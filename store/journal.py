@@ -86,24 +86,3 @@ def read_journal(path: Path) -> Iterator[JournalLine]:
             except ValueError:
                 record = None
             yield JournalLine(number, record if isinstance(record, dict) else None)
-
-
-def last_record(path: Path) -> dict[str, Any] | None:
-    """Return the last readable object of a journal, without reading the whole of it."""
-    if not path.exists():
-        return None
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        window = 65_536
-        while True:
-            start = file.seek(max(0, size - window))
-            for raw in reversed(file.read().splitlines()[1 if start else 0 :]):
-                try:
-                    record = json.loads(raw)
-                except ValueError:
-                    continue
-                if isinstance(record, dict):
-                    return record
-            if not start:
-                return None
-            window *= 16

@@ -8,6 +8,7 @@ import itertools
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -44,6 +45,9 @@ class WriteLane:
     all of them are rolled back and run again one at a time, so that only the faulty one fails. A write
     may therefore run twice and must have no effect outside its connection.
 
+    Batch writes that urgent ones without a pause have overtaken for `patience_seconds` get a turn, which
+    lasts `hold_seconds` also while urgent ones wait: a script that judges cannot keep the agents waiting.
+
     What was submitted is written, whatever becomes of the one who waits for it: its future cannot be
     cancelled, and an interpreter that ends waits for it. The queue between the threads is one that a
     signal handler cannot leave locked by raising in the middle of it.
@@ -52,6 +56,7 @@ class WriteLane:
         connect: Gives the lane its connection when there is something to write, and another one after a
             failure.
         hold_seconds: How long a batch takes up further writes; its last one and the commit come on top.
+        patience_seconds: How long urgent writes may overtake batches without a pause.
         after_failure: Told of every error a transaction failed with, before it is reported.
         between: Called after every transaction, when nothing urgent waits; answers whether connections
             made before are of no use any more.
@@ -62,16 +67,22 @@ class WriteLane:
         connect: Callable[[], Connection],
         *,
         hold_seconds: float = 0.05,
+        patience_seconds: float = 0.25,
         after_failure: Callable[[BaseException], object] = lambda _: None,
         between: Callable[[], bool] = lambda: False,
     ) -> None:
         self._connect = connect
         self._hold_seconds = hold_seconds
+        self._patience_seconds = patience_seconds
         self._after_failure = after_failure
         self._between = between
         self._arrivals: SimpleQueue[_Pending] = SimpleQueue()
-        self._ready: list[_Pending] = []  # the lane's thread alone touches it
-        self._connection: Connection | None = None  # likewise
+        # What follows is touched by the lane's thread alone.
+        self._urgent: deque[_Pending] = deque()
+        self._ready: list[_Pending] = []
+        self._overtaken_since: float | None = None
+        self._in_turn = False
+        self._connection: Connection | None = None
         self._gate = threading.Lock()
         self._numbers = itertools.count()
         self._closing = False
@@ -138,24 +149,40 @@ class WriteLane:
                 pending.future.set_result(None)
                 continue
             self._transact(pending)
-            if self._coming() != URGENT and self._call(self._between):
+            self._arrive()
+            if not self._urgent and self._call(self._between):
                 self._let_go()
         self._let_go()
         pending.future.set_result(None)
 
     def _take(self) -> _Pending:
         """Wait for the next write."""
-        if self._coming() is None:
-            heapq.heappush(self._ready, self._arrivals.get())
-        self._coming()
+        self._arrive()
+        if not (self._urgent or self._ready):
+            self._sort_in(self._arrivals.get())
+            self._arrive()
+        batch_waits = bool(self._ready) and self._ready[0].priority == BATCH
+        now = time.monotonic()
+        since = self._overtaken_since
+        self._in_turn = batch_waits and since is not None and now - since >= self._patience_seconds
+        if self._urgent and not self._in_turn:
+            if batch_waits and since is None:
+                self._overtaken_since = now
+            return self._urgent.popleft()
+        self._overtaken_since = None
         return heapq.heappop(self._ready)
 
-    def _coming(self) -> int | None:
-        """Return the priority of what comes next, None when nothing waits."""
+    def _arrive(self) -> None:
+        """Take in what was submitted meanwhile."""
         with suppress(Empty):
             while True:
-                heapq.heappush(self._ready, self._arrivals.get_nowait())
-        return self._ready[0].priority if self._ready else None
+                self._sort_in(self._arrivals.get_nowait())
+
+    def _sort_in(self, pending: _Pending) -> None:
+        if pending.priority == URGENT:
+            self._urgent.append(pending)
+        else:
+            heapq.heappush(self._ready, pending)
 
     def _transact(self, first: _Pending) -> None:
         """Write one urgent write, or a batch, and settle their futures."""
@@ -191,7 +218,10 @@ class WriteLane:
         """Return one more batch write for the open transaction, unless time is up or a judgment waits."""
         if before.priority == URGENT or before.alone or time.monotonic() >= deadline:
             return None
-        if self._coming() != BATCH or self._ready[0].alone:
+        self._arrive()
+        if self._urgent and not self._in_turn:
+            return None
+        if not self._ready or self._ready[0].priority != BATCH or self._ready[0].alone:
             return None
         return heapq.heappop(self._ready)
 

@@ -85,6 +85,18 @@ def question_number(connection: Connection, name: str) -> int:
     return int(number)
 
 
+def guideline_number(connection: Connection, kind: str, version: str) -> int:
+    """Return the key of a version of a kind's guideline, storing one whose text is not known; in the lane."""
+    table = table_of(Guideline)
+    known = select(table.c.id).where(table.c.task_kind == kind, table.c.version == version)
+    number = connection.execute(known).scalar()
+    if number is None:
+        number = next_number(connection, table)
+        text = "(its text did not come with the judgments)"
+        connection.execute(insert(table).values(id=number, task_kind=kind, version=version, text=text))
+    return int(number)
+
+
 def register_kinds(workspace: Workspace) -> None:
     """Store the questions and guidelines of every installed kind that the workspace lacks."""
     question, guideline = table_of(Question), table_of(Guideline)

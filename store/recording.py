@@ -29,7 +29,7 @@ from store.supersession import (
 )
 from store.tables.columns import table_of
 from store.tables.imported import Item
-from store.tables.people import Question
+from store.tables.people import Guideline, Question
 from store.tables.record import Judgment, Mark
 from store.who import AnyRater
 from store.workspace import Workspace
@@ -70,6 +70,7 @@ class Recorder:
         self.rater = rater
         self._journal = Journal(journal_path(workspace.path))
         self._questions: dict[int, tuple[str, Scale]] = {}
+        self._guidelines: dict[int, str] = {}
 
     def submit(self, action: Action) -> Future[Action]:
         """Record an action.
@@ -162,11 +163,15 @@ class Recorder:
         target = action_to_undo(connection, self.rater.id, since)
         if target is None:
             return None
-        # What stood before the action is what its first record of each key superseded.
+        # What stood before the action is what is next older than its first record of each key. `supersedes`
+        # names it, too, but not what an import brought in between afterwards.
         earliest: dict[tuple[Any, ...], Record] = {}
         for record in records_of(connection, target):
             earliest.setdefault(key_of(record), record)
-        before = [(record, stored(connection, record, record.supersedes)) for record in earliest.values()]
+        before = [
+            (record, stored(connection, record, id_before(connection, record)))
+            for record in earliest.values()
+        ]
         return self._again(connection, action, before, "undo", target)
 
     def _redo(self, connection: Connection, action: UUID) -> Action | None:
@@ -226,6 +231,20 @@ class Recorder:
             self._questions[number] = (row.name, Scale.from_json(row.scale))
         return self._questions[number]
 
+    def _guideline(self, connection: Connection, number: int | None) -> str | None:
+        """Return the version of a guideline, None where none was shown."""
+        if number is None:
+            return None
+        if number not in self._guidelines:
+            table = table_of(Guideline)
+            version = connection.execute(select(table.c.version).where(table.c.id == number)).scalar()
+            if version is None:
+                raise JudgmentRefused(
+                    "No such guideline", f"There is no guideline {number}.", "Update workbench."
+                )
+            self._guidelines[number] = version
+        return self._guidelines[number]
+
     def _line(self, connection: Connection, record: Record) -> dict[str, Any]:
         item = _item(connection, record.item_id)
         line: dict[str, Any] = {
@@ -237,6 +256,7 @@ class Recorder:
         }
         if isinstance(record, Judgment):
             line["question"] = self._question(connection, record.question_id)[0]
+            line["guideline"] = self._guideline(connection, record.guideline_id)
         return {**line, "record": record.model_dump(mode="json")}
 
 

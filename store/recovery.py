@@ -5,25 +5,27 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from pydantic import ValidationError
-from sqlalchemy import Connection, Table, insert, select
+from pydantic import BaseModel, ValidationError
+from sqlalchemy import Connection, insert, select
 
 from store.errors import JudgmentRefused, WorkspaceError
 from store.events import Progress, Report, silent
-from store.journal import VERSION, JournalLine, journal_path, last_record, read_journal
-from store.raters import rater_row, register_kinds
-from store.tables.columns import table_of
+from store.journal import VERSION, JournalLine, journal_path, read_journal
+from store.raters import guideline_number, rater_row, register_kinds
+from store.tables.columns import among, table_of
 from store.tables.imported import Item
-from store.tables.people import Guideline, Question
+from store.tables.people import Question
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.workspace import Workspace
 
 _BATCH = 200
+_LOOKED_UP = 5_000
 _CLASSES: dict[str, tuple[type[Judgment | Mark], type[JudgmentRow | MarkRow]]] = {
     "judgment": (Judgment, JudgmentRow),
     "mark": (Mark, MarkRow),
@@ -102,39 +104,44 @@ def recover(
 def journal_ahead(workspace: Workspace) -> int:
     """Return how many records the workspace's journal holds that the workspace lacks.
 
-    The whole journal is read only when its last record is missing, so this is quick on every opening.
+    All of it is read: after a record that was never committed others may have been.
     """
     path = journal_path(workspace.path)
-    last = last_record(path)
-    if last is None:
+    if not path.exists():
         return 0
+    ahead = 0
     with workspace.reading() as connection:
-        if not _lacking(connection, [last]):
-            return 0
-        lines = (line.record for line in read_journal(path) if line.record is not None)
-        return len(set(_lacking(connection, lines)))
+        for ids in _told_ids(read_journal(path)):
+            for name, (_, row) in _CLASSES.items():
+                table = table_of(row)
+                stored = set(
+                    connection.execute(select(table.c.id).where(among(table.c.id, ids[name]))).scalars()
+                )
+                ahead += len(ids[name] - stored)
+    return ahead
 
 
-def _lacking(connection: Connection, lines: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the ids of the journal's records that are not in their table."""
-    ids: dict[str, list[str]] = {name: [] for name in _CLASSES}
+def _told_ids(lines: Iterable[JournalLine]) -> Iterator[dict[str, set[UUID]]]:
+    """Yield the ids that journal lines tell of, by the type of the record, some thousands at a time.
+
+    A record whose write was tried again stands in several lines, and counts once.
+    """
+    told: set[UUID] = set()
+    ids: dict[str, set[UUID]] = {name: set() for name in _CLASSES}
     for line in lines:
-        record = line.get("record")
-        if line.get("type") in ids and isinstance(record, dict) and isinstance(record.get("id"), str):
-            ids[line["type"]].append(record["id"])
-    lacking: list[str] = []
-    for name, (_, row) in _CLASSES.items():
-        if not ids[name]:
+        found = line.record or {}
+        record = found.get("record")
+        if found.get("type") not in ids or not isinstance(record, dict):
             continue
-        table = table_of(row)
-        if len(ids[name]) == 1:
-            stored = set(
-                connection.execute(select(table.c.id).where(table.c.id == UUID(ids[name][0]))).scalars()
-            )
-        else:
-            stored = set(connection.execute(select(table.c.id)).scalars())
-        lacking += [number for number in ids[name] if UUID(number) not in stored]
-    return lacking
+        with suppress(ValueError, TypeError, AttributeError):
+            number = UUID(record.get("id"))
+            if number not in told:
+                told.add(number)
+                ids[found["type"]].add(number)
+        if sum(map(len, ids.values())) >= _LOOKED_UP:
+            yield ids
+            ids = {name: set() for name in _CLASSES}
+    yield ids
 
 
 @dataclass(slots=True)
@@ -196,7 +203,9 @@ def _replay_line(connection: Connection, line: JournalLine, done: _Batch) -> Non
     model, row = _CLASSES[told["type"]]
     try:
         record = model.model_validate(told["record"])
-        place = (told["kind"], told["item"], told["content"], told["rater"], told.get("question"))
+        place = _Place.model_validate(told)
+        if isinstance(record, Judgment) and not {"question", "guideline"} <= told.keys():
+            raise KeyError
     except (ValidationError, KeyError):
         done.part.unreadable.append(line.number)
         return
@@ -214,40 +223,45 @@ def _replay_line(connection: Connection, line: JournalLine, done: _Batch) -> Non
     done.highest += [record.id, record.action]
 
 
-def _keys(
-    connection: Connection, record: Judgment | Mark, place: tuple[str, str, str, str, str | None]
-) -> dict[str, Any]:
+class _Place(BaseModel):
+    """What a line names: item, rater, question and version of the guideline, each as a person knows it."""
+
+    kind: str
+    item: str
+    content: str
+    rater: str
+    question: str = ""
+    guideline: str | None = None
+
+
+def _keys(connection: Connection, record: Judgment | Mark, place: _Place) -> dict[str, Any]:
     """Return the keys that this workspace has for what a line names.
 
     Raises:
         JudgmentRefused: It has no such item or question, or the name is an agent's.
     """
-    kind, external_id, content, rater, question = place
-    item = table_of(Item)
+    item, question = table_of(Item), table_of(Question)
     found = connection.execute(
-        select(item.c.id, item.c.content_hash).where(item.c.kind == kind, item.c.external_id == external_id)
+        select(item.c.id, item.c.content_hash).where(
+            item.c.kind == place.kind, item.c.external_id == place.item
+        )
     ).first()
     if found is None:
-        raise JudgmentRefused("No such item", f"no {kind} {external_id!r} in the workspace")
-    if found.content_hash != content:
+        raise JudgmentRefused("No such item", f"no {place.kind} {place.item!r} in the workspace")
+    if found.content_hash != place.content:
         raise JudgmentRefused(
-            "Other content", f"{kind} {external_id!r} has other content than the judged one"
+            "Other content", f"{place.kind} {place.item!r} has other content than the judged one"
         )
-    keys: dict[str, Any] = {"item_id": found.id, "rater_id": rater_row(connection, rater, "human").id}
+    keys: dict[str, Any] = {"item_id": found.id}
     if isinstance(record, Judgment):
-        number = _id_of(connection, table_of(Question), "name", question)
-        if number is None:
-            raise JudgmentRefused("No such question", f"no question {question!r} in the workspace")
-        keys["question_id"] = number
-        keys["guideline_id"] = _id_of(connection, table_of(Guideline), "id", record.guideline_id)
+        named = select(question.c.id).where(question.c.name == place.question)
+        keys["question_id"] = connection.execute(named).scalar()
+        if keys["question_id"] is None:
+            raise JudgmentRefused("No such question", f"no question {place.question!r} in the workspace")
+    keys["rater_id"] = rater_row(connection, place.rater, "human").id
+    if isinstance(record, Judgment) and place.guideline is not None:
+        keys["guideline_id"] = guideline_number(connection, place.kind, place.guideline)
     return keys
-
-
-def _id_of(connection: Connection, table: Table, column: str, value: object) -> int | None:
-    if value is None:
-        return None
-    number: int | None = connection.execute(select(table.c.id).where(table.c[column] == value)).scalar()
-    return number
 
 
 def _put_aside(path: Path, replay: _Replay) -> Path:

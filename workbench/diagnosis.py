@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from store.errors import WorkbenchError
+from store.formats.protocol import GROUP as FORMATS
+from store.formats.protocol import Format
+from store.plugins import fault
 from workbench import __version__
 from workbench.config import Config, LoadedConfig, load_config
 from workbench.configured import config_path
@@ -89,13 +92,9 @@ def _entries(group: str) -> list[EntryPoint]:
 
 
 def _entry(entry: EntryPoint) -> dict[str, str]:
-    error = ""
-    try:
-        entry.load()
-    except Exception as problem:  # noqa: BLE001 - other people's packages may fail in any way, and are named
-        error = f"{type(problem).__name__}: {problem}"
+    expected = Format if entry.group == FORMATS else object
     package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else ""
-    return {"name": entry.name, "value": entry.value, "package": package, "error": error}
+    return {"name": entry.name, "value": entry.value, "package": package, "error": fault(entry, expected)}
 
 
 async def _sandboxes(config: Config) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import anthropic
     from anthropic.types import MessageParam
 
+_OWN_ADDRESS = "https://api.anthropic.com"
 _NO_KEY_NEEDED = "no-key-needed"
 
 
@@ -57,6 +58,7 @@ class AnthropicMessages:
             structure_setting="models.anthropic_structured",
             secret=key.get_secret_value() if key else os.environ.get("ANTHROPIC_API_KEY", ""),
         )
+        self.address = self.service.other_than(_OWN_ADDRESS)
         self._client: anthropic.AsyncAnthropic | None = None
 
     async def reply(self, request: ModelRequest) -> ModelReply:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from agents.llm.errors import ModelError
 
@@ -24,6 +25,16 @@ class Service:
     url_setting: str
     structure_setting: str
     secret: str = field(default="", repr=False)
+
+    def other_than(self, own: str) -> str:
+        """Return the address, bare of what may be a secret; empty where it is the provider's own one.
+
+        Args:
+            own: The address of the provider's own service.
+        """
+        parts = urlsplit(self.address)
+        bare = f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}{parts.path.rstrip('/')}"
+        return "" if not self.address or bare == own else bare
 
     @property
     def place(self) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam
     from openai.types.chat.completion_create_params import ResponseFormat
 
+_OWN_ADDRESS = "https://api.openai.com/v1"
 _NO_KEY_NEEDED = "no-key-needed"
 _OPENAI_HOSTS = (".openai.com", ".openai.azure.com")
 
@@ -60,6 +61,7 @@ class OpenAIChat:
             structure_setting="models.openai_structured",
             secret=key.get_secret_value() if key else os.environ.get("OPENAI_API_KEY", ""),
         )
+        self.address = self.service.other_than(_OWN_ADDRESS)
         self._client: openai.AsyncOpenAI | None = None
 
     async def reply(self, request: ModelRequest) -> ModelReply:

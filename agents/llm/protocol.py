@@ -111,6 +111,11 @@ class LanguageModel(Protocol):
         """The provider and the model, such as "openai:gpt-4o-mini"."""
         ...
 
+    @property
+    def address(self) -> str:
+        """The service's address, a part of what names a run; empty for the provider's own."""
+        ...
+
     async def reply(self, request: ModelRequest) -> ModelReply:
         """Answer a request.
 

@@ -81,6 +81,7 @@ class ScriptedModel:
 
     def __init__(self, file: Path, digest: str, lines: Mapping[tuple[str, str], list[ScriptedLine]]) -> None:
         self.name = f"scripted:{file.name}@{digest}"
+        self.address = ""
         self._file = file
         self._lines = lines
         self._asked: dict[tuple[str, str], int] = {}

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from screens.review.part import ItemView
 from store.ids import IdClock, now
+from store.kinds.protocol import task_kinds
 from store.queries.current import REVIEW
 from store.queries.item import OwnState
 from store.queries.progress import pace, progress
@@ -143,13 +144,15 @@ def desk_of(workspace: Workspace, rater_id: int, *, blind: bool) -> Desk:
     with workspace.reading() as connection:
         questions = connection.execute(select(question.c.name, question.c.id)).all()
         guidelines = connection.execute(
-            select(guideline.c.task_kind, guideline.c.id).order_by(guideline.c.id)
+            select(guideline.c.task_kind, guideline.c.version, guideline.c.id)
         ).all()
+        # What is shown is the installed version; others came with records that were made under them.
+        shown = {(kind.name, kind.guideline_version) for kind in task_kinds().values()}
         return Desk(
             workspace.ids,
             rater_id,
             {name: number for name, number in questions},  # noqa: C416 - rows are no pairs for a type checker
-            {kind: number for kind, number in guidelines},  # noqa: C416
+            {kind: number for kind, version, number in guidelines if (kind, version) in shown},
             blind,
         )
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from store.bulk.files import InputFile, broken_line
-from store.bulk.problems import MOST_KEPT, RecordsRefused, place
+from store.bulk.problems import MOST_KEPT
 from store.bulk.records import NOT_UTF8, read_records
-from store.errors import ImportFailed
+from store.errors import ImportFailed, RecordsRefused, place
 from store.formats.fields import Layout
 from store.formats.protocol import Format, Sample, detect, find_format, formats
 from store.formats.sample import look_at

@@ -11,8 +11,11 @@ from store.bulk.names import unfit_names
 from store.bulk.pairs import keys_for
 from store.bulk.problems import Problem
 from store.bulk.staging import Stages
-from store.ids import IdClock
+from store.ids import IdClock, lowest_at
 from store.kinds.protocol import QuestionSpec
+
+_LAST = lowest_at(253_402_300_800_000)
+"""Where the ids of the year 10000 begin: above them there would be no room for later ones."""
 
 _SAME = (
     "action",
@@ -84,6 +87,8 @@ def resolve_judgments(
     )
     known = ", ".join(sorted(questions))
     reasons = {
+        "{id} has an id, or names one, that is no UUID of version 7 up to the year 9999: these tell in which "
+        "order records were made; labels without such ids are read as `labels`": _unordered(),
         "no item {external_id!r} here, and the record does not carry its query and code": "item_id IS NULL",
         "item {external_id!r} has other content than the judged one": "content_hash <> item_hash",
         "unknown question {question!r}; known: " + known: "record = 'judgment' AND allowed IS NULL",
@@ -120,6 +125,14 @@ def resolve_judgments(
             for file, number, line, external_id, question, rater, value, id_ in rows
         ]
     return problems
+
+
+def _unordered() -> str:
+    """Return the condition that an id says nothing of when its record was made."""
+    return " OR ".join(
+        f"NOT regexp_matches({name}::VARCHAR, '^.{{14}}7.{{4}}[89ab]') OR {name} > '{_LAST}'::UUID"
+        for name in ("id", "action", "supersedes", "target_action", "restores")
+    )
 
 
 def _differs(table: str, columns: tuple[str, ...]) -> str:

@@ -145,19 +145,17 @@ def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str
     return added, (int(row[0]) if row else 0) - sum(added.values())
 
 
-def publish_labels(cursor: duckdb.DuckDBPyConnection, ids: IdClock, imported_at: datetime) -> None:
+def publish_labels(
+    cursor: duckdb.DuckDBPyConnection, reserved: tuple[int, int], imported_at: datetime
+) -> None:
     """Append the new labels as judgments; inside the publishing transaction, raters and questions stored.
 
     Args:
         cursor: The cursor that holds the staging tables.
-        ids: The workspace's clock, whose floor is raised above the ids given here.
+        reserved: The first of the ids reserved for them, in two halves.
         imported_at: When.
     """
-    row = cursor.execute("SELECT count(*) FROM fresh_label").fetchone()
-    count = int(row[0]) if row else 0
-    if not count:
-        return
-    high, low = reserve(ids, count)
+    high, low = reserved
     cursor.execute(
         """
         INSERT INTO judgment BY NAME

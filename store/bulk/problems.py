@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from store.counted import counted
 from store.errors import ImportFailed
 
 MOST_KEPT = 1_000
 """Problems that are kept to be told, when there are very many."""
-
-_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +32,6 @@ class Problem:
     line: int | None
     reason: str
     record: Any = None
-
-
-class RecordsRefused(ImportFailed):
-    """Records of the files could not be taken; nothing was imported.
-
-    Attributes:
-        problems: What is wrong, each as (file name, line, reason), the first ones when there are very many.
-    """
-
-    def __init__(self, problems: Sequence[tuple[str, int | None, str]], count: int) -> None:
-        lines = [f"{place(name, line)}: {reason}" for name, line, reason in problems[:_SHOWN]]
-        more = [f"and {count - _SHOWN:,} more"] if count > _SHOWN else []
-        super().__init__(
-            "Nothing was imported",
-            "\n".join([f"{counted(count, 'record')} cannot be taken:", *lines, *more]),
-            "Mend them, or take the good ones and write the bad ones aside: --rejects FILE",
-        )
-        self.problems = tuple(problems)
-
-
-def place(name: str, line: int | None) -> str:
-    """Return "file:line", or the file alone."""
-    return name if line is None else f"{name}:{line}"
 
 
 def write_rejects(path: Path, problems: Iterable[Problem], names: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import duckdb
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection
 
 from store.bulk.inputs import Input
 from store.bulk.judgments import publish_judgments
@@ -15,9 +15,7 @@ from store.bulk.pairs import publish_pairs
 from store.errors import ImportFailed, JudgmentRefused
 from store.ids import now
 from store.import_report import ImportReport
-from store.raters import next_number, rater_row, register_kinds
-from store.tables.columns import table_of
-from store.tables.people import Guideline
+from store.raters import guideline_number, rater_row, register_kinds
 from store.who import RaterKind
 from store.workspace import Workspace
 
@@ -28,6 +26,8 @@ def publish(
     inputs: Sequence[Input],
     report: ImportReport,
     licence: str,
+    *,
+    label_ids: tuple[int, int],
 ) -> dict[int, int]:
     """Append what was staged and resolved, all of it or nothing.
 
@@ -39,6 +39,7 @@ def publish(
         inputs: The files.
         report: What they add.
         licence: Of the data.
+        label_ids: The first of the ids reserved for labels.
 
     Returns:
         File number to source id, for the files that add something.
@@ -52,7 +53,7 @@ def publish(
     try:
         numbers = _add_sources(cursor, inputs, report, licence, imported_at)
         publish_pairs(cursor, numbers)
-        publish_labels(cursor, workspace.ids, imported_at)
+        publish_labels(cursor, label_ids, imported_at)
         publish_judgments(cursor, workspace.ids)
         cursor.execute("COMMIT")
     except duckdb.Error as error:
@@ -86,22 +87,13 @@ def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> Non
         for name, kind in sorted(raters):
             rater_row(connection, name, kind)
         for kind_name, version in versions:
-            _ensure_guideline(connection, kind_name, version)
+            guideline_number(connection, kind_name, version)
 
     register_kinds(workspace)
     try:
         workspace.lane.submit(write, urgent=True).result()
     except JudgmentRefused as error:
         raise ImportFailed(error.title, f"{error.message} Nothing was imported.", error.hint) from error
-
-
-def _ensure_guideline(connection: Connection, kind: str, version: str) -> None:
-    table = table_of(Guideline)
-    known = select(table.c.id).where(table.c.task_kind == kind, table.c.version == version)
-    if connection.execute(known).first() is None:
-        number = next_number(connection, table)
-        text = "(its text was not imported)"
-        connection.execute(insert(table).values(id=number, task_kind=kind, version=version, text=text))
 
 
 def _add_sources(

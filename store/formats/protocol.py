@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +13,7 @@ import duckdb
 from store.errors import ImportFailed, UnknownName
 from store.events import Report
 from store.formats.fields import Layout
+from store.plugins import registered
 
 GROUP = "workbench.formats"
 
@@ -113,9 +113,12 @@ class Format:
 
 @cache
 def formats() -> dict[str, Format]:
-    """Return every registered format by name, ours and those of other packages."""
-    found = (entry.load() for entry in entry_points(group=GROUP))
-    return {format_.name: format_ for format_ in found}
+    """Return every registered format by name, ours and those of other packages.
+
+    Raises:
+        WorkbenchError: One of another package cannot be loaded.
+    """
+    return {format_.name: format_ for format_ in registered(GROUP, Format)}
 
 
 def format_list() -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
+from store.plugins import registered
 from store.scales import Scale
 
 if TYPE_CHECKING:
@@ -52,5 +52,4 @@ class TaskKind:
 @cache
 def task_kinds() -> dict[str, TaskKind]:
     """Return every registered kind by name, ours and those of other packages."""
-    found = (entry.load() for entry in entry_points(group=GROUP) if entry.name.endswith(".store"))
-    return {kind.name: kind for kind in found}
+    return {kind.name: kind for kind in registered(GROUP, TaskKind, ".store")}

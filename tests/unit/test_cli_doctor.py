@@ -4,7 +4,10 @@ import json
 
 import pytest
 
+from agents.kinds import agents_parts
 from screens.commands import COMMANDS
+from store.formats.protocol import formats
+from store.kinds.protocol import task_kinds
 from store.workspace import Workspace
 from workbench.diagnosis import GROUPS
 
@@ -53,13 +56,54 @@ def test_it_shows_where_settings_come_from(workbench, in_folder, monkeypatch):
     assert "c.toml:1" in workbench("doctor", "--config", "c.toml").out
 
 
-def test_a_plug_in_that_cannot_be_loaded_is_named(workbench, tmp_path, monkeypatch):
-    folder = tmp_path / "site" / "broken-1.0.dist-info"
-    folder.mkdir(parents=True)
-    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", encoding="utf-8")
-    entry = "[workbench.measures]\nodd = no_such_module_of_mine:measure\n"
-    (folder / "entry_points.txt").write_text(entry, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(folder.parent))
+@pytest.fixture
+def broken(tmp_path, monkeypatch):
+    """Install a package whose entry point is of no use: `broken(group, name, value)`."""
+
+    def install(group, name, value):
+        folder = tmp_path / "site" / "broken-1.0.dist-info"
+        folder.mkdir(parents=True)
+        metadata = "Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n"
+        (folder / "METADATA").write_text(metadata, encoding="utf-8")
+        (folder / "entry_points.txt").write_text(f"[{group}]\n{name} = {value}\n", encoding="utf-8")
+        monkeypatch.syspath_prepend(str(folder.parent))
+        for registry in (formats, task_kinds, agents_parts):
+            registry.cache_clear()
+
+    yield install
+    for registry in (formats, task_kinds, agents_parts):
+        registry.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "value", "says"),
+    [
+        ("workbench.formats", "odd", "no_such_module_of_mine:FORMAT", "no_such_module_of_mine"),
+        ("workbench.formats", "odd", "json:no_such_name", "no_such_name"),
+        ("workbench.formats", "odd", "json:loads", "it is a function, and must be a Format"),
+        ("workbench.task_kinds", "odd.store", "no_such_module_of_mine:KIND", "no_such_module_of_mine"),
+    ],
+)
+def test_an_import_names_the_plug_in_that_is_broken(workbench, in_folder, broken, group, name, value, says):
+    (in_folder / "p.csv").write_text("id,query,code\n1,add,x + 1\n", encoding="utf-8")
+    broken(group, name, value)
+    done = workbench("import", "new.duckdb", "p.csv", "--json")
+    assert done.code == 2
+    error = done.json()["error"]
+    assert error["title"] == "Plug-in cannot be used"
+    assert f"{name} ({value}) of the package broken 1.0" in error["message"]
+    assert says in error["message"]
+    assert "workbench doctor" in error["hint"]
+    assert [path.name for path in in_folder.iterdir() if path.is_file()] == ["p.csv"]
+    told = workbench("doctor", "--json")
+    assert told.code == 1
+    assert any(
+        f"{name} cannot be loaded" in problem and says in problem for problem in told.json()["problems"]
+    )
+
+
+def test_a_plug_in_that_cannot_be_loaded_is_named(workbench, broken):
+    broken("workbench.measures", "odd", "no_such_module_of_mine:measure")
     done = workbench("doctor", "--json")
     assert done.code == 1
     found = {one["name"]: one for one in done.json()["registered"]["workbench.measures"]}

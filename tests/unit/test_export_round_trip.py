@@ -349,12 +349,17 @@ def test_records_that_were_tampered_with_are_refused(judged, tmp_path):
     lines = [
         json.loads(line) for line in (tmp_path / "all.jsonl").read_text(encoding="utf-8").split("\n") if line
     ]
+    new = {**lines[0], "id": lines[0]["id"][:-4] + "0000"}
     faults = {
         "differs": ({**lines[0], "value": 0.0}, "in the workspace with other content"),
         "content": ({**lines[0], "code": "another"}, "duplicate id|other content"),
         "scale": ({**lines[0], "id": lines[0]["id"][:-4] + "0000", "value": 7.0}, "off the scale"),
         "question": ({**lines[0], "id": lines[0]["id"][:-4] + "0000", "question": "x"}, "unknown question"),
         "moment": ({**lines[0], "created_at": "2026-01-01"}, "time with its offset"),
+        "random id": ({**lines[0], "id": "7c9e6679-7425-40de-944b-e07fc1f90ae7"}, ":1: .* UUID of version 7"),
+        "random action": ({**new, "action": "7c9e6679-7425-40de-944b-e07fc1f90ae7"}, "UUID of version 7"),
+        "random target": ({**new, "supersedes": "00000000-0000-0000-0000-000000000000"}, "UUID of version 7"),
+        "an id after all others": ({**new, "id": "ffffffff-ffff-7fff-bfff-ffffffffffff"}, "the year 9999"),
         "uuid": ({**lines[0], "id": "x"}, "where a UUID is expected"),
         "origin": ({**lines[0], "origin": "guess"}, "off the scale"),
     }

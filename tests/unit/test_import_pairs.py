@@ -7,8 +7,7 @@ import threading
 import pytest
 
 from store.bulk.pairs import pair_content_hash, text_hash
-from store.bulk.problems import RecordsRefused
-from store.errors import ImportFailed, JudgmentRefused, UnknownName
+from store.errors import ImportFailed, JudgmentRefused, RecordsRefused, UnknownName
 from store.events import Progress
 from store.ids import now
 from store.importing import import_files

@@ -9,8 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from store.bulk.problems import RecordsRefused
-from store.errors import ImportFailed, UnknownName
+from store.errors import ImportFailed, RecordsRefused, UnknownName
 from store.importing import import_files
 from store.workspace import Workspace
 

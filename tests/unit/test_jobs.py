@@ -1,5 +1,6 @@
 """Jobs behind the screens: pause, resume, stop, going on, giving up, and what stays on disk."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -31,9 +32,11 @@ from agents.events import (
 )
 from agents.feed import PAGE
 from agents.jobs import AnnotationJob, JobRunner, run_annotation
+from agents.llm.registry import open_model
+from agents.llm.settings import ModelSettings
 from agents.settings import AgentSettings, AnnotationSettings
 from store.errors import WorkbenchError
-from store.tables.runs import StepRow
+from store.tables.runs import Run, StepRow
 from store.workspace import Workspace
 
 UNCLEAR = {
@@ -278,6 +281,46 @@ def test_a_wrong_key_ends_the_job_at_once(tmp_path):
         assert told.of(JobEnded)[0].error is report.error
         again = run_annotation(workspace, settings(server, models=server.settings()), Told())
         assert (again.state, again.run_id) == ("done", report.run_id)
+
+
+@pytest.mark.parametrize("model", ["openai:m", "anthropic:m"])
+def test_two_services_with_a_model_of_the_same_name_are_two_runs(workspace, model):
+    with LoopbackModels(replies=CLEAR) as one, LoopbackModels(replies=CLEAR) as other:
+        reports = [
+            run_annotation(workspace, AnnotationSettings(model, models=server.settings()), Told())
+            for server in (one, other, one)
+        ]
+        assert (len(one.requests), len(other.requests)) == (6, 6)
+    assert reports[0].run_id == reports[2].run_id != reports[1].run_id
+    assert reports[0].run_name != reports[1].run_name
+    services = [json.loads(run["configuration"])["service"] for run in rows(workspace, Run)]
+    addresses = [server.openai_url if model[0] == "o" else server.anthropic_url for server in (one, other)]
+    assert services == addresses
+
+
+def test_a_run_at_the_provider_s_own_service_is_named_as_it_was_before(workspace, tmp_path):
+    model = script_file(tmp_path, [clear(f"pair/{number}") for number in range(1, 7)])
+    report = run_annotation(workspace, AnnotationSettings(model), Told())
+    run = the_run(workspace)
+    assert report.done == 6
+    assert "service" not in json.loads(run["configuration"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "address"),
+    [
+        ({}, ""),
+        ({"openai_base_url": "https://api.openai.com/v1/"}, ""),
+        (
+            {"openai_base_url": "http://user:secret@LocalHost:11434/v1/?key=secret"},
+            "http://localhost:11434/v1",
+        ),
+        ({"openai_base_url": "http://[::1]:8000/v1"}, "http://[::1]:8000/v1"),
+    ],
+)
+def test_the_address_of_a_service_is_kept_without_secrets(settings, address):
+    models = ModelSettings(openai_api_key="k", **settings)
+    assert open_model("openai:m", models).address == address
 
 
 def test_a_model_that_the_service_does_not_know_ends_the_job_at_once(tmp_path):

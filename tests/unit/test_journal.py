@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from store.journal import Journal, journal_path, last_record, read_journal
+from store.journal import Journal, journal_path, read_journal
 
 
 @pytest.fixture
@@ -28,7 +28,6 @@ def test_lines_are_appended_in_order(journal):
     journal.append([{"n": 1}, {"n": 2}])
     journal.append([{"n": 3}])
     assert records(journal.path) == [{"v": 1, "n": 1}, {"v": 1, "n": 2}, {"v": 1, "n": 3}]
-    assert last_record(journal.path) == {"v": 1, "n": 3}
 
 
 def test_any_text_is_one_line(journal):
@@ -36,7 +35,6 @@ def test_any_text_is_one_line(journal):
     journal.append([{"text": hostile}])
     assert journal.path.read_bytes().count(b"\n") == 1
     assert records(journal.path) == [{"v": 1, "text": hostile}]
-    assert last_record(journal.path) == {"v": 1, "text": hostile}
 
 
 @pytest.mark.parametrize("torn", ['{"v": 1, "n": 2', '{"v": 1, "n"', "\0\0\0\0", "[1]", "x"])
@@ -44,7 +42,6 @@ def test_a_torn_line_swallows_no_other(journal, torn):
     journal.append([{"n": 1}])
     with journal.path.open("a") as file:
         file.write(torn)
-    assert last_record(journal.path) == {"v": 1, "n": 1}
     journal.append([{"n": 3}])
     assert records(journal.path) == [{"v": 1, "n": 1}, None, {"v": 1, "n": 3}]
     assert [line.number for line in read_journal(journal.path)] == [1, 2, 3]
@@ -61,24 +58,6 @@ def test_empty_lines_are_left_out_and_counted(journal):
 def test_bytes_that_are_no_text_make_one_line_unreadable(journal):
     journal.path.write_bytes(b'{"n": 1}\n{"n": "\xff\xfe"}\n{"n": 3}\n')
     assert records(journal.path) == [{"n": 1}, None, {"n": 3}]
-
-
-@pytest.mark.parametrize("size", [10, 70_000, 1_200_000])
-def test_the_last_record_is_found_however_long_it_is(journal, size):
-    journal.append([{"n": number} for number in range(2_000)])
-    journal.append([{"text": "y" * size}])
-    assert last_record(journal.path) == {"v": 1, "text": "y" * size}
-    with journal.path.open("a") as file:
-        file.write("z" * size)
-    assert last_record(journal.path) == {"v": 1, "text": "y" * size}
-
-
-def test_without_a_record_there_is_no_last_one(journal):
-    assert last_record(journal.path) is None
-    journal.path.write_text("")
-    assert last_record(journal.path) is None
-    journal.path.write_text("torn\n\n")
-    assert last_record(journal.path) is None
 
 
 FULL = """

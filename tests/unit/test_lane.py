@@ -1,10 +1,12 @@
 """The write lane: order, transactions, failures, and that whatever was submitted is written or reported."""
 
 import asyncio
+import itertools
 import logging
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import Future
 
 import duckdb
@@ -122,6 +124,55 @@ def test_a_batch_takes_up_no_more_when_its_time_is_over(workspace):
     lane.close()
     assert notes(workspace) == [0, 1, 2, 3, 4]
     assert len(commits) == 5
+
+
+@pytest.mark.parametrize(
+    ("patience", "hold", "order"),
+    [
+        (60.0, 60.0, [11, 12, 13, 14, 1, 2, 3]),
+        (0.0, 60.0, [11, 1, 2, 3, 12, 13, 14]),
+        (0.0, 0.0, [11, 1, 12, 2, 13, 3, 14]),
+    ],
+)
+def test_batches_get_a_turn_of_their_usual_length_when_judgments_make_no_pause(
+    workspace, patience, hold, order
+):
+    lane = WriteLane(workspace.engine, hold_seconds=hold, patience_seconds=patience)
+    held = Block()
+    lane.submit(held, urgent=True)
+    assert held.begun.wait(60)
+    for number in (1, 2, 3):
+        lane.submit(note(number))
+    for number in (11, 12, 13, 14):
+        lane.submit(note(number), urgent=True)
+    held.go.set()
+    lane.close()
+    assert notes(workspace) == order
+
+
+def test_judgments_without_a_pause_do_not_keep_batches_waiting_for_ever(workspace, lane):
+    """Each judgment is submitted before the one before it is done, until the batches are written or time is up."""
+    written = threading.Event()
+    deadline = time.monotonic() + 30
+    judged = itertools.count(100)
+    ended = threading.Semaphore(0)
+
+    def judge(_):
+        if written.is_set() or time.monotonic() > deadline:
+            ended.release()
+        else:
+            lane.submit(note(next(judged)), urgent=True).add_done_callback(judge)
+
+    # Two at a time, so that one waits whenever one is written.
+    judge(None)
+    judge(None)
+    futures = [lane.submit(note(number)) for number in range(10)]
+    futures[-1].add_done_callback(lambda _: written.set())
+    assert written.wait(60)
+    for _ in range(2):
+        assert ended.acquire(timeout=60)
+    assert [future.result(60) for future in futures] == list(range(10))
+    assert time.monotonic() < deadline
 
 
 def test_one_faulty_write_fails_alone_and_a_judgment_overtakes_the_repetition(workspace, lane, block):

@@ -140,12 +140,12 @@ def test_a_reply_that_stays_malformed_fails_its_item_alone(tmp_path, model):
             assert (report.state, report.done, report.failed) == ("done", 4, 1)
             assert report.counts.reasons == {"Unusable reply": 1}
             assert report.counts.requests == len(server.requests) == 5 + 3 + 4
-        (failed,) = (step for step in rows(workspace, StepRow) if step["outcome"] == "failed")
-        assert (failed["role"], failed["reply"], failed["requests"]) == ("arbiter", "no JSON here", 2)
+            (failed,) = (step for step in rows(workspace, StepRow) if step["outcome"] == "failed")
+            assert (failed["role"], failed["reply"], failed["requests"]) == ("arbiter", "no JSON here", 2)
 
-        # The service mended, only the ruling is asked for again.
-        with LoopbackModels(replies=REPLIES) as server:
-            settings = AnnotationSettings(model, sandbox="process", models=server.settings())
+            # The service mended, only the ruling is asked for again.
+            server.script = None
+            server.requests.clear()
             again = run_annotation(workspace, settings, Told())
             assert (again.run_id, again.done) == (report.run_id, 1)
             assert [seen.schema_name for seen in server.requests] == ["ArbiterReply"]

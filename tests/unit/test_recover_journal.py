@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from judging import Desk, judgments, marks
 from sqlalchemy import select
 
+from screens.review.judging import desk_of
 from store.errors import WorkspaceError
 from store.events import Progress
 from store.ids import now
@@ -104,6 +106,90 @@ def test_a_new_workspace_gets_every_record_once(judged, tmp_path, pairs):
         assert fresh.ids.next() > max(row[0] for rows in before for row in rows)
 
 
+def test_everything_that_a_record_stores_is_in_the_journal_and_comes_back(judged, tmp_path, pairs):
+    """Every column is given a value of its own, and the other workspace has other numbers for everything."""
+    desk = Desk(judged)
+    names = {"rater_id": "dana", "item_id": "p1", "question_id": "pair.match", "guideline_id": "1"}
+    given = {
+        "assignment_id": judged.ids.next(),
+        "phase": "revealed",
+        "value": 0.0,
+        "origin": "override",
+        "target_action": judged.ids.next(),
+        "restores": judged.ids.next(),
+        "shown_verdict": judged.ids.next(),
+        "shown_execution": judged.ids.next(),
+        "guideline_id": 1,
+        "blind": True,
+        "reason": "wrong-output",
+        "comment": "so\nsaid",
+        "evidence": '[{"part": "code", "lines": [1, 2]}]',
+        "elapsed_ms": 1500,
+        "active_ms": 900,
+    }
+    desk.judge(2, 1.0, assignment_id=given["assignment_id"], phase="revealed")
+    number = desk.judge(2, **given).records[0].id
+    number_of_mark = desk.say(3, "comment", text="t\n", active=True, phase="revealed").records[0].id
+    (stored,) = judgments(judged, id=number)
+    (stored_mark,) = marks(judged, id=number_of_mark)
+    columns = {column.name for column in table_of(JudgmentRow).columns}
+    assert columns == {
+        *given,
+        "id",
+        "action",
+        "item_id",
+        "question_id",
+        "rater_id",
+        "supersedes",
+        "created_at",
+    }
+    assert all(getattr(stored, name) not in (None, "", "[]", False) for name in columns - {"value"})
+    (tmp_path / "new").mkdir()
+    with Workspace.create(tmp_path / "new" / "w.duckdb") as fresh:
+        with fresh.native() as cursor:
+            cursor.execute("INSERT INTO guideline VALUES (1, 'pair', '0', 'another version')")
+            cursor.execute("INSERT INTO question VALUES (1, 'pair.other', 'pair', '?', '{}')")
+        (tmp_path / "first.jsonl").write_text(json.dumps({"id": "z", "query": "q", "code": "z"}))
+        import_files(fresh, [tmp_path / "first.jsonl", pairs])
+        ensure_rater(fresh, "somebody else")
+        recover(fresh, journal_path(judged.path))
+        (back,) = judgments(fresh, id=number)
+        (back_mark,) = marks(fresh, id=number_of_mark)
+        for name in columns - set(names):
+            assert getattr(back, name) == getattr(stored, name), name
+        assert not {back.item_id, back.rater_id, back.question_id, back.guideline_id} & {1}
+        with fresh.native() as cursor:
+            found = cursor.execute(
+                "SELECT r.name, i.external_id, q.name, g.version FROM judgment j JOIN rater r ON r.id = j.rater_id "
+                "JOIN item i ON i.id = j.item_id JOIN question q ON q.id = j.question_id "
+                "JOIN guideline g ON g.id = j.guideline_id WHERE j.id = ?",
+                [number],
+            ).fetchall()
+        assert found == [tuple(names.values())]
+        marked = {column.name for column in table_of(MarkRow).columns} - {"item_id", "rater_id"}
+        for name in marked:
+            assert getattr(back_mark, name) == getattr(stored_mark, name), name
+
+
+def test_a_guideline_that_the_workspace_does_not_know_is_kept_by_its_version(judged, tmp_path, pairs):
+    text = journal_path(judged.path).read_text().replace('"guideline": "1"', '"guideline": "7-draft"')
+    (tmp_path / "other.jsonl").write_text(text)
+    (tmp_path / "new").mkdir()
+    with Workspace.create(tmp_path / "new" / "w.duckdb") as fresh:
+        import_files(fresh, [pairs])
+        recover(fresh, tmp_path / "other.jsonl")
+        with fresh.native() as cursor:
+            versions = cursor.execute(
+                "SELECT DISTINCT g.version FROM judgment j JOIN guideline g ON g.id = j.guideline_id"
+            ).fetchall()
+        assert versions == [("7-draft",)]
+        desk = desk_of(fresh, 1, blind=False)
+        with fresh.native() as cursor:
+            assert cursor.execute(
+                "SELECT version FROM guideline WHERE id = ?", [desk.guideline_ids["pair"]]
+            ).fetchall() == [("1",)]
+
+
 def test_undo_goes_on_after_a_recovery(judged, tmp_path, pairs):
     (tmp_path / "new").mkdir()
     with Workspace.create(tmp_path / "new" / "w.duckdb") as fresh:
@@ -179,6 +265,28 @@ def test_a_record_that_was_journaled_but_never_committed_comes_back(judged):
     assert journal_ahead(judged) == 1
     assert recover(judged).added == 1
     assert str(contents(judged)[0][-1][0]) == number
+
+
+def test_a_record_that_is_lacking_is_found_though_later_ones_are_there(judged):
+    """A commit that failed leaves its record in the journal; what is judged and imported later goes on."""
+    line = json.loads(journal_path(judged.path).read_text().splitlines()[0])
+    lost = str(judged.ids.next())
+    line["record"] |= {"id": lost, "action": lost, "value": 0.0}
+    with journal_path(judged.path).open("a") as journal:
+        # Tried twice, so it stands there twice.
+        journal.write((json.dumps(line) + "\n") * 2)
+    judge(judged, Recorder(judged, ensure_rater(judged, "dana")), 2, 1)
+    assert journal_ahead(judged) == 1
+    assert recover(judged).added == 1
+    assert journal_ahead(judged) == 0
+
+
+def test_what_is_no_record_is_not_ahead(judged):
+    with journal_path(judged.path).open("a") as journal:
+        for record in ({"id": 5}, {"id": "x"}, {}, [1], None):
+            journal.write(json.dumps({"v": 1, "type": "judgment", "record": record}) + "\n")
+        journal.write('{"v": 1, "type": "note", "record": {}}\ntorn')
+    assert journal_ahead(judged) == 0
 
 
 def test_without_a_journal_there_is_nothing_ahead_and_nothing_to_recover(tmp_path):
