@@ -1,17 +1,18 @@
 """The fast reader: DuckDB reads a whole file and answers whether everything in it is as it should be.
 
-It reads twice: once for the shape of the records, which DuckDB would otherwise bend to the types asked for,
-and once for their values. It is never more lenient than store.bulk.values; when in doubt it leaves the file
-to the exact reader. Of DuckDB's JSON functions it uses those alone that do not recurse (json_keys,
-json_type): json_structure, json_merge_patch and casts end the process on a deeply nested value.
+It reads the file once, into a table of whole records; from there all cores take first their shapes, which
+DuckDB would otherwise bend to the types asked for, and then their values. It is never more lenient than
+store.bulk.values; when in doubt it leaves the file to the exact reader. Of DuckDB's JSON functions it uses
+those alone that do not recurse (json_keys, json_type, json_transform): json_structure, json_merge_patch and
+casts end the process on a deeply nested value.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import duckdb
 
@@ -20,6 +21,7 @@ from store.bulk.inputs import Input
 from store.formats.fields import SCORE_PREFIX, STAGED, Field, FieldType, Layout
 from store.formats.protocol import Sample
 
+_SHAPES = {"json lines": "newline_delimited", "JSON array": "array", "Parquet": "parquet"}
 _LARGEST_RECORD = 16 << 20
 _MOST_EXTRA = 64
 _NESTING = 200
@@ -73,6 +75,8 @@ class _Column:
     types: frozenset[str]
     nulls: bool
     absent: bool
+    given: int
+    """In how many records it has a value."""
 
     @property
     def sql(self) -> str:
@@ -107,37 +111,46 @@ def read_into(
         What was read; None when anything is out of order, and then there is no table.
     """
     file, sample, layout = given.file, given.sample, given.layout
-    shape = {"json lines": "newline_delimited", "JSON array": "array", "Parquet": "newline_delimited"}
-    if sample.container not in shape:
+    shape = _SHAPES.get(sample.container)
+    if shape is None:
         return None
     if sample.container == "JSON array" and _last_character(file) != b"]":
         # DuckDB takes an array that breaks off after a comma for a whole one.
         return None
+    records = f"{table}_records"
     try:
-        source = _as_json(cursor, file) if sample.container == "Parquet" else file.plain
-        if source is None:
-            return None
-        reading = f"{_quoted(str(source))}, format = '{shape[sample.container]}'"
-        reading += f", maximum_object_size = {_LARGEST_RECORD}"
-        found = _columns(cursor, f"read_json_objects({reading})", sample, layout)
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {records} AS {_records(cursor, file, shape)}")
+        found = _columns(cursor, records, sample, layout)
         if found is None or not _acceptable(found, layout):
             return None
-        cursor.execute(f"CREATE TEMP TABLE {table} AS {_selected(found, columns, reading)}")
+        cursor.execute(f"CREATE TEMP TABLE {table} AS {_selected(found, columns, records)}")
+        if not _whole(cursor, table, found):
+            cursor.execute(f"DROP TABLE {table}")
+            return None
     except duckdb.Error:
         # Which record it was, and why, is for the exact reader to say.
         return None
+    finally:
+        cursor.execute(f"DROP TABLE IF EXISTS {records}")
     return Read(tuple(column.name for column in found if column.field is None or column.field.kept))
 
 
-def _as_json(cursor: duckdb.DuckDBPyConnection, file: InputFile) -> Path | None:
-    """Rewrite a Parquet file as JSON beside its other copies; None when it holds bytes, which JSON cannot."""
-    parquet = f"read_parquet({_quoted(str(file.plain))})"
-    described = cursor.execute(f"DESCRIBE SELECT * FROM {parquet}").fetchall()
-    if any("BLOB" in str(column[1]) for column in described):
-        return None
-    target = file.spare
-    cursor.execute(f"COPY (SELECT * FROM {parquet}) TO {_quoted(str(target))} (FORMAT json)")
-    return target
+def _records(cursor: duckdb.DuckDBPyConnection, file: InputFile, shape: str) -> str:
+    """Return the SELECT of every record of a file as a JSON text.
+
+    Raises:
+        duckdb.Error: It is Parquet that holds bytes, which JSON cannot.
+    """
+    plain = _quoted(str(file.plain))
+    if shape == "parquet":
+        described = cursor.execute(f"DESCRIBE SELECT * FROM read_parquet({plain})").fetchall()
+        if any("BLOB" in str(column[1]) for column in described):
+            raise duckdb.NotSupportedError("bytes have no form in JSON")
+        return f"SELECT to_json(row)::VARCHAR AS json FROM read_parquet({plain}) row"
+    return (
+        f"SELECT json FROM read_json_objects({plain}, format = '{shape}', "
+        f"maximum_object_size = {_LARGEST_RECORD})"
+    )
 
 
 def _last_character(file: InputFile) -> bytes:
@@ -147,19 +160,20 @@ def _last_character(file: InputFile) -> bytes:
 
 
 def _columns(
-    cursor: duckdb.DuckDBPyConnection, reading: str, sample: Sample, layout: Layout
+    cursor: duckdb.DuckDBPyConnection, records: str, sample: Sample, layout: Layout
 ) -> list[_Column] | None:
     """Return every column of the file; None when a record is no object or names a field twice."""
-    # The first records tell which columns to ask about; with others, the file is read once more.
+    # The first records tell which columns to ask about; with others, all are asked once more.
     asked = sorted(sample.columns)
     while True:
         if any("\x00" in name for name in asked) or len({name.lower() for name in asked}) < len(asked):
             return None
         groups = cursor.execute(
-            f"SELECT DISTINCT json_keys(json), json_type(json, {_pointers(asked)}), {_SOUND} FROM {reading}"
+            f"SELECT json_keys(json), json_type(json, {_pointers(asked)}), {_SOUND}, count(*) "
+            f"FROM {records} GROUP BY ALL"
         ).fetchall()
         names: dict[str, None] = {}
-        for keys, _, sound in groups:
+        for keys, _, sound, _ in groups:
             if not sound or keys is None or len(set(keys)) != len(keys):
                 return None
             names.update(dict.fromkeys(keys))
@@ -171,9 +185,15 @@ def _columns(
         return None
     columns = []
     for name in names:
-        seen = {types[asked.index(name)] for _, types, _ in groups}
-        kinds = frozenset(kind for kind in seen if kind not in (None, "NULL"))
-        columns.append(_Column(name, fields[name], kinds, "NULL" in seen, None in seen))
+        counts: Counter[str | None] = Counter()
+        for _, types, _, count in groups:
+            counts[types[asked.index(name)]] += count
+        kinds = {kind: count for kind, count in counts.items() if kind not in (None, "NULL")}
+        columns.append(
+            _Column(
+                name, fields[name], frozenset(kinds), "NULL" in counts, None in counts, sum(kinds.values())
+            )
+        )
     return columns
 
 
@@ -207,7 +227,7 @@ def _acceptable(columns: Sequence[_Column], layout: Layout) -> bool:
     )
 
 
-def _selected(found: Sequence[_Column], columns: dict[str, FieldType], reading: str) -> str:
+def _selected(found: Sequence[_Column], columns: dict[str, FieldType], records: str) -> str:
     """Return the SELECT of the staged columns; a record in doubt makes it fail."""
     by_field = {column.field.name: column for column in found if column.field}
     values = {name: _value(type_, by_field[name]) for name, type_ in columns.items() if name in by_field}
@@ -216,11 +236,20 @@ def _selected(found: Sequence[_Column], columns: dict[str, FieldType], reading: 
     extra_text = f"coalesce({stored.sql}::VARCHAR, '{{}}')" if stored else _extra_text(extra)
     checks = " OR ".join([*_checks(found, values), *_nesting_checks(found)]) or "false"
     staged = [f"{values.get(name, 'NULL')}::{STAGED[type_]} AS {name}" for name, type_ in columns.items()]
-    read_as = ", ".join(f"{_quoted(column.name)}: '{column.read_as}'" for column in found)
+    shape = json.dumps({column.name: column.read_as for column in found}, ensure_ascii=False)
     return (
         f"SELECT CASE WHEN {checks} THEN error('doubt') ELSE true END AS sound, {', '.join(staged)}, "
-        f"{extra_text} AS extra FROM read_json({reading}, auto_detect = false, columns = {{{read_as}}})"
+        f"{extra_text} AS extra "
+        f"FROM (SELECT unnest(json_transform(json, {_quoted(shape)})) FROM {records})"
     )
+
+
+def _whole(cursor: duckdb.DuckDBPyConnection, table: str, found: Sequence[_Column]) -> bool:
+    """Return whether no value was left out, which is what becomes of numbers beyond their type."""
+    told = [column for column in found if column.field and column.field.type in ("integer", "number")]
+    counts = ", ".join(f"count({column.field.name})" for column in told if column.field)
+    row = cursor.execute(f"SELECT {counts or 'NULL'} FROM {table}").fetchone()
+    return not told or row == tuple(column.given for column in told)
 
 
 def _value(type_: FieldType, column: _Column) -> str:
