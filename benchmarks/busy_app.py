@@ -40,6 +40,7 @@ def main() -> None:
     """Run the app until it is ended."""
     path, load, folder = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     with Workspace.open(path) as workspace, Runners(workspace) as runners:
+        workspace.share_cores()
         job = annotation(folder) if load == "annotating" else None
         app = WorkbenchApp(
             make_context(workspace, Configured(), RATER, runners, annotation=job, start_with="queue")

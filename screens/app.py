@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -40,6 +41,10 @@ LEAVE_SECONDS = 10.0
 """How long a lost terminal may hold up the end of the program."""
 
 SESSION = "review"
+
+SWITCH_SECONDS = 0.001
+"""How long a thread keeps the interpreter while the keys' thread wants it; Python's own choice is 5 ms, and
+a key is handled in several turns."""
 
 
 def _catalogue() -> type[Provider]:
@@ -81,6 +86,7 @@ class WorkbenchApp(RecordingApp):
         self.set_keymap(settings.keys)
         if settings.theme in self.available_themes:
             self.theme = settings.theme
+        sys.setswitchinterval(SWITCH_SECONDS)
         loop = asyncio.get_running_loop()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):

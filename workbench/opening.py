@@ -158,6 +158,7 @@ class _Opening:
 
             workspace = Workspace.open(self._path, create=True)
             try:
+                workspace.share_cores()
                 found = look(workspace, self._rater, blind=self._blind, lines=LINES if self._queue else 0)
             except BaseException:
                 workspace.close()

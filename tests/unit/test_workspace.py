@@ -7,6 +7,7 @@ import sys
 import threading
 from datetime import UTC, datetime, timedelta, timezone
 
+import duckdb
 import numpy
 import pytest
 from judging import journal_ids, judged_workspace, judgments
@@ -331,3 +332,16 @@ def test_on_a_full_disk_the_failed_write_is_reported_and_later_ones_work(
         with workspace.reading() as connection:
             notes = connection.execute(text("SELECT rater_id FROM sessionstate")).scalars().all()
         assert sorted(notes) == told["notes"]
+
+
+def test_the_app_leaves_half_of_the_cores_also_after_connecting_anew(tmp_path):
+    with Workspace.create(tmp_path / "study.duckdb") as workspace:
+
+        def threads():
+            return workspace.native().execute("SELECT current_setting('threads')").fetchone()[0]
+
+        half = max(1, len(os.sched_getaffinity(0)) // 2)
+        workspace.share_cores()
+        assert threads() == half
+        assert workspace._mend(duckdb.FatalException("as if"))
+        assert threads() == half

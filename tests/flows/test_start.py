@@ -1,0 +1,148 @@
+"""How the app starts: what is shown before anything is imported, and what is done behind it."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from screens.app import WorkbenchApp
+from screens.home.screen import HomeScreen
+from screens.queue.screen import QueueScreen
+from screens.review.screen import ReviewScreen
+from store.errors import WorkspaceError
+from store.first_look import QUEUE_SESSION, FirstLook, look
+from store.queries.rows import QueueFilter
+from store.raters import ensure_rater
+from store.session import save_session
+from store.workspace import Workspace
+from tests.app_at_work import app_of, context_of, until
+from tests.small_workspace import GOOD, pairs_workspace
+
+COUNT = 150
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """150 pairs, more than a start reads, and a rater."""
+    pairs = ((f"p{n}", f"query number {n}", f"{GOOD}# {n}\n") for n in range(1, COUNT + 1))
+    with pairs_workspace(tmp_path_factory.mktemp("start"), pairs) as made:
+        context_of(made)
+        return made.path
+
+
+@pytest.fixture
+def workspace(built: Path, tmp_path: Path) -> Iterator[Workspace]:
+    """A copy of the workspace for one test."""
+    path = tmp_path / "pairs.duckdb"
+    shutil.copy(built, path)
+    with Workspace.open(path) as opened:
+        yield opened
+
+
+def starting(workspace: Workspace, **changes: Any) -> WorkbenchApp:
+    """The app as the program starts it with --start queue."""
+    first = changes.pop("first_look", None) or look(workspace, "dana", blind=False)
+    return app_of(workspace, start_with="queue", first_look=first, **changes)
+
+
+def first_line(app: WorkbenchApp) -> str:
+    """The first line of the list as it is painted."""
+    return cast(QueueScreen, app.screen).items.render_line(1).text
+
+
+def complete(app: WorkbenchApp) -> bool:
+    """Whether the whole order is listed."""
+    return isinstance(app.screen, QueueScreen) and app.screen._complete
+
+
+async def test_the_first_lines_are_there_before_anything_else_is_read(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = starting(workspace)
+
+    def reading() -> None:
+        raise AssertionError("nothing was to be read")
+
+    monkeypatch.setattr(workspace, "reading", reading)
+    monkeypatch.setattr(QueueScreen, "_read_order", lambda *_, **__: None)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(
+            pilot, lambda: isinstance(app.screen, QueueScreen) and "query number 1 " in first_line(app)
+        )
+        await pilot.press("down")
+        assert cast(QueueScreen, app.screen).items.cursor == 1
+        assert "counting" in str(app.screen.query_one("#sentence", Static).content)
+
+
+async def test_the_rest_of_the_order_follows_and_the_cursor_stays(workspace: Workspace) -> None:
+    app = starting(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("down", "down")
+        await until(pilot, lambda: complete(app))
+        screen = cast(QueueScreen, app.screen)
+        assert (screen.items.count, screen.total, screen.items.cursor) == (COUNT, COUNT, 2)
+
+
+async def test_a_queue_that_was_left_is_taken_up(workspace: Workspace) -> None:
+    who = ensure_rater(workspace, "dana")
+    save_session(workspace, who.id, QUEUE_SESSION, {"filter": {"text": "number 7"}, "item": 77}).result()
+    app = starting(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: complete(app))
+        screen = cast(QueueScreen, app.screen)
+        assert screen.asked.wanted == QueueFilter(text="number 7")
+        assert screen.items.item_id == 77
+
+
+async def test_without_a_first_look_the_queue_reads_for_itself(workspace: Workspace) -> None:
+    app = starting(workspace, first_look=FirstLook())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: complete(app) and "query number 1 " in first_line(app))
+
+
+async def test_home_is_behind_the_queue_that_a_start_shows(workspace: Workspace) -> None:
+    app = starting(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: complete(app))
+        queue = app.screen
+        await pilot.press("down", "q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and app.screen.facts is not None)
+        await pilot.press("q")
+        await until(pilot, lambda: app.screen is queue)
+        assert cast(QueueScreen, app.screen).items.cursor == 1
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert len(app.screen_stack) == 2
+
+
+async def _judge_first(pilot: Pilot[Any], app: WorkbenchApp) -> None:
+    await pilot.press("enter")
+    await until(
+        pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None, "an item"
+    )
+    await pilot.pause(0.2)
+    await pilot.press("1")
+
+
+async def test_what_a_start_puts_off_is_done_before_anything_is_recorded(workspace: Workspace) -> None:
+    done: list[str] = []
+    app = starting(workspace, prepare=lambda: done.append("prepared"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.saved.subscribe(app, lambda _: done.append("saved"), immediate=True)
+        await until(pilot, lambda: complete(app) and bool(done))
+        await _judge_first(pilot, app)
+        await until(pilot, lambda: "saved" in done)
+        assert done[0] == "prepared"
+
+
+async def test_what_cannot_be_prepared_is_told(workspace: Workspace) -> None:
+    def prepare() -> None:
+        raise WorkspaceError("Not written", "the disk is full")
+
+    app = starting(workspace, prepare=prepare)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: any("the disk is full" in note.message for note in app._notifications))
