@@ -98,6 +98,8 @@ class RecordingApp(GuardedApp):
 
     def _drop_failed(self, action: UUID) -> Action | None:
         """Give up what waits for the disk of an action; return all of it as one, None when there is none."""
+        from store.recording import Action
+
         numbers = sorted(number for number in self.failures if self.unsaved[number].id == action)
         dropped = [self.unsaved[number] for number in numbers]
         for number in numbers:
