@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.app import App, SystemCommand
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.screen import Screen
 from textual.signal import Signal
-from textual.widget import Widget
 
 from agents.events import JobEnded, JobEvent, JobProgressed
 from screens.commands import Scope, bindings
@@ -261,14 +260,12 @@ class WorkbenchApp(RecordingApp):
         self.push_screen(ReviewScreen.resumed(self.kept_session()))
 
     def action_show_keys(self) -> None:
-        """List the keys of the screen that is shown, and of what has the focus there."""
+        """List the keys of the screen that is shown, and of its parts and dialogs."""
         from screens.help import KeysScreen
-        from screens.review.screen import label_keys
 
         if not isinstance(self.screen, KeysScreen):
             scope: Scope = getattr(self.screen, "SCOPE", "app")
-            labels = label_keys() if scope == "review" else ()
-            self.push_screen(KeysScreen(scope, self.context.settings, labels, _keys_of_widget(self.focused)))
+            self.push_screen(KeysScreen(scope, self.context.settings))
 
     def action_show_jobs(self) -> None:
         """Show the agents at work."""
@@ -276,11 +273,3 @@ class WorkbenchApp(RecordingApp):
 
         if not isinstance(self.screen, JobsScreen):
             self.push_screen(JobsScreen())
-
-
-def _keys_of_widget(widget: Widget | None) -> list[tuple[str, str]]:
-    """Return the keys that a widget listens to, with what they do, where that is said."""
-    if widget is None:
-        return []
-    listed = [each for each in type(widget).BINDINGS if isinstance(each, Binding)]
-    return [(binding.key, f"{binding.tooltip}.") for binding in listed if binding.tooltip]

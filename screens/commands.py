@@ -3,12 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Literal, Protocol
 
 from textual.binding import Binding
 
-Scope = Literal["app", "home", "queue", "review", "jobs"]
+from store.errors import WorkbenchError
+from store.kinds.protocol import task_kinds
+
+Scope = Literal[
+    "app",
+    "home",
+    "queue",
+    "review",
+    "jobs",
+    "list",
+    "text",
+    "line",
+    "filter",
+    "value",
+    "order",
+    "import",
+    "keys",
+]
+"""Where a command is at home: everywhere, on a screen, or in a part or a dialog of one."""
+
+DIALOGS: tuple[tuple[Scope, ...], ...] = (("filter", "value"), ("order",), ("import",), ("keys",))
+"""The scopes of the dialogs; those in one group listen at the same time, and nothing else beside them."""
+
+WITHIN: dict[Scope, tuple[Scope, ...]] = {
+    "home": ("import",),
+    "queue": ("list", "filter", "value", "order"),
+    "review": ("text", "line"),
+    "jobs": (),
+    "app": ("keys",),
+}
+"""The parts and dialogs of each screen."""
+
+WHERE: dict[Scope, str] = {
+    "app": "Everywhere",
+    "home": "Home",
+    "queue": "Queue",
+    "review": "Review",
+    "jobs": "Jobs",
+    "list": "List of items",
+    "text": "Text in a pane",
+    "line": "Line of text",
+    "filter": "Filter",
+    "value": "Values of the filter",
+    "order": "Order",
+    "import": "Import",
+    "keys": "List of keys",
+}
+"""What each scope is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +72,7 @@ class Command:
         help: What the help and the palette say, one sentence.
         judging: Whether it records something; then its key must be a lower-case letter or a digit.
         on_line: Whether the key line shows it.
+        priority: Whether the key comes before those of what has the focus.
     """
 
     id: str
@@ -32,6 +82,7 @@ class Command:
     help: str
     judging: bool = False
     on_line: bool = True
+    priority: bool = False
 
     @property
     def scope(self) -> Scope:
@@ -139,12 +190,72 @@ COMMANDS: tuple[Command, ...] = (
     Command("jobs.pause", "p", "pause", "pause", "Let the agents finish their turn and wait, or go on."),
     Command("jobs.stop", "x", "stop", "stop", "Stop the run; it can be resumed."),
     Command("jobs.back", "escape,q", "back", "back", "Go back to where you were."),
+    Command("jobs.up", "up", "move(-1)", "run above", "Go to the run above.", on_line=False),
+    Command("jobs.down", "down", "move(1)", "run below", "Go to the run below.", on_line=False),
+    Command("jobs.log_up", "pageup", "log(-1)", "log up", "Scroll the log up.", on_line=False),
+    Command("jobs.log_down", "pagedown", "log(1)", "log down", "Scroll the log down.", on_line=False),
+    Command("list.up", "up,k", "move(-1)", "up", "Go to the item above."),
+    Command("list.down", "down,j", "move(1)", "down", "Go to the item below."),
+    Command("list.page_up", "pageup", "page(-1)", "page up", "Go up by a screen."),
+    Command("list.page_down", "pagedown", "page(1)", "page down", "Go down by a screen."),
+    Command("list.first", "home", "jump(0)", "first", "Go to the first item."),
+    Command("list.last", "end", "jump(-1)", "last", "Go to the last item."),
+    Command("text.up", "up", "scroll_up", "line up", "Scroll one row up."),
+    Command("text.down", "down", "scroll_down", "line down", "Scroll one row down."),
+    Command("text.left", "left", "scroll_left", "left", "Scroll to the left."),
+    Command("text.right", "right", "scroll_right", "right", "Scroll to the right."),
+    Command("text.page_up", "pageup", "page_up", "page up", "Scroll one page up."),
+    Command("text.page_down", "pagedown", "page_down", "page down", "Scroll one page down."),
+    Command("text.page_left", "ctrl+pageup", "page_left", "page left", "Scroll one page to the left."),
+    Command("text.page_right", "ctrl+pagedown", "page_right", "page right", "Scroll one page to the right."),
+    Command("text.home", "home", "scroll_home", "top", "Go to the first line."),
+    Command("text.end", "end", "scroll_end", "end", "Go to the last line."),
+    Command(
+        "line.copy", "ctrl+c", "copy_or_quit", "copy", "Copy what is selected; without a selection, leave."
+    ),
+    Command("filter.apply", "enter", "apply", "lists these", "List what is chosen.", priority=True),
+    Command("filter.leave", "escape", "leave", "leaves", "Leave the filter as it was."),
+    Command("filter.up", "up,shift+tab", "app.focus_previous", "line above", "Go to the line above."),
+    Command("filter.down", "down,tab", "app.focus_next", "line below", "Go to the line below."),
+    Command("filter.reset", "r", "reset", "resets", "Let everything through."),
+    Command("value.next", "right,space,l", "step(1)", "next value", "Choose the next value."),
+    Command("value.back", "left,h", "step(-1)", "value before", "Choose the value before."),
+    Command("order.apply", "enter", "apply", "orders", "Take the order under the cursor."),
+    Command("order.leave", "escape,q", "leave", "leaves", "Leave the order as it was."),
+    Command("order.up", "up", "move(-1)", "line above", "Go to the order above."),
+    Command("order.down", "down", "move(1)", "line below", "Go to the order below."),
+    Command("order.turn", "d,left,right,space", "turn", "turns", "Turn the direction round."),
+    Command("import.leave", "escape", "leave", "leaves", "Close the dialog."),
+    Command("import.complete", "tab", "complete", "completes the path", "Complete the path.", priority=True),
+    Command("keys.close", "escape,q,question_mark,enter", "dismiss", "closes", "Close the list of keys."),
 )
+
+
+@cache
+def all_commands() -> tuple[Command, ...]:
+    """Return every command; those that give a label, one for each key, stand before the review's others."""
+    labels: dict[str, Command] = {}
+    # A kind that cannot be loaded is told by what needs it, not by its keys.
+    with suppress(WorkbenchError):
+        labels = {
+            known.key: Command(
+                f"review.label_{known.key}",
+                known.key,
+                f"judge({known.value!r})",
+                known.word,
+                f"Give the label {kind.questions[0].scale.word(known.value)}.",
+                judging=True,
+            )
+            for kind in task_kinds().values()
+            for known in kind.questions[0].scale.values
+        }
+    place = next(place for place, command in enumerate(COMMANDS) if command.scope == "review")
+    return (*COMMANDS[:place], *labels.values(), *COMMANDS[place:])
 
 
 def bindings(scope: Scope) -> list[Binding]:
     """Return the key bindings of a screen; their ids let the configuration's key map change them."""
-    return [_binding(command) for command in COMMANDS if command.scope == scope]
+    return [_binding(command) for command in commands_of(scope)]
 
 
 def _binding(command: Command) -> Binding:
@@ -155,9 +266,30 @@ def _binding(command: Command) -> Binding:
         id=command.id,
         tooltip=command.help,
         show=command.on_line,
+        priority=command.priority,
     )
 
 
 def commands_of(*scopes: Scope) -> Iterable[Command]:
     """Return the commands of some scopes, in the catalogue's order."""
-    return (command for command in COMMANDS if command.scope in scopes)
+    # Looking for the installed task kinds takes its time, which the first screen need not wait for.
+    known = all_commands() if "review" in scopes else COMMANDS
+    return (command for command in known if command.scope in scopes)
+
+
+class OffersCommands(Protocol):
+    """A screen on which some commands have no effect at times; their keys then say why."""
+
+    def offers(self, command: Command) -> bool:
+        """Return whether a command has an effect now."""
+
+
+def is_offered(screen: object, command: Command) -> bool:
+    """Return whether a command is to be named on a screen now.
+
+    Args:
+        screen: The screen; one that does not implement `OffersCommands` offers everything.
+        command: One of its commands, or of every screen's.
+    """
+    offers = getattr(screen, "offers", None)
+    return offers is None or bool(offers(command))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agents.jobs import JobRunner
     from agents.settings import AnnotationSettings
     from screens.settings import ScreenSettings
+    from store.events import Report
     from store.first_look import FirstLook
     from store.import_report import ImportReport
     from store.who import AnyRater
@@ -46,7 +47,7 @@ class AppContext:
             lines comes after it. Called in a thread.
         make_runner: Makes the job runner, given where its events go.
         make_plan: Composes what a run started from the app does; see `plan`.
-        import_file: Imports a file, given its path.
+        import_file: Imports a file, given its path and what is told how far it is.
         load_sample: Loads the sample data into an empty workspace and returns what annotates it.
         is_sample: Whether the workspace holds the sample data, whose replies are scripted by hand.
         first_look: What was read of the workspace before there was a screen; None for nothing.
@@ -60,7 +61,7 @@ class AppContext:
     prepare: Callable[[], None]
     make_runner: Callable[[Callable[[JobEvent], None]], JobRunner]
     make_plan: Callable[[], Plan]
-    import_file: Callable[[Path], ImportReport]
+    import_file: Callable[[Path, Report], ImportReport]
     load_sample: Callable[[], AnnotationSettings]
     is_sample: Callable[[], bool]
     first_look: FirstLook | None = None

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from screens.commands import Command, Scope, commands_of
+from screens.commands import WHERE, WITHIN, Command, Scope, all_commands, bindings, commands_of
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings
@@ -23,6 +22,9 @@ _NAMES = {
     "right_square_bracket": "]",
     "left_square_bracket": "[",
     "ctrl+": "^",
+    "space": "Space",
+    "plus": "+",
+    "minus": "-",
     "escape": "Esc",
     "enter": "Enter",
     "tab": "Tab",
@@ -59,11 +61,10 @@ class KeysScreen(ModalScreen[None]):
     Args:
         scope: The screen below.
         settings: Which keys are other ones.
-        labels: The keys that judge, with what they say.
         reading: The keys of the widget that has the focus, with what they do.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,enter", "dismiss", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("keys"))
     DEFAULT_CSS = """
     KeysScreen { align: center middle; }
     KeysScreen VerticalScroll {
@@ -78,30 +79,24 @@ class KeysScreen(ModalScreen[None]):
         self,
         scope: Scope,
         settings: ScreenSettings,
-        labels: Sequence[tuple[str, str]] = (),
-        reading: Sequence[tuple[str, str]] = (),
     ) -> None:
         super().__init__()
         self._scope: Scope = scope
         self._settings = settings
-        self._labels = labels
-        self._reading = reading
 
     def compose(self) -> ComposeResult:
         """Lay out one line a command, the codes of reasons below."""
         with VerticalScroll() as scroll:
             scroll.border_title = f"Keys · {self._scope}"
-            scroll.border_subtitle = "↑ ↓ scroll · Esc closes"
+            scroll.border_subtitle = f"↑ ↓ scroll · {hint(self._settings, ('keys.close', 'closes'))}"
             yield Static(Content("\n".join(self.lines())))
 
     def lines(self) -> list[str]:
         """Return what is listed."""
-        lines = [_row(key, f"Judge: {words}.") for key, words in self._labels]
-        lines += [self._line(command) for command in commands_of(self._scope) if self._scope != "app"]
+        lines = [self._line(command) for command in commands_of(self._scope) if self._scope != "app"]
         lines += ["", *(self._line(command) for command in commands_of("app"))]
-        if self._reading:
-            lines += ["", "In the pane that has the focus:"]
-            lines += [_row(key_name(key), words) for key, words in self._reading]
+        for scope in (*WITHIN.get(self._scope, ()), "keys"):
+            lines += ["", f"{WHERE[scope]}:", *(self._line(command) for command in commands_of(scope))]
         if self._scope == "review":
             for title, codes in (
                 ("Reasons of an override", self._settings.reasons),
@@ -115,6 +110,21 @@ class KeysScreen(ModalScreen[None]):
 
     def _line(self, command: Command) -> str:
         return _row(key_name(keys_of(command, self._settings)), command.help)
+
+
+def hint(settings: ScreenSettings, *parts: tuple[str, str]) -> str:
+    """Return a line that names keys: "Enter lists these · ↑↓ line".
+
+    Args:
+        settings: Which keys are other ones.
+        parts: The ids of commands, separated by blanks, with what their first keys do.
+    """
+    known = {command.id: command for command in all_commands()}
+    return " · ".join(
+        "".join(key_name(keys_of(known[name], settings).split(",")[0]) for name in names.split())
+        + f" {words}"
+        for names, words in parts
+    )
 
 
 def _row(key: str, words: str) -> str:

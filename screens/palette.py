@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from screens.commands import Command, Scope, commands_of
+from screens.commands import Command, Scope, commands_of, is_offered
 from screens.help import key_name, keys_of
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ class CatalogueProvider(Provider):
         scope: Scope = getattr(screen, "SCOPE", "app")
         scopes: tuple[Scope, ...] = ("app",) if scope == "app" else (scope, "app")
         for command in commands_of(*scopes):
-            target = self.app if command.scope == "app" else screen
-            if command.action != "command_palette" and target.check_action(command.action, ()):
+            if command.action != "command_palette" and is_offered(screen, command):
                 yield command
 
     def _about(self, command: Command) -> str:

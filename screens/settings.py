@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from textual.theme import BUILTIN_THEMES
 
-from screens.commands import COMMANDS, Scope, commands_of
-from store.errors import WorkbenchError
-from store.kinds.protocol import task_kinds
+from screens.commands import DIALOGS, Scope, all_commands, commands_of
 
 DEFAULT_REASONS = {
     "w": "wrong result",
@@ -98,26 +95,31 @@ class ScreenSettings:
         Raises:
             SettingRefused: There is such a key.
         """
-        known = {command.id: command for command in COMMANDS}
+        known = {command.id: command for command in all_commands()}
         unknown = sorted(set(self.keys) - set(known))
         if unknown:
             raise SettingRefused(f"no action is called {', '.join(unknown)}; `workbench doctor` lists them")
-        taken = self._taken("review")
-        for scope in ("home", "queue", "jobs"):
-            self._taken(scope)
+        taken = self._taken("review", "text", "app")
+        self._taken("home", "app")
+        self._taken("queue", "list", "app")
+        self._taken("jobs", "app")
+        for scopes in DIALOGS:
+            self._taken(*scopes)
+        # Looked up only where keys are changed: what it names is not needed at a start.
+        from screens.queue.fields import ORDERS
+
+        letters = {order.letter: f"the letter of {order.title!r}" for order in ORDERS}
+        for key, command_id in self._taken("order").items():
+            if key in letters:
+                raise SettingRefused(f"the key {key!r} would be both {letters[key]} and {command_id}")
         for code in {**self.reasons, **self.undecided}:
             if code in taken:
                 raise SettingRefused(f"the reason code {code!r} is the key of {taken[code]}")
 
-    def _taken(self, scope: Scope) -> dict[str, str]:
-        """Return the action of every key of a screen; a key that means two things is refused."""
+    def _taken(self, *scopes: Scope) -> dict[str, str]:
+        """Return the action of every key that listens at one time; a key that means two things is refused."""
         taken: dict[str, str] = {}
-        if scope == "review":
-            # A kind that cannot be loaded is told by whatever needs it, not by the configuration.
-            with suppress(WorkbenchError):
-                scales = (kind.questions[0].scale for kind in task_kinds().values())
-                taken |= {value.key: "a label" for scale in scales for value in scale.values}
-        for command in commands_of(scope, "app"):
+        for command in commands_of(*scopes):
             for key in map(str.strip, self.keys.get(command.id, command.key).split(",")):
                 if key in taken:
                     raise SettingRefused(f"the key {key!r} would be both {taken[key]} and {command.id}")

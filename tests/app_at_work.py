@@ -46,7 +46,7 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
         prepare=lambda: None,
         make_runner=lambda emit: JobRunner(workspace, emit),
         make_plan=lambda: plan,
-        import_file=lambda path: import_files(workspace, [path]),
+        import_file=lambda path, report: import_files(workspace, [path], progress=report),
         load_sample=lambda: AnnotationSettings(model="scripted:none"),
         is_sample=lambda: False,
     )

@@ -49,6 +49,11 @@ class Configured:
         if config is not None:
             self.whole = config
 
+    @property
+    def path(self) -> Path:
+        """The file that is read, or would be if it were there."""
+        return config_path(self._given)
+
     @cached_property
     def whole(self) -> Config:
         """All of it."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agents.events import JobEvent
     from agents.jobs import JobRunner
     from agents.settings import AnnotationSettings
+    from store.events import Report
     from store.first_look import FirstLook
     from store.import_report import ImportReport
     from store.who import AnyRater
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from workbench.config import Config
     from workbench.configured import Configured
 
-NO_MODEL_IN_APP = "name a model in the configuration: agents.model, such as openai:NAME or anthropic:NAME"
+NO_MODEL_IN_APP = (
+    'No model is set. Name one in {path}, under [agents]: model = "openai:NAME" or model = "anthropic:NAME".'
+)
 
 
 class Runners:
@@ -109,8 +112,8 @@ def make_context(
         settings=config.screens,
         prepare=prepare,
         make_runner=runners.make,
-        make_plan=lambda: _plan(workspace, config.whole, annotation),
-        import_file=lambda path: _import_file(workspace, path),
+        make_plan=lambda: _plan(workspace, config, annotation),
+        import_file=lambda path, report: _import_file(workspace, path, report),
         load_sample=load_sample,
         is_sample=lambda: holds_sample(workspace),
         first_look=first_look,
@@ -131,15 +134,15 @@ def _ensure_rater(workspace: Workspace, name: str) -> AnyRater:
     return ensure_rater(workspace, name)
 
 
-def _plan(workspace: Workspace, config: Config, annotation: AnnotationSettings | None) -> Plan:
+def _plan(workspace: Workspace, config: Configured, annotation: AnnotationSettings | None) -> Plan:
     """Return what is to be done, otherwise what the configuration says."""
     problem = ""
     if annotation is None:
         try:
-            annotation = _configured(workspace, config)
+            annotation = _configured(workspace, config.whole)
         except WorkbenchError:
-            problem = NO_MODEL_IN_APP
-    return Plan(annotation, problem, sandbox_sentence(config))
+            problem = NO_MODEL_IN_APP.format(path=config.path.absolute())
+    return Plan(annotation, problem, sandbox_sentence(config.whole))
 
 
 def _configured(workspace: Workspace, config: Config) -> AnnotationSettings:
@@ -149,7 +152,7 @@ def _configured(workspace: Workspace, config: Config) -> AnnotationSettings:
     return annotation_settings(config)
 
 
-def _import_file(workspace: Workspace, path: Path) -> ImportReport:
+def _import_file(workspace: Workspace, path: Path, report: Report) -> ImportReport:
     from store.importing import import_files
 
-    return import_files(workspace, [path])
+    return import_files(workspace, [path], progress=report)

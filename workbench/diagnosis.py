@@ -144,7 +144,7 @@ def _terminal() -> dict[str, Any]:
 
 def actions(config: Config) -> list[dict[str, Any]]:
     """Return every action with its id and the keys it has under this configuration."""
-    from screens.commands import COMMANDS
+    from screens.commands import all_commands
 
     return [
         {
@@ -153,5 +153,5 @@ def actions(config: Config) -> list[dict[str, Any]]:
             "changed": command.id in config.screens.keys,
             "help": command.help,
         }
-        for command in COMMANDS
+        for command in all_commands()
     ]

@@ -15,18 +15,10 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from screens.commands import COMMANDS, Command
+from screens.commands import WHERE, Command, all_commands
 from store.first_look import compiling
-from store.kinds.protocol import task_kinds
 from workbench.config import Config, fields, is_table, variable
 
-SCOPES = {
-    "app": "Everywhere",
-    "home": "Home",
-    "queue": "Queue",
-    "review": "Review",
-    "jobs": "Jobs",
-}
 _KEY_NAMES = {
     "question_mark": "?",
     "slash": "/",
@@ -36,6 +28,15 @@ _KEY_NAMES = {
     "escape": "Esc",
     "tab": "Tab",
     "shift+tab": "Shift+Tab",
+    "space": "Space",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "home": "Home",
+    "end": "End",
 }
 
 
@@ -47,24 +48,16 @@ def key_names(command: Command) -> str:
 
 def _key_name(key: str) -> str:
     if key.startswith("ctrl+"):
-        return "Ctrl+" + key.removeprefix("ctrl+").upper()
+        name = key.removeprefix("ctrl+")
+        return "Ctrl+" + _KEY_NAMES.get(name, name.upper())
     return _KEY_NAMES.get(key, key)
 
 
 def keys_table() -> str:
     """Return the table of keys for the README."""
     lines = ["| where | key | what it does | action id |", "|---|---|---|---|"]
-    labels = [
-        f"| Review | `{value.key}` | Give the label {kind.questions[0].scale.word(value.value)}. | |"
-        for kind in task_kinds().values()
-        for value in kind.questions[0].scale.values
-    ]
-    for command in COMMANDS:
-        where = SCOPES.get(command.scope, command.scope)
-        if labels and command.scope == "review":
-            lines += labels
-            labels = []
-        lines.append(f"| {where} | {key_names(command)} | {command.help} | `{command.id}` |")
+    for command in all_commands():
+        lines.append(f"| {WHERE[command.scope]} | {key_names(command)} | {command.help} | `{command.id}` |")
     return "\n".join(lines)
 
 

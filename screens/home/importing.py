@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.suggester import Suggester
+from textual.timer import Timer
 from textual.widgets import Input, Static
 
+from screens.commands import bindings
+from screens.help import hint
+from screens.jobs.wording import bar, in_words
 from screens.widgets.visible import one_line
+from store.counted import counted
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
+    from store.events import Progress, Report
     from store.import_report import ImportReport
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".zst")
@@ -28,6 +36,12 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".z
 LISTED = 6
 TOLD = 9
 """Lines of an error that are shown."""
+
+BAR_AFTER_SECONDS = 1.0
+"""How long an import takes before a bar shows how far it is."""
+
+TICK_SECONDS = 0.25
+"""How often the bar is brought up to date."""
 
 LOOKED_AT = 2_000
 """Entries of a folder that are looked at; a folder of a corpus may hold a million."""
@@ -76,20 +90,22 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
     """Imports a file; dismissed with the report of the last one that was, None when none was.
 
     Args:
-        import_file: Imports a file; called in a thread.
+        import_file: Imports a file, and tells how far it is; called in a thread.
     """
 
     CSS_PATH: ClassVar[str] = "home.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "leave"),
-        Binding("tab", "complete", "complete", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("import"))
 
-    def __init__(self, import_file: Callable[[Path], ImportReport]) -> None:
+    def __init__(self, import_file: Callable[[Path, Report], ImportReport]) -> None:
         super().__init__()
         self._import_file = import_file
         self._report: ImportReport | None = None
         self._importing = False
+        # Written by the thread that imports, read by the timer.
+        self._told: Progress | None = None
+        self._began = 0.0
+        self._what = ""
+        self._ticking: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the path, the files that match, and what came of it."""
@@ -98,7 +114,9 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
             yield Input(id="path", placeholder="path of a file", suggester=FileSuggester())
             yield Static(id="files")
             yield Static(id="outcome")
-            yield Static(Content("Enter imports · Tab completes the path · Esc leaves"), classes="keys")
+            settings = cast("WorkbenchApp", self.app).context.settings
+            keys = hint(settings, ("import.complete", "completes the path"), ("import.leave", "leaves"))
+            yield Static(Content(f"Enter imports · {keys}"), classes="keys")
 
     def on_mount(self) -> None:
         """List what is in the folder."""
@@ -157,20 +175,46 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
                 self.dismiss(self._report)
             return
         self._importing = True
-        self._say(f"Importing {one_line(typed, 60)} …")
+        self._told, self._began = None, time.monotonic()
+        self._what = f"Importing {one_line(typed, 60)} …"
+        self._say(self._what)
+        self._ticking = self.set_interval(TICK_SECONDS, self._show_progress)
         self._import(Path(typed).expanduser())
 
     @work(thread=True, group="import")
     def _import(self, path: Path) -> None:
         try:
-            report = self._import_file(path)
+            report = self._import_file(path, self._take_progress)
         except WorkbenchError as error:
             self.call_later(self._import_failed, error)
         else:
             self.call_later(self._import_done, report)
 
-    def _import_failed(self, error: WorkbenchError) -> None:
+    def _take_progress(self, progress: Progress) -> None:
+        self._told = progress
+
+    def _show_progress(self) -> None:
+        """Show how far a long import is; a quick one is over before there is something to see."""
+        seconds, told = time.monotonic() - self._began, self._told
+        if seconds < BAR_AFTER_SECONDS:
+            return
+        width = max(10, self.query_one("#outcome", Static).content_size.width)
+        done, total = (told.done, told.total or 0) if told is not None else (0, 0)
+        said = [one_line(told.stage, 48)] if told is not None else []
+        if total:
+            said.append(f"{min(done, total) / total:.0%}")
+        elif done:
+            said.append(counted(done, "record"))
+        said.append(in_words(seconds))
+        self._say(f"{self._what}\n{bar(done, total, width)}\n{' · '.join(said)}")
+
+    def _ended(self) -> None:
         self._importing = False
+        if self._ticking is not None:
+            self._ticking.stop()
+
+    def _import_failed(self, error: WorkbenchError) -> None:
+        self._ended()
         told = [error.title, *error.message.splitlines(), *error.hint.splitlines()]
         lines = [one_line(line, 300) for line in told if line.strip()]
         if len(lines) > TOLD:
@@ -178,7 +222,7 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         self._say("! " + "\n".join(lines), "failed")
 
     def _import_done(self, report: ImportReport) -> None:
-        self._importing = False
+        self._ended()
         self._report = report
         lines = [one_line(file.sentence(), 700) for file in report.files]
         lines.append("Esc closes this; home then says what to do next." if report.adds else "Nothing new.")
@@ -188,8 +232,8 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
     def action_leave(self) -> None:
         """Leave; while a file is imported, it is said that this goes on."""
         if self._importing:
-            self._say(
-                "Still importing; it cannot be left half done. This closes when you press Esc afterwards."
-            )
+            self._what = "Still importing; it cannot be left half done. Press Esc once more when it is done."
+            self._say(self._what)
+            self._show_progress()
             return
         self.dismiss(self._report)

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from agents.events import ItemAnnotated, JobEnded, JobEvent, JobStarted
-from screens.commands import Scope, bindings, commands_of
+from screens.commands import Command, Scope, bindings, commands_of
 from screens.help import key_name, keys_of
 from screens.home.facts import TITLE_CELLS, HomeFacts, kinds_phrase, paragraph, read_facts
 from screens.home.importing import ImportScreen
@@ -162,11 +162,21 @@ class HomeScreen(Screen[None]):
         """Whether the workspace is known to hold nothing."""
         return self.facts is not None and not self.facts.progress.total
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def offers(self, command: Command) -> bool:
         """Offer only what has an effect: no list in an empty workspace, no sample in a full one."""
-        if action in ("resume", "open_queue", "annotate"):
+        if command.id == "home.annotate":
+            possible = self.plan is None or self.plan.annotation is not None
+            return not self.empty and possible and self.workbench.running is None
+        if command.id in ("home.resume", "home.queue"):
             return not self.empty
-        return self.empty and not self._loading_sample if action == "load_sample" else True
+        return self.empty and not self._loading_sample if command.id == "home.sample" else True
+
+    def _holds_items(self) -> bool:
+        """Return whether there is something to work with; say so when not."""
+        if self.empty:
+            key = self._key("home.import")
+            self.workbench.tell("Nothing to do here yet", f"The workspace is empty. {key} imports a file.")
+        return not self.empty
 
     def _lay_out(self) -> None:
         self.set_class(self.failure is not None, "-failed")
@@ -266,14 +276,15 @@ class HomeScreen(Screen[None]):
 
     def action_resume(self) -> None:
         """Go on where the rater left off, or with the first item without a label."""
-        if self.facts is not None:
+        if self.facts is not None and self._holds_items():
             self.workbench.resume()
 
     def action_open_queue(self) -> None:
         """Open the list of all items."""
         from screens.queue.screen import open_queue
 
-        open_queue(self.workbench)
+        if self._holds_items():
+            open_queue(self.workbench)
 
     def action_import_file(self) -> None:
         """Import a file."""
@@ -285,11 +296,19 @@ class HomeScreen(Screen[None]):
 
     def action_annotate(self) -> None:
         """Let the agents annotate what has no label."""
-        self.workbench.start_annotation()
-        self._lay_out()
+        if self._holds_items():
+            self.workbench.start_annotation()
+            self._lay_out()
 
     def action_load_sample(self) -> None:
         """Load the sample data and annotate it."""
+        if self._loading_sample:
+            self.workbench.tell("Loading the sample", "It is being loaded.")
+            return
+        if not self.empty:
+            said = "The sample needs an empty workspace. `workbench demo` opens one of its own."
+            self.workbench.tell("No sample here", said)
+            return
         self._loading_sample = True
         self._lay_out()
         self._load_sample()

@@ -9,14 +9,14 @@ from uuid import UUID
 from rich.cells import cell_len
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Log, Static
 
 from agents.events import ItemAnnotated, JobEvent, JobLog, JobPaused, JobProgressed
-from screens.commands import Scope, bindings
+from screens.commands import Command, Scope, bindings
 from screens.jobs.board import board_of, latest_job
 from screens.jobs.facts import RunsRead, failures, funnel, read_runs, spent
 from screens.jobs.wording import STATE_GLYPHS, bar, parts
@@ -56,13 +56,7 @@ class JobsScreen(Screen[None]):
 
     SCOPE: ClassVar[Scope] = "jobs"
     CSS_PATH: ClassVar[str] = "jobs.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("jobs"),
-        Binding("up", "move(-1)", "run above", show=False, tooltip="Go to the run above."),
-        Binding("down", "move(1)", "run below", show=False, tooltip="Go to the run below."),
-        Binding("pageup", "log(-1)", "log up", show=False, tooltip="Scroll the log up."),
-        Binding("pagedown", "log(1)", "log down", show=False, tooltip="Scroll the log down."),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("jobs"))
 
     def __init__(self) -> None:
         super().__init__()
@@ -295,11 +289,21 @@ class JobsScreen(Screen[None]):
 
     # -- keys -----------------------------------------------------------------------------------------
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer pause and stop while a job runs, start while none does."""
-        if action in ("pause", "stop", "start"):
-            return (self.workbench.running is not None) == (action != "start")
+    def offers(self, command: Command) -> bool:
+        """Offer pause and stop while a job runs, start while none does and one can."""
+        app = self.workbench
+        if command.id in ("jobs.pause", "jobs.stop"):
+            return app.running is not None
+        if command.id == "jobs.start":
+            return app.running is None and app.context.plan.annotation is not None
         return True
+
+    def _at_work(self) -> Job | None:
+        """Return the job that runs; say so when none does."""
+        job = self.workbench.running
+        if job is None:
+            self.workbench.tell("No job runs", "There is nothing to pause or to stop.")
+        return job
 
     def action_start(self) -> None:
         """Start the configured run, or go on with it."""
@@ -308,7 +312,7 @@ class JobsScreen(Screen[None]):
 
     def action_pause(self) -> None:
         """Let the agents wait, or go on."""
-        job = self.workbench.running
+        job = self._at_work()
         if job is not None:
             if job.state == "paused":
                 job.resume()
@@ -317,7 +321,7 @@ class JobsScreen(Screen[None]):
 
     def action_stop(self) -> None:
         """Stop the run; a second time, cut off the turns under way."""
-        job = self.workbench.running
+        job = self._at_work()
         if job is not None:
             job.stop(0.0 if job.state == "stopping" else None)
             # The jobs' own thread takes note of it a moment later, and no event tells so.

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from screens.commands import bindings
 from screens.queue.fields import Field
 
 TITLE_CELLS = 15
@@ -36,10 +37,7 @@ class ChoiceRow(Static, can_focus=True):
     """
 
     ALLOW_SELECT = False
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right,space,l", "step(1)", "next value", show=False),
-        Binding("left,h", "step(-1)", "value before", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("value"))
 
     def __init__(self, field: Field, value: Any) -> None:
         super().__init__(id=f"choice-{field.name}")

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from screens.commands import bindings
+from screens.help import hint
 from screens.queue.choice_row import TITLE_CELLS, ChoiceMade, ChoiceRow
 from screens.queue.fields import fields
 from screens.widgets.visible import one_line
@@ -34,13 +36,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
     """
 
     CSS_PATH: ClassVar[str] = "modals.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "apply", "list these", priority=True),
-        Binding("escape", "leave", "leave"),
-        Binding("up,shift+tab", "app.focus_previous", "line above"),
-        Binding("down,tab", "app.focus_next", "line below"),
-        Binding("r", "reset", "reset"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("filter"))
 
     def __init__(self, wanted: QueueFilter, count: Callable[[QueueFilter], int]) -> None:
         super().__init__()
@@ -49,10 +45,10 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
 
     def compose(self) -> ComposeResult:
         """Lay out a line for each part of a filter."""
-        blind = cast("WorkbenchApp", self.app).context.settings.blind
+        settings = cast("WorkbenchApp", self.app).context.settings
         with Vertical(classes="modal") as box:
             box.border_title = "Which items"
-            for field in fields(blind=blind):
+            for field in fields(blind=settings.blind):
                 yield ChoiceRow(field, getattr(self._wanted, field.name))
             with Horizontal(id="text-line"):
                 yield Static(f"  {'Text':<{TITLE_CELLS + 1}}", id="text-title")
@@ -61,7 +57,17 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
                 )
             yield Static(id="sentence")
             yield Static(
-                Content("Enter lists these · ↑↓ line · ←→ value · r resets · Esc leaves"), classes="keys"
+                Content(
+                    hint(
+                        settings,
+                        ("filter.apply", "lists these"),
+                        ("filter.up filter.down", "line"),
+                        ("value.back value.next", "value"),
+                        ("filter.reset", "resets"),
+                        ("filter.leave", "leaves"),
+                    )
+                ),
+                classes="keys",
             )
 
     def on_mount(self) -> None:

@@ -16,7 +16,7 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from agents.events import ItemAnnotated, JobEvent
-from screens.commands import Scope, bindings
+from screens.commands import Command, Scope, bindings
 from screens.jobs.line import JobLine
 from screens.queue.asked import Asked
 from screens.queue.fields import order_phrase
@@ -241,6 +241,7 @@ class QueueScreen(Screen[None]):
         self.query_one("#sentence", Static).update(Content(self._sentence()))
         said = self._said()
         self.set_class(bool(said), "-saying")
+        self.refresh_bindings()
         self.query_one("#said", Static).update(Content(said))
         if not said and self.focused is None:
             # A list that was out of sight has lost the focus.
@@ -308,8 +309,16 @@ class QueueScreen(Screen[None]):
         self._failure = message.error
         self._lay_out()
 
+    def offers(self, command: Command) -> bool:
+        """Offer only what has an effect: no opening of an empty list, no clearing without a filter."""
+        if command.id == "queue.open":
+            return not self._generation or self.items.count > 0
+        return self.asked.wanted != QueueFilter() if command.id == "queue.clear" else True
+
     def action_open_item(self) -> None:
         """Review the item under the cursor."""
+        if not self.items.count:
+            self.workbench.tell("Nothing to open", "No item is listed.")
         self.items.choose()
 
     @on(ItemChosen)
@@ -342,7 +351,9 @@ class QueueScreen(Screen[None]):
 
     def action_clear_filter(self) -> None:
         """List all items again."""
-        if self.asked.wanted != QueueFilter():
+        if self.asked.wanted == QueueFilter():
+            self.workbench.tell("No filter", "All items are listed already.")
+        else:
             self.ask(replace(self.asked, wanted=QueueFilter()))
 
     def action_refresh_queue(self) -> None:

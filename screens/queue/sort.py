@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from screens.commands import bindings
+from screens.help import hint
 from screens.queue.fields import ORDERS, Order
 from store.queries.rows import QueueSort
 
@@ -27,13 +29,7 @@ class SortScreen(ModalScreen[QueueSort | None]):
     """
 
     CSS_PATH: ClassVar[str] = "modals.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "apply", "order so"),
-        Binding("escape,q", "leave", "leave"),
-        Binding("up", "move(-1)", "line above"),
-        Binding("down", "move(1)", "line below"),
-        Binding("d,left,right,space", "turn", "direction"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("order"))
 
     def __init__(self, sort: QueueSort) -> None:
         super().__init__()
@@ -44,14 +40,18 @@ class SortScreen(ModalScreen[QueueSort | None]):
 
     def compose(self) -> ComposeResult:
         """Lay out a line for each order."""
-        if cast("WorkbenchApp", self.app).context.settings.blind:
+        settings = cast("WorkbenchApp", self.app).context.settings
+        if settings.blind:
             self._orders = [order for order in ORDERS if not order.agents]
         keys = [order.key for order in self._orders]
         self._index = keys.index(self._sort.key) if self._sort.key in keys else 0
         with Vertical(classes="modal -small") as box:
             box.border_title = "In which order"
             yield Static(id="orders")
-            yield Static(Content("letter or Enter orders · d turns · Esc leaves"), classes="keys")
+            named = hint(
+                settings, ("order.apply", "orders"), ("order.turn", "turns"), ("order.leave", "leaves")
+            )
+            yield Static(Content(f"letter or {named}"), classes="keys")
 
     def on_mount(self) -> None:
         """Show the orders."""

@@ -202,18 +202,30 @@ class SayLine(Static):
             self.styles.height = rows
 
 
+def _is_label(command: Command) -> bool:
+    return command.action.startswith("judge(")
+
+
 class ReviewKeys(KeyLine):
     """The keys of a review; while one of some codes can be pressed, these stand there instead."""
 
     _choices: tuple[tuple[str, str], ...] = ()
     _rows = 0
+    _named_ids: tuple[str, ...] = ()
 
     def _offered(self) -> list[Command]:
         """Return the commands to name; where few fit, first what nobody should have to look up."""
         commands = super()._offered()
         if self.app.size.width < TWO_LINES:
-            commands.sort(key=lambda command: command.id not in _NARROW_FIRST)
+            commands.sort(key=lambda command: (not _is_label(command), command.id not in _NARROW_FIRST))
+        self._named_ids = tuple(command.id for command in commands)
         return commands
+
+    def keep_up(self) -> None:
+        """Name the keys anew where others have an effect now."""
+        before = self._named_ids
+        if not self._choices and tuple(command.id for command in self._offered()) != before:
+            self.show_keys()
 
     @property
     def is_offering(self) -> bool:

@@ -9,6 +9,7 @@ from typing import cast
 from textual import events, on
 from textual.widgets import Input
 
+from screens.commands import Command
 from screens.review.judging import after
 from screens.review.line import harmless_line
 from screens.review.moving import MovingThrough
@@ -17,11 +18,47 @@ from screens.widgets.visible import one_line
 from store.recording import Action
 from store.tables.record import Judgment
 
+_OF_AN_ITEM = ("review.failure", "review.find", "review.zoom")
+
+
+def _records_of_item(command: Command) -> bool:
+    """Return whether a command records something of the item shown."""
+    return command.judging and command.id != "review.undo"
+
 
 class JudgeKeys(MovingThrough):
     """The part of a review screen that records; nothing is taken before the item was on the screen."""
 
     # -- judging --------------------------------------------------------------------------------------
+
+    def offers(self, command: Command) -> bool:
+        """Offer only what has an effect on the item shown; the keys of the others say why they have none."""
+        if command.judging and (self.workbench.context.rater is None):
+            return False
+        item = self.item
+        if item is None:
+            # While an item is being read it is not known yet; where there is none nothing can be done.
+            return not self._is_bare or (command.id not in _OF_AN_ITEM and not _records_of_item(command))
+        match command.id:
+            case "review.accept":
+                return item.claim is not None
+            case "review.reason":
+                return self._overridden is not None
+            case "review.failure":
+                return any(part.id == "run" and part.landmarks for part in item.case)
+            case "review.next":
+                return self.order.at(1) is not None
+            case "review.previous":
+                return self.order.at(-1) is not None
+        return True
+
+    @property
+    def _overridden(self) -> float | None:
+        """The label with which the rater overrides that of the agents; None without an override."""
+        if self.item is None or self.item.claim is None:
+            return None
+        value = self.item.own.labels.get(self.item.question.name)
+        return None if value == self.item.claim.value else value
 
     def _by_hand(self) -> bool:
         """Return whether a hand pressed the key, and not into a text; say why not."""
@@ -113,8 +150,7 @@ class JudgeKeys(MovingThrough):
         """Offer the reasons for the override that stands on the item shown."""
         if not self._may_judge() or self.item is None:
             return
-        value = self.item.own.labels.get(self.item.question.name)
-        if value is None or self.item.claim is None or value == self.item.claim.value:
+        if self._overridden is None:
             self._say("A reason belongs to an override, and this item has none.", alarm=True)
             return
         self._reasons_for = (None, self.item.item_id, False)
@@ -194,7 +230,7 @@ class JudgeKeys(MovingThrough):
         if not self._may_judge() or self.item is None:
             return
         self._reasons_for = None
-        self._say("")
+        self._say("", choices=[("Enter", "saves the comment"), ("Esc", "keeps it as a draft")])
         box = self.query_one(f"#{COMMENT}", Input)
         box.value = self._drafts.get(self.item.item_id, self.item.own.comment)
         box.cursor_position = len(box.value)

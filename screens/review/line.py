@@ -7,8 +7,10 @@ from typing import ClassVar
 
 from textual import events
 from textual.actions import SkipAction
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widgets import Input
+
+from screens.commands import bindings
 
 _JOINERS = "\u200c\u200d"
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -28,9 +30,7 @@ def harmless_line(text: str) -> str:
 class Line(Input):
     """An input that takes the whole of what is pasted, and shows no character that acts on the terminal."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+c", "copy_or_quit", "copy", show=False, id="line.copy", tooltip="Copy, or leave.")
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("line"))
 
     def action_copy_or_quit(self) -> None:
         """Copy what is selected; without a selection do what the key does everywhere else."""

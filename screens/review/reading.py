@@ -123,10 +123,14 @@ class ReadingActions(Screen[None]):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Take a pane that was clicked for the active one; a text line that was left is closed."""
         widget = event.widget
+        self.set_class(isinstance(widget, Input), "-writing")
         if not isinstance(widget, TextPane):
             return
         self.keep_draft(focus=False)
-        self.query_one(f"#{FIND}", Input).display = False
+        box = self.query_one(f"#{FIND}", Input)
+        if box.display:
+            box.display = False
+            self._say("")
         if widget.id in self._panes and widget.id != self.active:
             self._choose(widget.id)
         else:
@@ -213,6 +217,7 @@ class ReadingActions(Screen[None]):
         box.display = True
         box.focus()
         box.select_all()
+        self._say("", choices=[("Enter", "keeps the search"), ("Esc", "ends it")])
 
     _searched: TextPane | None = None
 
@@ -232,6 +237,8 @@ class ReadingActions(Screen[None]):
             self._searched.focus()
         if self.searching:
             self._say_search()
+        else:
+            self._say("")
 
     @on(SearchMoved)
     def _search_moved(self, message: SearchMoved) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher
 
@@ -19,49 +19,20 @@ from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judge_keys import JudgeKeys
 from screens.review.judging import Desk, SessionCount, desk_of
 from screens.review.line import Line
-from screens.review.part import review_parts
 from screens.review.reading import COMMENT, FIND, PROMPT, SUBJECT
 from screens.review.resuming import restored_order
 from screens.review.undone import undone_in_words
 from screens.widgets.text_pane import TextPane
 from store.errors import WorkbenchError
-from store.kinds.protocol import task_kinds
 from store.queries.standing import StandingChange, change_of
 from store.recording import Action
 from store.tables.record import Mark
 
+FLAT_BELOW = 14
+"""Rows below which a line that is written in has no border."""
 
-def _label_bindings() -> list[Binding]:
-    """Return a binding for every value of every kind's first question."""
-    keys = {
-        known.key: known.value
-        for kind in task_kinds().values()
-        if kind.name in review_parts()
-        for known in kind.questions[0].scale.values
-    }
-    return [
-        Binding(
-            key,
-            f"judge({value!r})",
-            "judge",
-            id=f"review.label_{key}",
-            show=False,
-            tooltip="Give this label.",
-        )
-        for key, value in keys.items()
-    ]
-
-
-def label_keys() -> list[tuple[str, str]]:
-    """Return the keys of the labels with their words, each once."""
-    return list(
-        {
-            known.key: known.word
-            for kind in task_kinds().values()
-            if kind.name in review_parts()
-            for known in kind.questions[0].scale.values
-        }.items()
-    )
+TINY_BELOW = 10
+"""Rows below which it takes the room of the lines above."""
 
 
 class ReviewScreen(JudgeKeys):
@@ -69,8 +40,13 @@ class ReviewScreen(JudgeKeys):
 
     SCOPE: ClassVar[Scope] = "review"
     CSS_PATH: ClassVar[str] = "review.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("review"), *_label_bindings()]
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("review"))
     AUTO_FOCUS = f"#{SUBJECT}"
+    VERTICAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of Screen
+        (0, "-tiny"),
+        (TINY_BELOW, "-flat"),
+        (FLAT_BELOW, "-tall"),
+    ]
 
     @classmethod
     def resumed(cls, session: dict[str, Any]) -> ReviewScreen:
@@ -99,7 +75,7 @@ class ReviewScreen(JudgeKeys):
         )
         yield SayLine(id="say")
         yield JobLine()
-        yield ReviewKeys(self.SCOPE, before=label_keys())
+        yield ReviewKeys(self.SCOPE)
 
     def on_mount(self) -> None:
         """Read what the session needs, then show the first item."""

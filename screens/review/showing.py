@@ -52,6 +52,8 @@ class ShowingItems(ReadingActions):
         self._shown = 0
         # When the item came onto the screen, in seconds of the monotonic clock; None before.
         self._painted_at: float | None = None
+        # Whether it is known that no item can be shown.
+        self._is_bare = False
         self._settled_at = 0.0
         self._prompt_height: int | str = 0
         self._watch = Stopwatch()
@@ -100,7 +102,7 @@ class ShowingItems(ReadingActions):
 
     def _show_nothing(self, in_pane: str, said: str) -> None:
         """Show a sentence in place of an item."""
-        self.item = None
+        self.item, self._is_bare = None, True
         for pane in (self.query_one(f"#{PROMPT}", TextPane), *self._panes.values()):
             pane.load("", empty=in_pane if pane.id == SUBJECT else "")
         self._show_active()
@@ -126,7 +128,7 @@ class ShowingItems(ReadingActions):
         for action in self._waiting(view.item_id):
             # What was read does not know of what is still on its way to the disk.
             view = replace(view, own=after(view.own, action, view.question.name))
-        self.item = view
+        self.item, self._is_bare = view, False
         with self.app.batch_update():
             self.query_one(f"#{PROMPT}", TextPane).load(
                 view.prompt, kind="reply", title=f"{view.kind} · {view.external_id}"
@@ -246,6 +248,7 @@ class ShowingItems(ReadingActions):
             failures = self.workbench.failures
             state = "failed" if any(each.records[0].id in failures for each in waiting) else "saving"
         self.query_one(ClaimLine).show(self.item, state, blind=self.workbench.context.settings.blind)
+        self.query_one(ReviewKeys).keep_up()
 
     def _say(self, text: str, *, alarm: bool = False, choices: Sequence[tuple[str, str]] = ()) -> None:
         # The codes stand where the keys stand, so that the panes move as little as can be.

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events, on
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from screens.commands import bindings
 from screens.widgets.item_columns import Cell, Columns, Part, Write
 from screens.widgets.item_rows import ItemRows
 from store.errors import WorkbenchError
@@ -92,14 +93,7 @@ class ItemList(ScrollView, can_focus=True):
         "item-list--cursor",
         *(f"item-list--{name}" for name in PARTS),
     }
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "up", show=False, tooltip="Go to the item above."),
-        Binding("down,j", "move(1)", "down", show=False, tooltip="Go to the item below."),
-        Binding("pageup", "page(-1)", "page up", show=False, tooltip="Go up by a screen."),
-        Binding("pagedown", "page(1)", "page down", show=False, tooltip="Go down by a screen."),
-        Binding("home", "jump(0)", "first", show=False, tooltip="Go to the first item."),
-        Binding("end", "jump(-1)", "last", show=False, tooltip="Go to the last item."),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("list"))
 
     def __init__(
         self,

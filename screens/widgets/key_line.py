@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.commands import Command, Scope, commands_of
+from screens.commands import Command, Scope, commands_of, is_offered
 from screens.help import key_name, keys_of
 
 if TYPE_CHECKING:
@@ -25,21 +25,20 @@ _LAST = "app.help"
 class KeyLine(Static):
     """Names keys with what they do, the most important first; `?` for the others is always there.
 
-    A key whose action the screen does not offer at the moment (`check_action`) is left out.
+    A key that the screen does not offer at the moment (`OffersCommands`) is left out; pressed, it says why
+    nothing happens.
 
     Args:
         scope: The screen whose commands are named, in the catalogue's order.
-        before: Further keys to name first, as (key, label).
     """
 
     DEFAULT_CSS = """
     KeyLine { width: 1fr; height: auto; padding: 0 1; color: $text-muted; }
     """
 
-    def __init__(self, scope: Scope, *, before: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(self, scope: Scope) -> None:
         super().__init__()
         self._scope: Scope = scope
-        self._before = tuple(before)
 
     def on_mount(self) -> None:
         """Follow changes of what the screen offers."""
@@ -57,7 +56,7 @@ class KeyLine(Static):
 
     def lines(self) -> list[list[tuple[str, str]]]:
         """Return the keys with their labels, a list for each line."""
-        pairs = [*self._before, *(self._named(command) for command in self._offered())]
+        pairs = [self._named(command) for command in self._offered()]
         help_command = next(command for command in commands_of("app") if command.id == _LAST)
         width = self.size.width
         rows = 2 if self.app.size.width >= TWO_LINES else 1
@@ -71,7 +70,7 @@ class KeyLine(Static):
             for command in (*commands_of(self._scope), *commands_of("app"))
             if command.on_line
             and command.id != _LAST
-            and screen.check_action(command.action, ())
+            and is_offered(screen, command)
             and (command.scope == self._scope or command.action != f"show_{self._scope}")
         ]
 

@@ -12,10 +12,11 @@ from typing import ClassVar
 
 from rich.cells import get_character_cell_size
 from textual.actions import SkipAction
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.selection import Selection
 
+from screens.commands import bindings
 from screens.widgets import highlight
 from screens.widgets.flow import Flow
 from screens.widgets.source_text import SourceText
@@ -41,31 +42,7 @@ class TextView(TextSurface):
     """A text that is scrolled, wrapped and selected, and keeps its place through all of it."""
 
     ALLOW_SELECT = True
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "scroll_up", "Line up", show=False, id="text.up", tooltip="Scroll one row up"),
-        Binding(
-            "down", "scroll_down", "Line down", show=False, id="text.down", tooltip="Scroll one row down"
-        ),
-        Binding("left", "scroll_left", "Left", show=False, id="text.left", tooltip="Scroll to the left"),
-        Binding("right", "scroll_right", "Right", show=False, id="text.right", tooltip="Scroll to the right"),
-        Binding("pageup", "page_up", "Page up", show=False, id="text.page_up", tooltip="One page up"),
-        Binding(
-            "pagedown", "page_down", "Page down", show=False, id="text.page_down", tooltip="One page down"
-        ),
-        Binding(
-            "ctrl+pageup", "page_left", "Page left", show=False, id="text.page_left", tooltip="One page left"
-        ),
-        Binding(
-            "ctrl+pagedown",
-            "page_right",
-            "Page right",
-            show=False,
-            id="text.page_right",
-            tooltip="One page right",
-        ),
-        Binding("home", "scroll_home", "Top", show=False, id="text.home", tooltip="Go to the first line"),
-        Binding("end", "scroll_end", "End", show=False, id="text.end", tooltip="Go to the last line"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("text"))
 
     def __init__(
         self,

@@ -17,17 +17,19 @@ MATCH = QuestionSpec(
     scale=Scale("nominal", (ScaleValue(1, "match", "1"), ScaleValue(0, "no match", "0"))),
 )
 
-GUIDELINE = """\
-Judge whether the code does what the query asks.
-
-1 match      Somebody who typed this query could use the code as it stands: it does what was asked, perhaps
-             more, under at least one plausible reading of the query.
-0 no match   It does something else, only a part of it, or does it wrongly.
-
-A vague query is read kindly: one sensible reading that the code meets is enough. Names, style and a missing
-import do not count against the code; a wrong result does. When the query cannot be understood, or the code
-cannot be judged without what is missing around it, say that you cannot decide, and why.
-"""
+GUIDELINE = (
+    "Judge whether the code does what the query asks.\n"
+    "\n"
+    "1 match: Somebody who typed this query could use the code as it stands: it does what was asked, perhaps "
+    "more, under at least one plausible reading of the query.\n"
+    "\n"
+    "0 no match: It does something else, only a part of it, or does it wrongly.\n"
+    "\n"
+    "A vague query is read kindly: one sensible reading that the code meets is enough. Names, style and a "
+    "missing import do not count against the code; a wrong result does. When the query cannot be understood, "
+    "or the code cannot be judged without what is missing around it, say that you cannot decide, and why.\n"
+)
+"""One line a paragraph: how wide the pane is that shows it is not known here."""
 
 
 def _summary(item_ids: Collection[int] | None) -> Select[Any]:

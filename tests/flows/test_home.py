@@ -1,5 +1,6 @@
 """Home at work: what it says of a workspace, and what its keys begin."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from screens.home.screen import HomeScreen, NextStep
 from screens.queue.screen import QueueScreen
 from screens.settings import ScreenSettings
 from screens.widgets.key_line import KeyLine
+from store.events import Progress, Report, silent
+from store.import_report import ImportReport
+from store.importing import import_files
 from store.session import save_session
 from store.tables.columns import table_of
 from store.tables.imported import Item
@@ -209,7 +213,7 @@ async def test_the_demo_is_loaded_and_annotated_behind_the_screen(empty: Workspa
     context = context_of(empty)
 
     def load() -> Any:
-        context.import_file(file)
+        context.import_file(file, silent)
         return script(tmp_path, [("a1", "clear_match", 0.0)])
 
     app = app_of(empty, load_sample=load)
@@ -269,3 +273,65 @@ def test_files_that_match_what_is_typed(in_folder: Path) -> None:
     assert matching_files(f"{in_folder}/o") == [f"{in_folder}/other.csv.gz"]
     assert matching_files("nowhere/x") == []
     assert matching_files(".h") == [".hidden.json"]
+
+
+async def test_a_long_import_shows_how_far_it_is(
+    empty: Workspace, in_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_of(in_folder, PAIRS, "some_pairs.jsonl")
+    monkeypatch.setattr("screens.home.importing.TICK_SECONDS", 0.02)
+    monkeypatch.setattr("screens.home.importing.BAR_AFTER_SECONDS", 0.1)
+    go_on = threading.Event()
+
+    def slowly(path: Path, report: Report) -> ImportReport:
+        report(Progress("reading some_pairs.jsonl", 1_000, 4_000))
+        assert go_on.wait(20)
+        return import_files(empty, [path], progress=report)
+
+    app = app_of(empty, import_file=slowly)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, ImportScreen))
+        outcome = app.screen.query_one("#outcome", Static)
+        await pilot.press(*"some_pairs.jsonl", "enter")
+        assert "━" not in str(outcome.content)
+        await until(pilot, lambda: "━" in str(outcome.content))
+        _, bar, words = str(outcome.content).splitlines()
+        assert bar.count("━") == len(bar) // 4
+        assert words.startswith("reading some_pairs.jsonl · 25% · 0 s")
+        await pilot.press("escape")
+        assert str(outcome.content).startswith("Still importing; it cannot be left half done.")
+        go_on.set()
+        await until(pilot, lambda: "1 item added" in str(outcome.content))
+        await pilot.pause(0.1)
+        assert "━" not in str(outcome.content)
+
+
+async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(
+    empty: Workspace, workspace: Workspace
+) -> None:
+    app = app_of(empty)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot)
+        for key in ("enter", "q", "g"):
+            await pilot.press(key)
+            await until(pilot, lambda: "The workspace is empty. i imports a file." in notices(app))
+            app.clear_notifications()
+            assert isinstance(app.screen, HomeScreen)
+    app = app_of(workspace)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot)
+        line = str(app.screen.query_one(KeyLine).content)
+        assert "q queue" in line
+        assert "g start" not in line
+        assert "d look" not in line
+        await pilot.press("d")
+        await until(pilot, lambda: any("empty workspace" in each for each in notices(app)))
+        await pilot.press("g")
+        await until(pilot, lambda: app.context.plan.problem in " ".join(notices(app)))
+
+
+def notices(app: WorkbenchApp) -> list[str]:
+    """What the app told in toasts."""
+    return [each.message for each in app._notifications]

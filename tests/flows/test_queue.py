@@ -12,10 +12,15 @@ from textual.widgets import Input, Static
 from agents.events import ItemAnnotated
 from screens.app import WorkbenchApp
 from screens.messages import JobReported
+from screens.queue.asked import Asked
 from screens.queue.choice_row import ChoiceRow
 from screens.queue.filter import FilterScreen
 from screens.queue.screen import QueueScreen
 from screens.queue.sort import SortScreen
+from screens.settings import ScreenSettings
+from screens.widgets.item_list import ItemList
+from screens.widgets.key_line import KeyLine
+from store.events import silent
 from store.journal import journal_path
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter, QueueSort
@@ -438,9 +443,54 @@ async def test_new_items_are_told_and_listed_when_asked_for(
         await until(pilot, lambda: app.screen is not screen)
         file = tmp_path / "more.jsonl"
         file.write_text('{"id": "n1", "query": "new query", "code": "def f(): pass"}\n', encoding="utf-8")
-        app.context.import_file(file)
+        app.context.import_file(file, silent)
         await pilot.press("q")
         await until(pilot, lambda: "1 new, r lists them" in said(app, "#sentence"))
         assert screen.items.count == COUNT
         await pilot.press("r")
         await until(pilot, lambda: screen.items.count == COUNT + 1)
+
+
+async def test_keys_of_the_list_and_of_dialogs_can_be_changed(workspace: Workspace) -> None:
+    keys = {"list.down": "w", "list.up": "b", "filter.down": "f5", "value.next": "plus", "order.down": "w"}
+    app = app_of(workspace, settings=ScreenSettings(keys=keys))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await opened(pilot)
+        items = app.screen.query_one(ItemList)
+        await pilot.press("w", "w", "b", "down", "j")
+        assert items.cursor == 1
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+        assert "↑f5 line · ←+ value" in str(app.screen.query_one(".keys", Static).content)
+        rows = list(app.screen.query(ChoiceRow))
+        await pilot.press("plus")
+        assert rows[0].value == rows[0].field.choices[1].value
+        await pilot.press("f5")
+        assert rows[1].has_focus
+        await pilot.press("down")
+        assert rows[1].has_focus
+        await pilot.press("escape")
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(app.screen, SortScreen))
+        await pilot.press("w", "enter")
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+        assert app.screen.asked.sort == QueueSort("title")
+
+
+async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        line = app.screen.query_one(KeyLine)
+        await until(pilot, lambda: "Enter open" in str(line.content))
+        assert "c all items" not in str(line.content)
+        await pilot.press("c")
+        await until(pilot, lambda: bool(app._notifications))
+        assert [each.message for each in app._notifications] == ["All items are listed already."]
+        cast(QueueScreen, app.screen).ask(Asked(QueueFilter(text="nowhere to be found")))
+        await until(
+            pilot, lambda: "c all items" in str(line.content) and "Enter open" not in str(line.content)
+        )
+        app.clear_notifications()
+        await pilot.press("enter")
+        await until(pilot, lambda: [each.message for each in app._notifications] == ["No item is listed."])

@@ -21,6 +21,7 @@ from review_bench import (
     review_app,
     review_of,
     said,
+    screen_text,
     settled,
     text_of,
     uid,
@@ -546,3 +547,94 @@ async def test_an_empty_queue_says_so(workspace: Workspace) -> None:
         await pilot.press("q")
         await painted(pilot, 1)
         assert judgments(workspace) == []
+
+
+def named(app: WorkbenchApp) -> str:
+    """The line of keys, each key led by a blank."""
+    return f" {line_of(app, ReviewKeys)}"
+
+
+async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(workspace: Workspace) -> None:
+    app = review_app(workspace, at=6)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 7)
+        assert not {" a accept", " o reason", " g failure"} & set(re.findall(r" \w \w+", named(app)))
+        for key, why in (
+            ("a", "Nothing to accept: the agents have no label here. Nothing was recorded."),
+            ("o", "A reason belongs to an override, and this item has none."),
+            ("g", "The log shows no failure."),
+        ):
+            await press(pilot, key)
+            await until(pilot, lambda why=why: said(app) == why, why)
+        assert judgments(workspace) == []
+        await press(pilot, "n")
+        assert " n next ·" not in named(app)
+        await press(pilot, *"pppp")
+        await painted(pilot, 4)
+        assert " a accept" in named(app)
+        assert " g failure" in named(app)
+        assert " o reason" not in named(app)
+        await press(pilot, "1", "p")
+        await painted(pilot, 4)
+        assert " o reason" in named(app)
+        await press(pilot, *"ppp")
+        assert " p previous" not in named(app)
+
+
+async def test_no_key_that_judges_is_named_where_nobody_or_nothing_can_be_judged(
+    workspace: Workspace,
+) -> None:
+    app = review_app(workspace, rater=None)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        assert " 1 match" not in named(app)
+        assert " u undo" not in named(app)
+        await pilot.press("1")
+        assert said(app).startswith("! No rater")
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        assert " 1 match" in named(app)
+        app.call_later(app.open_review, queue_ids(workspace, 0)[:0], 0)
+        await until(pilot, lambda: "No items here" in said(app))
+        assert " 1 match" not in named(app)
+        assert " q back" in named(app)
+
+
+async def test_a_label_can_have_another_key(workspace: Workspace) -> None:
+    app = review_app(
+        workspace,
+        settings=ScreenSettings(keys={"review.label_1": "m"}, reasons={"w": "wrong"}, undecided={"w": "why"}),
+    )
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot)
+        assert " m match" in named(app)
+        await press(pilot, "1")
+        await painted(pilot, 1)
+        await press(pilot, "m")
+        await painted(pilot, 2)
+        await settled(pilot)
+        assert judgments(workspace) == [(1, 1, "accept", "")]
+
+
+@pytest.mark.parametrize("size", [(20, 5), (20, 8), (40, 10), (80, 13), (80, 24)])
+async def test_what_is_typed_is_in_sight_in_the_smallest_terminal(
+    workspace: Workspace, size: tuple[int, int]
+) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=size) as pilot:
+        await press(pilot, "c")
+        await pilot.press(*"half a thought")
+        await pilot.pause()
+        assert "half a thought" in screen_text(app)
+        assert "Esc keeps it" in screen_text(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert marks(workspace) == [(1, "comment", True, "half a thought", "independent")]
+        await press(pilot, "slash")
+        await pilot.press(*"nowhere")
+        await pilot.pause()
+        assert "nowhere" in screen_text(app)
+        assert "Esc ends it" in screen_text(app)
+        await pilot.press("escape")
+        assert " 1 match" in named(app)

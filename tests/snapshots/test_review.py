@@ -144,7 +144,7 @@ STATES: dict[str, tuple[int, Steps]] = {
     "timeout": (5, keys("g")),
     "no-verdict": (6, keys("tab")),
     "failed-step": (7, keys("tab")),
-    "guideline": (0, keys("tab", "left_square_bracket")),
+    "guideline": (0, keys("left_square_bracket")),
     "accepted": (0, keys("a", "p")),
     "override-asks": (0, keys("0")),
     "override-reason": (0, keys("0", "b", "p")),

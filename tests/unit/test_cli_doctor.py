@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agents.kinds import agents_parts
-from screens.commands import COMMANDS
+from screens.commands import all_commands
 from store.formats.protocol import formats
 from store.kinds.protocol import task_kinds
 from store.workspace import Workspace
@@ -32,7 +32,7 @@ def test_it_tells_everything_as_json(workbench):
     assert facts["terminal"]["is_terminal"] is False
     assert facts["terminal"]["bracketed_paste"] == "unknown"
     assert facts["workspace"] is None
-    assert [one["id"] for one in facts["actions"]] == [command.id for command in COMMANDS]
+    assert [one["id"] for one in facts["actions"]] == [command.id for command in all_commands()]
 
 
 def test_keys_are_said_to_be_set_and_never_shown(workbench, monkeypatch):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from screens.settings import ScreenSettings, SettingRefused
 from store.errors import JudgmentRefused, WorkbenchError
 from workbench.config import Config, leaves, load_config, variable
 from workbench.rater import rater_name
@@ -226,3 +227,24 @@ def test_lines_are_found_in_every_way_to_write_a_key():
     assert line_of(text, ("a",)) == 3
     assert line_of(text, ("list", "g")) == 9
     assert line_of(text, ("nowhere",)) is None
+
+
+def test_the_keys_as_they_come_have_one_meaning_each():
+    ScreenSettings().check_keys()
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"list.up": "r"}, "'r' would be both"),
+        ({"filter.reset": "h"}, "'h' would be both"),
+        ({"order.turn": "t"}, "'t' would be both"),
+        ({"order.up": "down"}, "'down' would be both"),
+        ({"text.up": "n"}, "'n' would be both"),
+        ({"review.label_1": "M"}, "review.label_1 records: its key is a lower-case letter or digit"),
+        ({"review.label_1": "w"}, "the reason code 'w' is the key of review.label_1"),
+    ],
+)
+def test_a_key_with_two_meanings_is_refused_in_lists_dialogs_and_panes(keys, told):
+    with pytest.raises(SettingRefused, match=told):
+        ScreenSettings(keys=keys)

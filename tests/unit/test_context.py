@@ -1,6 +1,7 @@
 """What the app is given: who judges, what may be started, and what is closed at the end."""
 
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
@@ -8,10 +9,11 @@ from agents.events import JobEnded, JobProgressed
 from agents.jobs import AnnotationJob
 from screens.settings import ScreenSettings
 from store.errors import JudgmentRefused
+from store.events import silent
 from store.raters import ensure_rater
 from store.workspace import Workspace
 from workbench.config import Config
-from workbench.configured import Configured
+from workbench.configured import Configured, config_path
 from workbench.context import Runners, make_context
 from workbench.jobs import annotation_settings, sample_annotation, sandbox_sentence
 from workbench.sample import allowed_programs, holds_sample, import_sample
@@ -50,10 +52,13 @@ def test_the_settings_of_the_screens_are_those_of_the_configuration(workspace):
     assert asdict(shown) == asdict(ScreenSettings(theme="nord", blind=True))
 
 
-def test_without_a_model_no_run_can_be_started_and_it_says_why(workspace):
+def test_without_a_model_no_run_can_be_started_and_it_says_why(workspace, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_CONFIG", "mine.toml")
     made = context(workspace, Config())
     assert made.plan.annotation is None
-    assert "agents.model" in made.plan.problem
+    assert f"Name one in {Path.cwd() / 'mine.toml'}, under [agents]: model = " in made.plan.problem
+    monkeypatch.delenv("WORKBENCH_CONFIG")
+    assert str(config_path()) in context(workspace, Config()).plan.problem
     configured = context(
         workspace, Config.model_validate({"agents": {"model": "openai:x", "concurrency": 3}})
     )
@@ -83,7 +88,7 @@ def test_importing_the_sample_twice_adds_nothing(workspace):
 
 def test_a_file_is_imported_into_the_open_workspace(workspace, tmp_path):
     (tmp_path / "pairs.csv").write_text("id,query,code\nq1,add,x + 1\n", encoding="utf-8")
-    assert context(workspace, Config()).import_file(tmp_path / "pairs.csv").items_added == 1
+    assert context(workspace, Config()).import_file(tmp_path / "pairs.csv", silent).items_added == 1
 
 
 def test_no_job_may_run_more_than_the_shipped_programs_without_isolation():

@@ -1,0 +1,60 @@
+"""Every key of ours comes from the catalogue: it has an id, says what it does, and can be changed."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+from textual.binding import Binding
+from textual.dom import DOMNode
+
+import screens
+from screens.commands import WHERE, WITHIN, all_commands, commands_of
+from screens.help import KeysScreen, hint
+from screens.settings import ScreenSettings
+
+
+def bound() -> Iterator[tuple[type, Binding]]:
+    """The bindings of every class of the screens."""
+    for module in pkgutil.walk_packages(screens.__path__, "screens."):
+        for kind in vars(importlib.import_module(module.name)).values():
+            if (
+                isinstance(kind, type)
+                and issubclass(kind, DOMNode)
+                and kind.__module__.startswith("screens.")
+            ):
+                for binding in vars(kind).get("BINDINGS", ()):
+                    assert isinstance(binding, Binding)
+                    yield kind, binding
+
+
+def test_every_binding_is_a_command_of_the_catalogue() -> None:
+    known = {command.id: command for command in all_commands()}
+    found = list(bound())
+    assert {binding.id for _, binding in found} == set(known)
+    for kind, binding in found:
+        assert binding.tooltip == known[str(binding.id)].help, kind
+
+
+def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
+    listed = {
+        scope: "\n".join(KeysScreen(scope, ScreenSettings()).lines())
+        for scope in ("home", "queue", "review", "jobs")
+    }
+    for command in all_commands():
+        on = [scope for scope in listed if command.scope in (scope, "app", "keys", *WITHIN[scope])]
+        assert on, command.id
+        assert all(command.help in listed[scope] for scope in on), command.id
+
+
+def test_the_scopes_are_named() -> None:
+    assert {command.scope for command in all_commands()} == set(WHERE)
+    assert [command.id for command in commands_of("value")] == ["value.next", "value.back"]
+
+
+def test_hints_name_the_keys_that_are_configured() -> None:
+    changed = ScreenSettings(keys={"filter.up": "ctrl+u", "filter.leave": "f2,f3"})
+    assert (
+        hint(changed, ("filter.up filter.down", "line"), ("filter.leave", "leaves")) == "^u↓ line · f2 leaves"
+    )
