@@ -161,7 +161,10 @@ def test_the_report_counts_what_was_judged(workbench, study):
     workbench("judge", study, "q1/1", "1", "--rater", "dana")
     facts = workbench("report", study, "progress", "--rater", "dana", "--json").json()
     assert facts["report"] == "progress"
-    assert (facts["total"], facts["judged"], facts["left"], facts["today"]) == (3, 1, 2, 1)
+    assert (facts["items"], facts["judged"], facts["left"], facts["today"]) == (3, 1, 2, 1)
+    assert facts["items_by_kind"] == {"pair": 3}
+    assert facts["raters"] == [{"name": "dana", "kind": "human", "labelled": 1}]
+    assert facts["cost"] is None
     assert (facts["agent_labelled"], facts["compared"], facts["agreed"]) == (0, 0, 0)
     plain = workbench("report", study, "--rater", "dana").out
     assert "1 of 3 (33.3 %)" in plain

@@ -306,4 +306,4 @@ def _print_progress(name: str, found: Progress) -> None:
         ],
     )
     if found.raters:
-        print_table(("rater", "kind", "labels"), [(one.name, one.kind, one.labels) for one in found.raters])
+        print_table(("rater", "kind", "labels"), [(one.name, one.kind, one.labelled) for one in found.raters])
