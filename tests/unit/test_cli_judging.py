@@ -1,6 +1,7 @@
 """items, judge and report on the command line: what scripts are told, and what is on disk afterwards."""
 
 import json
+import re
 
 import pytest
 from sqlalchemy import select
@@ -147,6 +148,26 @@ def test_a_rater_named_on_the_command_line_must_exist_the_login_name_need_not(wo
     assert workbench("items", study, "--status", "open", "--json").json()["total"] == 3
     with Workspace.open(study) as workspace, workspace.reading() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM rater").scalar() == 0
+
+
+def test_items_carry_their_query_code_and_language_and_every_field_is_documented(
+    workbench, in_folder, repository
+):
+    code = "def f():\r\n\treturn '\x00\u202e'\r\n"
+    pair = {"id": "x", "query": "q", "code": code, "language": "java", "name": "f", "path": "a/b.java"}
+    (in_folder / "p.jsonl").write_text(
+        json.dumps(pair) + "\n" + json.dumps({"id": "y", "query": "r", "code": "c"}), encoding="utf-8"
+    )
+    workbench("import", "w.duckdb", "p.jsonl")
+    first, second = workbench("items", "w.duckdb", "--json").json()["items"]
+    assert {name: first[name] for name in ("query", "code", "language", "name", "path")} == {
+        name: pair[name] for name in ("query", "code", "language", "name", "path")
+    }
+    assert (second["code"], second["language"], second["repository"]) == ("c", "python", "")
+    page = (repository / "docs/scripting.md").read_text(encoding="utf-8")
+    table = page[page.index("## The fields of an item") : page.index("## The words")]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert re.findall(r"`(\w+)`", " ".join(rows)) == list(first)
 
 
 def test_texts_of_items_cannot_command_a_terminal(workbench, study):
