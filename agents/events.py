@@ -17,7 +17,7 @@ class PathCounts:
     """How many items took which path of Algorithm 1 in one job."""
 
     clear_match: int = 0
-    clear_non_match: int = 0
+    clear_nonmatch: int = 0
     unclear: int = 0
     executed: int = 0
     executable: int = 0

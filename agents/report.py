@@ -58,11 +58,12 @@ def counts_as_json(counts: RunCounts) -> dict[str, Any]:
     return {
         "items": counts.items,
         "clear_match": counts.clear_match,
-        "clear_non_match": counts.clear_non_match,
+        "clear_nonmatch": counts.clear_nonmatch,
         "unclear": counts.unclear,
+        "unclear_share": counts.unclear_share,
         "executed": counts.executed,
         "executable": counts.executable,
-        "executable_share": counts.executable_share,
+        "executable_rate": counts.executable_rate,
         "labelled": counts.labelled,
         "labels": {f"{value:g}": count for value, count in counts.labels.items()},
         "failed": counts.failed,
@@ -72,6 +73,6 @@ def counts_as_json(counts: RunCounts) -> dict[str, Any]:
         "tokens_in": counts.tokens_in,
         "tokens_out": counts.tokens_out,
         "tokens_cached": counts.tokens_cached,
-        "money": counts.money,
-        "agent_seconds": round(counts.agent_seconds, 3),
+        "cost": counts.money,
+        "seconds": round(counts.agent_seconds, 3),
     }

@@ -70,7 +70,7 @@ def labelled_by_agents(
     steps: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
     for item_id, value, path in verdicts:
-        clear = "clear_match" if value else "clear_non_match"
+        clear = "clear_match" if value else "clear_nonmatch"
         assessment = clear if path == "screened" else "unclear"
         reply = f'{{"assessment": "{assessment}", "justification": "as it reads"}}'
         step = {"id": workspace.ids.next(), "run_id": run_id, "item_id": item_id, "attempt": 0}

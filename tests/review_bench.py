@@ -88,7 +88,7 @@ class Case:
 
 CASES = (
     Case("clear-match", "python check if a file is blank", assessment="clear_match", label=1),
-    Case("clear-no", "python sort a list of dicts by key", assessment="clear_non_match", label=0),
+    Case("clear-no", "python sort a list of dicts by key", assessment="clear_nonmatch", label=0),
     Case(
         "tested",
         "python check if a file is empty before reading",

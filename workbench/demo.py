@@ -81,27 +81,13 @@ class DemoReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
-        counts = self.annotation.counts
         return {
             "workspace": str(self.workspace),
             "notice": NOTICE,
-            "state": self.annotation.state,
-            "sandbox": self.annotation.sandbox,
-            "model": self.annotation.model,
-            "items": self.items,
-            "clear_match": counts.clear_match,
-            "clear_nonmatch": counts.clear_non_match,
-            "unclear": counts.unclear,
-            "executed": counts.executed,
-            "executable": counts.executable,
-            "executable_share": counts.executable_share,
-            "labels": counts.labelled,
-            "labels_by_value": {f"{value:g}": count for value, count in counts.labels.items()},
-            "failed": counts.failed,
+            **self.annotation.as_json(),
             "agreement_with_majority": self.with_majority.to_dict(),
             "agreement_among_raters": self.among_raters.to_dict(),
             "krippendorff_alpha_of_raters": self.alpha.to_dict(),
-            "seconds": round(self.annotation.seconds, 3),
         }
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NAME = "ps-tpg-te-fa"
 """Preliminary screener, test program generator, test executor, final arbiter; no bug fixer yet."""
 
-_CLEAR = {"clear_match": 1.0, "clear_non_match": 0.0}
+_CLEAR = {"clear_match": 1.0, "clear_nonmatch": 0.0}
 
 
 @dataclass(slots=True)

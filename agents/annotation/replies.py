@@ -12,7 +12,7 @@ class ScreenerReply(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    assessment: Literal["clear_match", "clear_non_match", "unclear"]
+    assessment: Literal["clear_match", "clear_nonmatch", "unclear"]
     justification: str = Field(min_length=1)
 
 

@@ -115,10 +115,10 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
     others = [
         rater
         for rater in counts.raters
-        if rater.kind != "agent" and rater.name != counts.rater and rater.labels
+        if rater.kind != "agent" and rater.name != counts.rater and rater.labelled
     ]
     if others:
-        names = ", ".join(f"{one_line(rater.name, 20)} {rater.labels:,}" for rater in others[:4])
+        names = ", ".join(f"{one_line(rater.name, 20)} {rater.labelled:,}" for rater in others[:4])
         said.append(f"Labels of others: {names}{' …' if len(others) > 4 else ''}.")
     if counts.agent_labelled is None:
         said.append("You judge blind: the agents' labels are not read.")

@@ -42,8 +42,8 @@ def read_runs(workspace: Workspace, run_id: UUID | None) -> RunsRead:
 
 def funnel(counts: RunCounts, kind: str) -> list[str]:
     """Return the way of a run's items through Algorithm 1 (CoSQA+, section IV.C) as lines of characters."""
-    screened = counts.clear_match + counts.clear_non_match + counts.unclear
-    ruled = max(0, counts.labelled - counts.clear_match - counts.clear_non_match)
+    screened = counts.clear_match + counts.clear_nonmatch + counts.unclear
+    ruled = max(0, counts.labelled - counts.clear_match - counts.clear_nonmatch)
     silent = counts.executed - counts.executable
 
     def line(head: str, count: int, note: str = "") -> str:
@@ -53,7 +53,7 @@ def funnel(counts: RunCounts, kind: str) -> list[str]:
     lines = [
         line("screened", screened),
         line("├─ clear match", counts.clear_match),
-        line("├─ clear no match", counts.clear_non_match),
+        line("├─ clear no match", counts.clear_nonmatch),
         line("└─ unclear", counts.unclear),
         line("   └─ executed", counts.executed, f"  {silent:,} without a result" if silent else ""),
         line("      └─ ruled", ruled),

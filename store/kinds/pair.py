@@ -39,6 +39,12 @@ def _summary(item_ids: Collection[int] | None) -> Select[Any]:
     return summary(item_ids)
 
 
+def _texts(item_ids: Collection[int]) -> Select[Any]:
+    from store.kinds.pair_listing import texts
+
+    return texts(item_ids)
+
+
 def _containing(text: str) -> Select[Any]:
     from store.kinds.pair_listing import containing
 
@@ -52,5 +58,6 @@ PAIR = TaskKind(
     guideline_version="1",
     guideline=GUIDELINE,
     summary=_summary,
+    texts=_texts,
     containing=_containing,
 )

@@ -35,6 +35,27 @@ def summary(item_ids: Collection[int] | None) -> Select[Any]:
     return listed if item_ids is None else listed.where(among(pair.c.item_id, item_ids))
 
 
+def texts(item_ids: Collection[int]) -> Select[Any]:
+    """Return the query and the code of some pairs, with what is known of the code (see TaskKind.texts)."""
+    pair, query, code = (table_of(model) for model in (Pair, Query, Code))
+    return (
+        select(
+            pair.c.item_id,
+            query.c.text.label("query"),
+            code.c.text.label("code"),
+            code.c.language,
+            code.c.name,
+            code.c.repository,
+            code.c.path,
+            code.c.licence,
+        )
+        .select_from(pair)
+        .join(query, query.c.id == pair.c.query_id)
+        .join(code, code.c.id == pair.c.code_id)
+        .where(among(pair.c.item_id, item_ids))
+    )
+
+
 def containing(text: str) -> Select[Any]:
     """Return the ids of the pairs whose query, code or name contains a text, in any case."""
     pair, query, code = (table_of(model) for model in (Pair, Query, Code))

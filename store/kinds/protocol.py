@@ -37,6 +37,8 @@ class TaskKind:
         guideline: What raters are told before they judge.
         summary: Given item ids (None: all), returns a select of (item_id, title, detail, rank,
             similarity), one row an item, from which queues are listed and sorted.
+        texts: Given item ids, returns a select of (item_id, ...) with the texts of each item, under the names
+            that programs know them by.
         containing: Given a text, returns a select of the ids of the items that contain it, in any case.
     """
 
@@ -46,6 +48,7 @@ class TaskKind:
     guideline_version: str
     guideline: str
     summary: Callable[[Collection[int] | None], Select[Any]]
+    texts: Callable[[Collection[int]], Select[Any]]
     containing: Callable[[str], Select[Any]]
 
 

@@ -25,7 +25,7 @@ class RaterProgress:
 
     name: str
     kind: str
-    labels: int
+    labelled: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,14 @@ class Progress:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields, with what is derived from them."""
-        return {**asdict(self), "total": self.total, "left": self.left}
+        told = asdict(self)
+        told |= {
+            "items": self.total,
+            "items_by_kind": told["items"],
+            "left": self.left,
+            "cost": told.pop("money"),
+        }
+        return told
 
 
 def progress(

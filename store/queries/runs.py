@@ -21,7 +21,7 @@ class RunCounts:
     Attributes:
         items: Items that an agent of the run has worked on.
         clear_match: Items that the screener found a clear match; likewise the next two.
-        clear_non_match: See `clear_match`.
+        clear_nonmatch: See `clear_match`.
         unclear: See `clear_match`; these go on to be tested.
         executed: Items whose test program was run, a sandbox that broke not counted.
         executable: Items whose last execution did its work ("Exec. rate" of CoSQA+, Table II).
@@ -40,7 +40,7 @@ class RunCounts:
 
     items: int = 0
     clear_match: int = 0
-    clear_non_match: int = 0
+    clear_nonmatch: int = 0
     unclear: int = 0
     executed: int = 0
     executable: int = 0
@@ -57,7 +57,13 @@ class RunCounts:
     agent_seconds: float = 0.0
 
     @property
-    def executable_share(self) -> float | None:
+    def unclear_share(self) -> float | None:
+        """The share of screened items that were unclear; None when none was screened."""
+        screened = self.clear_match + self.clear_nonmatch + self.unclear
+        return self.unclear / screened if screened else None
+
+    @property
+    def executable_rate(self) -> float | None:
         """The share of executed programs that did their work; None when none was run."""
         return self.executable / self.executed if self.executed else None
 
@@ -232,7 +238,7 @@ def run_counts(connection: Connection, run_id: UUID) -> RunCounts:
     return RunCounts(
         items=int(sums.items),
         clear_match=assessments.get("clear_match", 0),
-        clear_non_match=assessments.get("clear_non_match", 0),
+        clear_nonmatch=assessments.get("clear_nonmatch", 0),
         unclear=assessments.get("unclear", 0),
         executed=executed,
         executable=executable,

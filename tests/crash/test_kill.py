@@ -80,7 +80,7 @@ def replies(folder):
         if number % 8 == 0:
             lines += through_test(subject, number // 8 % 2, TEST)
         else:
-            lines.append(clear(subject, "clear_match" if number % 2 else "clear_non_match"))
+            lines.append(clear(subject, "clear_match" if number % 2 else "clear_nonmatch"))
     return script_file(folder, lines)
 
 

@@ -14,7 +14,7 @@ from store.tables.runs import ExecutionRow, VerdictRow
 from store.workspace import Workspace
 from workbench import sample
 from workbench.demo import demo_path
-from workbench.sample import NOTICE, allowed_programs
+from workbench.sample import NOTICE, allowed_programs, scripted_model
 
 
 def expected(folder):
@@ -55,12 +55,12 @@ def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
     screened, verdicts, agreed = expected(sample_folder)
     assert facts["items"] == sum(screened.values()) >= 60
     assert facts["clear_match"] == screened["clear_match"]
-    assert facts["clear_nonmatch"] == screened["clear_non_match"]
+    assert facts["clear_nonmatch"] == screened["clear_nonmatch"]
     assert facts["unclear"] == facts["executed"] == screened["unclear"]
-    assert facts["executable_share"] == facts["executable"] / facts["executed"]
+    assert facts["executable_rate"] == facts["executable"] / facts["executed"]
     assert 0 < facts["executable"] < facts["executed"]
-    assert (facts["labels"], facts["failed"]) == (facts["items"], 0)
-    assert facts["labels_by_value"] == {str(value): count for value, count in verdicts.items()}
+    assert (facts["labelled"], facts["failed"]) == (facts["items"], 0)
+    assert facts["labels"] == {str(value): count for value, count in verdicts.items()}
     against = facts["agreement_with_majority"]
     assert (against["n"], against["agreed"], against["ties"]) == (facts["items"], agreed, 0)
     assert against["share"] == agreed / facts["items"]
@@ -68,6 +68,11 @@ def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
     assert facts["agreement_among_raters"]["units"] == facts["items"]
     assert facts["sandbox"] in ("bubblewrap", "process")
     assert facts["notice"] == NOTICE
+    # The same words as annotate's, for the same numbers.
+    again = workbench("annotate", at, "--model", scripted_model(), "--json").json()
+    same = again.keys() - {"job", "run", "name", "state"}
+    assert {name: again[name] for name in same} == {name: facts[name] for name in same}
+    assert (again["run"], again["job"]["done"]) == (facts["run"], 0)
 
 
 def test_what_it_printed_is_on_disk(at):
@@ -94,7 +99,7 @@ def test_fresh_begins_anew(workbench, at):
     workbench("judge", at, "empty-file/1", "1", "--rater", "dana")
     assert workbench("report", at, "--rater", "dana", "--json").json()["judged"] == 1
     facts = workbench("demo", "--headless", "--fresh", "--at", at, "--json").json()
-    assert facts["labels"] == facts["items"]
+    assert facts["labelled"] == facts["items"]
     assert workbench("report", at, "--rater", "dana").code == 2
     assert not at.with_name(at.name + ".journal.jsonl").exists()
 
@@ -103,7 +108,7 @@ def test_without_bubblewrap_the_shipped_programs_run_as_plain_processes(workbenc
     monkeypatch.setenv("WORKBENCH_SANDBOX__BWRAP", str(in_folder / "none"))
     facts = workbench("demo", "--headless", "--at", in_folder, "--json").json()
     assert facts["sandbox"] == "process"
-    assert (facts["executed"], facts["failed"], facts["labels"]) == (facts["unclear"], 0, facts["items"])
+    assert (facts["executed"], facts["failed"], facts["labelled"]) == (facts["unclear"], 0, facts["items"])
 
 
 def test_a_workspace_of_something_else_is_left_alone(workbench, in_folder):

@@ -38,7 +38,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 def replies(*, hold: int | None = None) -> Iterator[tuple[str, str, float]]:
     """Seven matches, three other ones, two refusals; the item `hold` takes for ever."""
     for number in range(1, COUNT + 1):
-        word = "!refused" if number in (3, 5) else "clear_match" if number <= 9 else "clear_non_match"
+        word = "!refused" if number in (3, 5) else "clear_match" if number <= 9 else "clear_nonmatch"
         yield f"q/{number}", word, LONG if number == hold else 0.0
 
 
@@ -199,7 +199,7 @@ def test_durations_in_words() -> None:
 def test_the_funnel_adds_up() -> None:
     counts = RunCounts(
         clear_match=20,
-        clear_non_match=30,
+        clear_nonmatch=30,
         unclear=50,
         executed=48,
         executable=40,

@@ -432,7 +432,7 @@ async def test_the_agents_label_that_arrives_is_shown_and_not_judged_by_a_key_on
     app = review_app(workspace, at=6)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
-        arrived = Case("not-looked", CASES[6].query, assessment="clear_non_match", label=0, reason="it sorts")
+        arrived = Case("not-looked", CASES[6].query, assessment="clear_nonmatch", label=0, reason="it sorts")
         workspace.lane.submit(lambda connection: write_case(connection, 7, arrived)).result()
         event = ItemAnnotated(1, uid(0), 7, "not-looked", 0.0, "screened", None)
         app.post_message(JobReported(event))

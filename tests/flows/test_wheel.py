@@ -89,7 +89,7 @@ def test_it_runs_the_demo_in_an_empty_environment(installed, in_folder):
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
-    assert facts["labels"] == facts["items"] >= 60
+    assert facts["labelled"] == facts["items"] >= 60
     assert facts["executed"] == facts["unclear"] > 0
     where = "import workbench, store.workspace as w; print(workbench.__file__, w.__file__)"
     python = installed.with_name("python")

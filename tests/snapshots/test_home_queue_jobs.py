@@ -111,7 +111,7 @@ class StillJob:
     progress: JobProgressed = field(init=False)
 
     def __post_init__(self) -> None:
-        counts = PathCounts(clear_match=16, clear_non_match=10, unclear=15, executed=12, executable=9)
+        counts = PathCounts(clear_match=16, clear_nonmatch=10, unclear=15, executed=12, executable=9)
         labels = ((0.0, 18), (1.0, 20))
         self.progress = JobProgressed(
             1, self.run_id, 38, self.failed, 60, counts, labels, 123.0, 20.0, "q1/8", 20_160, 48

@@ -93,7 +93,7 @@ async def annotation_arrived(pilot: Pilot[Any]) -> None:
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
     await painted(pilot)
-    arrived = Case("not-looked", CASES[6].query, assessment="clear_non_match", label=0)
+    arrived = Case("not-looked", CASES[6].query, assessment="clear_nonmatch", label=0)
     app.context.workspace.lane.submit(lambda connection: write_case(connection, 7, arrived)).result()
     app.post_message(JobReported(ItemAnnotated(1, uid(0), 7, "not-looked", 0.0, "screened", None)))
     await until(pilot, lambda: said(app).startswith("◆"))

@@ -44,7 +44,7 @@ PAIRS = [
 ]
 REPLIES = [
     clear("sure"),
-    clear("never", "clear_non_match"),
+    clear("never", "clear_nonmatch"),
     *through_test("passes", 1),
     *through_test("fails", 0),
     *through_test("lacks", 1),
@@ -77,13 +77,13 @@ def test_every_path_is_taken_and_counted(workspace, tmp_path):
     }
     assert (report.state, report.done, report.failed, report.error) == ("done", 5, 1, None)
     counts = report.as_json()
-    assert {name: counts[name] for name in ("items", "clear_match", "clear_non_match", "unclear")} == {
+    assert {name: counts[name] for name in ("items", "clear_match", "clear_nonmatch", "unclear")} == {
         "items": 6,
         "clear_match": 1,
-        "clear_non_match": 1,
+        "clear_nonmatch": 1,
         "unclear": 4,
     }
-    assert (counts["executed"], counts["executable"], counts["executable_share"]) == (4, 3, 0.75)
+    assert (counts["executed"], counts["executable"], counts["executable_rate"]) == (4, 3, 0.75)
     assert (counts["labelled"], counts["labels"]) == (5, {"0": 2, "1": 3})
     assert (counts["failed"], counts["reasons"]) == (1, {"Model declined": 1})
     assert (counts["requests"], counts["tokens_in"], counts["tokens_out"]) == (14, 140, 28)

@@ -82,7 +82,7 @@ def test_the_configured_model_is_used(workbench, study, clear, monkeypatch):
 
 def test_failed_items_are_counted_with_their_reasons(workbench, study, in_folder):
     script = write(
-        in_folder / "some.jsonl", [screened(f"q{number}", "clear_non_match") for number in range(3)]
+        in_folder / "some.jsonl", [screened(f"q{number}", "clear_nonmatch") for number in range(3)]
     )
     done = workbench("annotate", study, "--model", f"scripted:{script}")
     assert "1 No scripted reply" in done.out

@@ -1,6 +1,7 @@
 """items, judge and report on the command line: what scripts are told, and what is on disk afterwards."""
 
 import json
+import re
 
 import pytest
 from sqlalchemy import select
@@ -149,6 +150,26 @@ def test_a_rater_named_on_the_command_line_must_exist_the_login_name_need_not(wo
         assert connection.exec_driver_sql("SELECT count(*) FROM rater").scalar() == 0
 
 
+def test_items_carry_their_query_code_and_language_and_every_field_is_documented(
+    workbench, in_folder, repository
+):
+    code = "def f():\r\n\treturn '\x00\u202e'\r\n"
+    pair = {"id": "x", "query": "q", "code": code, "language": "java", "name": "f", "path": "a/b.java"}
+    (in_folder / "p.jsonl").write_text(
+        json.dumps(pair) + "\n" + json.dumps({"id": "y", "query": "r", "code": "c"}), encoding="utf-8"
+    )
+    workbench("import", "w.duckdb", "p.jsonl")
+    first, second = workbench("items", "w.duckdb", "--json").json()["items"]
+    assert {name: first[name] for name in ("query", "code", "language", "name", "path")} == {
+        name: pair[name] for name in ("query", "code", "language", "name", "path")
+    }
+    assert (second["code"], second["language"], second["repository"]) == ("c", "python", "")
+    page = (repository / "docs/scripting.md").read_text(encoding="utf-8")
+    table = page[page.index("## The fields of an item") : page.index("## The words")]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert re.findall(r"`(\w+)`", " ".join(rows)) == list(first)
+
+
 def test_texts_of_items_cannot_command_a_terminal(workbench, study):
     plain = workbench("items", study)
     assert "\x1b" not in plain.out
@@ -161,7 +182,10 @@ def test_the_report_counts_what_was_judged(workbench, study):
     workbench("judge", study, "q1/1", "1", "--rater", "dana")
     facts = workbench("report", study, "progress", "--rater", "dana", "--json").json()
     assert facts["report"] == "progress"
-    assert (facts["total"], facts["judged"], facts["left"], facts["today"]) == (3, 1, 2, 1)
+    assert (facts["items"], facts["judged"], facts["left"], facts["today"]) == (3, 1, 2, 1)
+    assert facts["items_by_kind"] == {"pair": 3}
+    assert facts["raters"] == [{"name": "dana", "kind": "human", "labelled": 1}]
+    assert facts["cost"] is None
     assert (facts["agent_labelled"], facts["compared"], facts["agreed"]) == (0, 0, 0)
     plain = workbench("report", study, "--rater", "dana").out
     assert "1 of 3 (33.3 %)" in plain

@@ -137,7 +137,7 @@ def test_a_batch_takes_up_no_more_when_its_time_is_over(workspace):
 def test_batches_get_a_turn_of_their_usual_length_when_judgments_make_no_pause(
     workspace, patience, hold, order
 ):
-    lane = WriteLane(workspace.engine, hold_seconds=hold, patience_seconds=patience)
+    lane = WriteLane(workspace.engine.connect, hold_seconds=hold, patience_seconds=patience)
     held = Block()
     lane.submit(held, urgent=True)
     assert held.begun.wait(60)

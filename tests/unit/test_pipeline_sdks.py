@@ -14,7 +14,7 @@ from store.tables.runs import ExecutionRow, StepRow
 
 KINDS = {
     "clear": ("clear_match", 1),
-    "other": ("clear_non_match", 0),
+    "other": ("clear_nonmatch", 0),
     "passes": ("unclear", 1),
     "fails": ("unclear", 0),
     "lacks": ("unclear", 1),
@@ -98,8 +98,8 @@ def test_every_pair_is_labelled_though_the_service_stumbles(tmp_path, model, san
             assert labels[number] == (float(label), "tested" if assessment == "unclear" else "screened")
 
         counts = report.counts
-        assert (counts.items, counts.clear_match, counts.clear_non_match, counts.unclear) == (15, 3, 3, 9)
-        assert (counts.executed, counts.executable, counts.executable_share) == (9, 6, 6 / 9)
+        assert (counts.items, counts.clear_match, counts.clear_nonmatch, counts.unclear) == (15, 3, 3, 9)
+        assert (counts.executed, counts.executable, counts.executable_rate) == (9, 6, 6 / 9)
         assert (counts.labels, counts.failed, counts.reasons) == ({0.0: 6, 1.0: 9}, 0, {})
         # 15 screenings, 9 programs, 9 rulings; and 3 requests more for what went wrong.
         assert counts.requests == len(server.requests) == 36

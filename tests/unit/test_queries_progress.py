@@ -59,7 +59,7 @@ def test_progress_counts_what_stands(made, rater):
         )
         for name in RATERS
     }
-    assert {one.name: one.labels for one in found.raters} == everybody
+    assert {one.name: one.labelled for one in found.raters} == everybody
     assert [one.name for one in found.raters] == sorted(RATERS)
 
 
@@ -76,7 +76,7 @@ def test_an_empty_workspace_has_no_progress(workspace):
     found = progress_of(workspace)
     assert (found.judged, found.today, found.agent_labelled, found.compared, found.raters) == (0, 0, 0, 0, ())
     assert (found.tokens, found.money, found.left) == (0, None, 6)
-    assert found.to_dict()["total"] == 6
+    assert found.to_dict()["items"] == 6
 
 
 def test_today_begins_at_midnight_where_the_rater_is(workspace):

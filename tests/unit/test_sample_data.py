@@ -113,7 +113,7 @@ def assessment(pair_id):
 def verdict(pair_id):
     if ("arbiter", pair_id) in REPLIES:
         return REPLIES["arbiter", pair_id]["reply"]["label"]
-    return {"clear_match": 1, "clear_non_match": 0}[assessment(pair_id)]
+    return {"clear_match": 1, "clear_nonmatch": 0}[assessment(pair_id)]
 
 
 def majority(pair_id):
@@ -242,7 +242,7 @@ def test_every_path_of_the_algorithm_occurs():
         paths[kind, verdict(pair_id)] += 1
     assert paths == {
         "clear_match": 22,
-        "clear_non_match": 31,
+        "clear_nonmatch": 31,
         ("passed", 1): 11,
         ("passed", 0): 3,
         ("failed", 0): 8,

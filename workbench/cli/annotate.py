@@ -115,7 +115,7 @@ def report_facts(report: AnnotationReport) -> list[tuple[str, Any]]:
         ("this job", f"{report.done:,} done, {report.failed:,} failed, {report.seconds:.1f} s"),
         ("items of the run", f"{counts.items:,}"),
         ("clear match", f"{counts.clear_match:,}"),
-        ("clear non-match", f"{counts.clear_non_match:,}"),
+        ("clear non-match", f"{counts.clear_nonmatch:,}"),
         ("unclear", f"{counts.unclear:,}"),
         ("executed", f"{counts.executed:,}"),
         ("executable", share(counts.executable, counts.executed)),

@@ -73,6 +73,7 @@ def items_command(
     """List the items of a workspace with a rater's labels and the agents'."""
     from store.queries.queue import queue_ids, queue_rows
     from store.queries.rows import QueueFilter
+    from store.queries.texts import item_texts
     from store.workspace import Workspace
     from workbench.output import harmless, print_json, print_table, say
     from workbench.rater import rater_name
@@ -85,8 +86,12 @@ def items_command(
             who = reader(connection, given_rater(rater), rater_name(None, loaded))
         ids = [int(number) for number in queue_ids(opened, who.id, wanted, blind=blind)]
         rows: list[QueueRow] = []
+        texts: dict[int, dict[str, Any]] = {}
         for start in range(0, len(shown := ids[: limit or (None if as_json else MOST_FOR_PEOPLE)]), 1000):
             rows += queue_rows(opened, who.id, shown[start : start + 1000], blind=blind)
+            if as_json:
+                with opened.reading() as connection:
+                    texts |= item_texts(connection, shown[start : start + 1000])
     if as_json:
         print_json(
             {
@@ -94,7 +99,7 @@ def items_command(
                 "filter": wanted.sentence(),
                 "blind": blind,
                 "total": len(ids),
-                "items": [_row_facts(row) for row in rows],
+                "items": [{**_row_facts(row), **texts.get(row.item_id, {})} for row in rows],
             }
         )
         return
@@ -306,4 +311,4 @@ def _print_progress(name: str, found: Progress) -> None:
         ],
     )
     if found.raters:
-        print_table(("rater", "kind", "labels"), [(one.name, one.kind, one.labels) for one in found.raters])
+        print_table(("rater", "kind", "labels"), [(one.name, one.kind, one.labelled) for one in found.raters])
