@@ -75,6 +75,7 @@ class HomeScreen(Screen[None]):
         self.plan: Plan | None = None
         self.failure: Exception | None = None
         self._loading_sample = False
+        self._resume_wanted = False
         self._due = False
 
     @property
@@ -129,9 +130,12 @@ class HomeScreen(Screen[None]):
     def _read_done(self, facts: HomeFacts) -> None:
         self.facts, self.failure = facts, None
         self._lay_out()
+        wanted, self._resume_wanted = self._resume_wanted, False
+        if wanted and self.is_current:
+            self.action_resume()
 
     def _read_failed(self, error: Exception) -> None:
-        self.failure = error
+        self.failure, self._resume_wanted = error, False
         self._lay_out()
 
     def _action_saved(self, action: Action) -> None:
@@ -276,6 +280,8 @@ class HomeScreen(Screen[None]):
 
     def action_resume(self) -> None:
         """Go on where the rater left off, or with the first item without a label."""
+        # The key may come before the numbers, from which it is known whether there is anything.
+        self._resume_wanted = self.facts is None and self.failure is None
         if self.facts is not None and self._holds_items():
             self.workbench.resume()
 

@@ -1,6 +1,7 @@
 """How the app starts: what is shown before anything is imported, and what is done behind it."""
 
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -10,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from screens.app import WorkbenchApp
+from screens.home.facts import HomeFacts, read_facts
 from screens.home.screen import HomeScreen
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
@@ -146,3 +148,21 @@ async def test_what_cannot_be_prepared_is_told(workspace: Workspace) -> None:
     app = starting(workspace, prepare=prepare)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: any("the disk is full" in note.message for note in app._notifications))
+
+
+async def test_a_key_that_comes_before_the_numbers_is_not_lost(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = threading.Event()
+
+    def read_slowly(*arguments: Any, **options: Any) -> HomeFacts:
+        assert go.wait(60)
+        return read_facts(*arguments, **options)
+
+    monkeypatch.setattr("screens.home.screen.read_facts", read_slowly)
+    app = app_of(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("enter")
+        assert isinstance(app.screen, HomeScreen)
+        go.set()
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
