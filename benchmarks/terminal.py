@@ -66,8 +66,11 @@ class Terminal:
         raise TimeoutError(f"{text!r} was not shown; last: {seen}")
 
     def drain(self, seconds: float = 0.2) -> None:
-        """Read what is still shown, until nothing came for a while."""
-        while select.select([self.fd], [], [], seconds)[0]:
+        """Read what is still shown, until nothing came for a while; a running job's line never rests."""
+        deadline = time.perf_counter() + 4 * seconds
+        while (left := deadline - time.perf_counter()) > 0 and select.select(
+            [self.fd], [], [], min(seconds, left)
+        )[0]:
             try:
                 if not os.read(self.fd, 65_536):
                     return

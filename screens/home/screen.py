@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
 from agents.events import ItemAnnotated, JobEnded, JobEvent, JobStarted
 from screens.commands import Command, Scope, bindings, commands_of
+from screens.covering import CoveredScreen
 from screens.help import key_name, keys_of
 from screens.home.facts import TITLE_CELLS, HomeFacts, kinds_phrase, paragraph, read_facts
 from screens.home.importing import ImportScreen
@@ -62,7 +62,7 @@ class NextStep(Horizontal):
         self.query_one(".step-words", Static).update(Content(words))
 
 
-class HomeScreen(Screen[None]):
+class HomeScreen(CoveredScreen):
     """The first screen; the others lie over it."""
 
     SCOPE: ClassVar[Scope] = "home"

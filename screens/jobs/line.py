@@ -65,4 +65,4 @@ class JobLine(Static):
         text = line(job.state, job.progress, key, (self.app.size.width or 80) - 2)
         if text != self._text:
             self._text = text
-            self.update(Content(text))
+            self.update(Content(text), layout=False)

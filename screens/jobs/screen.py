@@ -12,11 +12,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Log, Static
 
 from agents.events import ItemAnnotated, JobEvent, JobLog, JobPaused, JobProgressed
 from screens.commands import Command, Scope, bindings
+from screens.covering import CoveredScreen
 from screens.jobs.board import board_of, latest_job
 from screens.jobs.facts import RunsRead, failures, funnel, read_runs, spent
 from screens.jobs.wording import STATE_GLYPHS, bar, parts
@@ -51,7 +51,7 @@ def _folded(mark: str, text: str, width: int) -> list[tuple[str, str]]:
     return [(mark if number == 0 else "    ", part) for number, part in enumerate(parts)]
 
 
-class JobsScreen(Screen[None]):
+class JobsScreen(CoveredScreen):
     """Shows the runs of the agents and steers the one at work."""
 
     SCOPE: ClassVar[Scope] = "jobs"

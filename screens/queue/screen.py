@@ -11,12 +11,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from agents.events import ItemAnnotated, JobEvent
 from screens.commands import Command, Scope, bindings
+from screens.covering import CoveredScreen
 from screens.jobs.line import JobLine
 from screens.queue.asked import Asked
 from screens.queue.fields import order_phrase
@@ -51,7 +51,7 @@ def open_queue(app: WorkbenchApp) -> None:
     app.push_screen(NAME)
 
 
-class QueueScreen(Screen[None]):
+class QueueScreen(CoveredScreen):
     """All items, filtered and ordered, made for 400,000 of them."""
 
     SCOPE: ClassVar[Scope] = "queue"

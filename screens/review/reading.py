@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import SuspendNotSupported
-from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input
 
+from screens.covering import CoveredScreen
 from screens.review.bars import CaseTabs
 from screens.widgets.text_pane import SearchMoved, TextPane
 from store.counted import counted
@@ -35,7 +35,7 @@ SINGLE_BELOW = 120
 """Cells below which one pane is shown at a time."""
 
 
-class ReadingActions(Screen[None]):
+class ReadingActions(CoveredScreen):
     """The reading half of a review screen."""
 
     item: ItemView | None

@@ -52,4 +52,5 @@ class TopLine(Static):
             right = f"! {len(app.failures)} not saved · {right}"
         width = max(0, self.size.width)
         left = one_line(f"{context.workspace.path.name} › {self._place}", max(0, width - cell_len(right) - 2))
-        self.update(Content(left + " " * max(1, width - cell_len(left) - cell_len(right)) + right))
+        gap = " " * max(1, width - cell_len(left) - cell_len(right))
+        self.update(Content(f"{left}{gap}{right}"), layout=False)

@@ -1,0 +1,20 @@
+"""Screens that rest while another one covers them."""
+
+from __future__ import annotations
+
+from textual.screen import Screen
+
+
+class CoveredScreen(Screen[None]):
+    """A screen over which others may lie. Only modals let it shine through; under the others it rests.
+
+    Textual keeps painting the screen below the one shown, and paints the whole terminal anew for every
+    change on it: under a judgment that takes as long as painting the next item.
+    """
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the screen can be seen."""
+        return super().is_current and all(
+            screen.is_modal for screen in self.app.screen_stack[self.app.screen_stack.index(self) + 1 :]
+        )
