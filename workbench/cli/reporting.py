@@ -93,7 +93,7 @@ def _print_progress(name: str, found: Progress) -> None:
                 else share(found.agreed, found.compared),
             ),
             ("tokens", f"{found.tokens:,}"),
-            ("money", "unknown" if found.money is None else f"${found.money:,.4f}"),
+            ("cost", "unknown" if found.money is None else f"${found.money:,.4f}"),
         ],
     )
     if found.raters:
