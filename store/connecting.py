@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import sys
 from importlib.abc import MetaPathFinder
 from pathlib import Path
@@ -14,6 +15,7 @@ import duckdb
 from store.errors import WorkspaceError, WorkspaceLocked
 from store.schema import keep_copy, migrate, migrations, version_of
 
+_LONGEST_LINE = 300
 _LOCK_HOLDER = re.compile(r"Conflicting lock is held in (?P<program>.*?) ?\(PID (?P<pid>\d+)\)")
 
 
@@ -82,9 +84,10 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
     except duckdb.IOException as error:
         holder = _LOCK_HOLDER.search(str(error))
         if holder:
+            told = command_line(int(holder["pid"])) or holder["program"] or "unknown program"
             raise WorkspaceLocked(
                 "Workspace in use",
-                f"{path} is held by process {holder['pid']} ({holder['program'] or 'unknown program'}); "
+                f"{path} is held by process {holder['pid']} ({told}); "
                 "one process at a time can open a workspace.",
                 "Close the other workbench (or wait for its command to end), then try again.",
             ) from error
@@ -94,6 +97,17 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
     except duckdb.Error as error:
         raise _unreadable(path, error) from error
     return connection
+
+
+def command_line(process: int) -> str:
+    """Return the command line of a process as one would type it; empty where it cannot be read."""
+    try:
+        raw = Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return ""
+    words = raw.decode("utf-8", errors="replace").rstrip("\0").split("\0")
+    line = shlex.join(words) if words != [""] else ""
+    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
 
 
 def _unreadable(path: Path, error: duckdb.Error) -> WorkspaceError:

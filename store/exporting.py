@@ -25,13 +25,15 @@ class ExportReport:
     Attributes:
         destination: The file, or the folder of the formats that are several files.
         format: Its format.
-        rater: Whose current labels; None for the full record.
+        folder: Whether that is a folder of several files.
+        rater: Whose current labels, without the name in the file; None for the full record.
         records: Judgments and marks, or labelled items.
         left_out: Items without a label of the rater, which are not in the file.
     """
 
     destination: str
     format: str
+    folder: bool
     rater: str | None
     records: int
     left_out: int
@@ -94,7 +96,7 @@ def export(
     finally:
         cursor.close()
         _remove(partial)
-    return ExportReport(str(target), form.name, rater, written.records, written.left_out)
+    return ExportReport(str(target), form.name, form.folder, rater, written.records, written.left_out)
 
 
 def _writable(name: str, rater: str | None) -> Format:

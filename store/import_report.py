@@ -25,6 +25,8 @@ class FileReport:
         codes_added: New snippets.
         judgments_added: New judgments by rater.
         judgments_known: Labels, judgments and marks that were there already.
+        rater_assumed: Whether its labels were given to a rater named after the file, since nothing says whose
+            they are.
         marks_added: New marks.
         rejected: Records that could not be taken and were written aside.
         extra_kept: Fields the format does not know, kept with each item.
@@ -45,6 +47,7 @@ class FileReport:
     codes_added: int
     judgments_added: dict[str, int]
     judgments_known: int
+    rater_assumed: bool
     marks_added: int
     rejected: int
     extra_kept: tuple[str, ...]
@@ -57,30 +60,41 @@ class FileReport:
         """Whether anything of it is new."""
         return bool(self.items_added or self.marks_added or sum(self.judgments_added.values()))
 
-    def sentence(self) -> str:
-        """Return what came of the file as one line to read."""
+    def sentence(self, *, dry_run: bool = False) -> str:
+        """Return what came of the file as one line to read.
+
+        Args:
+            dry_run: Whether it says what would come of it.
+        """
         told = f"told by its content: {self.why}" if self.detected else "as named"
+        would = "would be " if dry_run else ""
         parts = [f"{self.file}: {self.format} ({told}), {counted(self.records, 'record')}"]
-        parts.append(f"{counted(self.items_added, 'item')} added" if self.items_added else "no item added")
+        parts.append(
+            f"{counted(self.items_added, 'item')} {would}added"
+            if self.items_added
+            else f"no item {would}added"
+        )
         if self.items_known:
             parts.append(f"{self.items_known:,} already there")
         if self.items_differing:
-            parts.append(
-                f"{self.items_differing:,} of these with other details than stored, left as they were"
-            )
+            left = "would stay as they are" if dry_run else "left as they were"
+            parts.append(f"{self.items_differing:,} of these with other details than stored, {left}")
         parts += [
-            f"{counted(count, 'judgment')} of {rater!r}" for rater, count in self.judgments_added.items()
+            f"{counted(count, 'judgment')} of {rater!r}" + (" would be added" if dry_run else "")
+            for rater, count in self.judgments_added.items()
         ]
+        if self.rater_assumed:
+            parts.append("the file does not say whose its labels are: give the name with --label-as")
         if self.marks_added:
-            parts.append(counted(self.marks_added, "mark"))
+            parts.append(counted(self.marks_added, "mark") + (" would be added" if dry_run else ""))
         if self.judgments_known:
             parts.append(f"{counted(self.judgments_known, 'judgment')} already there")
         if self.rejected:
-            parts.append(f"{self.rejected:,} rejected")
+            parts.append(f"{self.rejected:,} {would}rejected")
         if self.extra_kept:
-            parts.append(f"kept as extra: {', '.join(self.extra_kept)}")
+            parts.append(f"{would}kept as extra: {', '.join(self.extra_kept)}")
         if self.extra_ignored:
-            parts.append(f"left out: {', '.join(self.extra_ignored)}")
+            parts.append(f"{would}left out: {', '.join(self.extra_ignored)}")
         if self.imported_before and not self.adds:
             parts.append("this very file was imported before")
         return "; ".join(parts)
@@ -93,7 +107,7 @@ class ImportReport:
     Attributes:
         files: Of each file, in the order given.
         dry_run: Whether nothing was imported since nothing was to be.
-        rejects: Where refused records were written, None when they were not asked for.
+        rejects: Where refused records were written; None when they were not, as in a dry run.
     """
 
     files: tuple[FileReport, ...]

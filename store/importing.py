@@ -119,6 +119,7 @@ class _Import:
         self._stages = Stages(cursor)
         self._records: list[int] = []
         self._label_ids = (0, 0)
+        self._label_as: str | None = None
         self._extra: list[tuple[str, ...]] = []
         self._names = [given.file.name for given in inputs]
         self._questions: dict[str, tuple[str, QuestionSpec]] = {
@@ -156,6 +157,7 @@ class _Import:
         # Labels are compared with what stands now, so what is judged from now on must be later.
         self._label_ids = reserve(self._workspace.ids, sum(self._records))
         self._workspace.lane.submit(lambda _: None, urgent=True).result()
+        self._label_as = label_as
         raters = self._label_raters(label_as)
         while problems := self._compare(raters):
             self._set_aside(problems)
@@ -234,6 +236,9 @@ class _Import:
                     codes_added=pairs.codes,
                     judgments_added={**judgments, **labels},
                     judgments_known=labels_known + records_known,
+                    rater_assumed=given.layout.makes == "pair"
+                    and self._label_as is None
+                    and bool(labels or labels_known),
                     marks_added=marks,
                     rejected=refused.count(number),
                     extra_kept=extra if given.layout.extra else (),
@@ -242,4 +247,5 @@ class _Import:
                     imported_before=bool(known and known[0] is not None),
                 )
             )
-        return ImportReport(tuple(files), dry_run, None if self._rejects is None else str(self._rejects))
+        rejects = None if self._rejects is None or dry_run else str(self._rejects)
+        return ImportReport(tuple(files), dry_run, rejects)

@@ -19,6 +19,7 @@ from store.plugins import fault
 from workbench import __version__
 from workbench.config import Config, LoadedConfig, load_config
 from workbench.configured import config_path
+from workbench.opening import in_terminal
 from workbench.rater import rater_name
 from workbench.sample import allowed_programs
 
@@ -126,7 +127,7 @@ def _terminal() -> dict[str, Any]:
     size = shutil.get_terminal_size()
     encoding = sys.stdout.encoding or ""
     return {
-        "is_terminal": all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)),
+        "is_terminal": in_terminal(),
         "columns": size.columns,
         "lines": size.lines,
         "term": os.environ.get("TERM", ""),

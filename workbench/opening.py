@@ -51,15 +51,21 @@ def open_app(
     if not in_terminal():
         raise WorkbenchError(
             "No terminal",
-            "The app needs a terminal, and this is none.",
+            f"The app needs a terminal; {' and '.join(_elsewhere())} is none.",
             "Commands work without one: workbench items, judge, annotate, report (see workbench --help).",
         )
     return run_app(path, configured, rater, start_with=start)
 
 
 def in_terminal() -> bool:
-    """Return whether keys come from a terminal and everything goes to one; the app draws on stderr."""
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    """Return whether keys come from a terminal and what is drawn can go to one."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+
+
+def _elsewhere() -> list[str]:
+    """Return which of the streams that the app needs are no terminal."""
+    streams = {"what it reads from": sys.stdin, "what it writes to": sys.stdout}
+    return [name for name, stream in streams.items() if stream is None or not stream.isatty()]
 
 
 def chosen_workspace(given: Path | None, config: Configured) -> Path:
@@ -134,9 +140,14 @@ def show(app: WorkbenchApp) -> int:
     """Run the app and return its exit code."""
     from workbench.stopping import ignore_further_signals
 
+    drawn_on = sys.__stderr__
+    if drawn_on is None or not drawn_on.isatty():
+        # Textual draws on stderr. Where that is kept in a file, the terminal is at stdout.
+        sys.__stderr__ = sys.__stdout__  # type: ignore[misc]
     try:
         app.run()
     finally:
+        sys.__stderr__ = drawn_on  # type: ignore[misc]
         gc.enable()
         ignore_further_signals()
     return app.return_code or 0

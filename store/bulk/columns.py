@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from store.formats.fields import FieldType, Makes
+from store.formats.judgments import RECORD_FIELDS
 
 STAGE: dict[Makes, dict[str, FieldType]] = {
     "pair": {
@@ -30,45 +31,6 @@ STAGE: dict[Makes, dict[str, FieldType]] = {
         "value": "number",
         "comment": "text",
     },
-    "judgment": {
-        "record": "text",
-        "id": "uuid",
-        "action": "uuid",
-        "kind": "text",
-        "external_id": "id",
-        "content_hash": "text",
-        "question": "text",
-        "rater": "text",
-        "rater_kind": "text",
-        "assignment": "uuid",
-        "phase": "text",
-        "value": "number",
-        "origin": "text",
-        "supersedes": "uuid",
-        "target_action": "uuid",
-        "restores": "uuid",
-        "shown_verdict": "uuid",
-        "shown_execution": "uuid",
-        "guideline": "text",
-        "blind": "boolean",
-        "reason": "text",
-        "comment": "text",
-        "evidence": "text",
-        "elapsed_ms": "integer",
-        "active_ms": "integer",
-        "created_at": "moment",
-        "mark": "text",
-        "active": "boolean",
-        "query": "text",
-        "code": "text",
-        "name": "text",
-        "language": "text",
-        "repository": "text",
-        "path": "text",
-        "licence": "text",
-        "rank": "integer",
-        "scores": "scores",
-        "item_extra": "object",
-    },
+    "judgment": {field.name: field.type for field in RECORD_FIELDS},
 }
 """What is staged of each sort of record, beside its place in its file and its extra fields."""

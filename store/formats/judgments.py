@@ -7,6 +7,8 @@ from store.formats.protocol import ANY, Format
 from store.tables.record import MARK_KINDS, ORIGINS
 
 _OPTIONAL: dict[str, FieldType] = {
+    "content_hash": "text",
+    "question": "text",
     "assignment": "uuid",
     "phase": "text",
     "value": "number",
@@ -23,7 +25,6 @@ _OPTIONAL: dict[str, FieldType] = {
     "elapsed_ms": "integer",
     "active_ms": "integer",
     "active": "boolean",
-    "content_hash": "text",
     "query": "text",
     "code": "text",
     "name": "text",
@@ -32,33 +33,31 @@ _OPTIONAL: dict[str, FieldType] = {
     "path": "text",
     "licence": "text",
     "rank": "integer",
-    "word": "text",
-    "question": "text",
 }
+
+RECORD_FIELDS = (
+    Field("record", ("record",), required=True, values=("judgment", "mark")),
+    Field("id", ("id",), "uuid", required=True),
+    Field("action", ("action",), "uuid", required=True),
+    Field("kind", ("kind",), required=True, filled=True),
+    Field("external_id", ("item",), "id", required=True),
+    Field("rater", ("rater",), required=True, filled=True),
+    Field("rater_kind", ("rater_kind",), values=("human", "agent", "import")),
+    Field("origin", ("origin",), required=True, values=ORIGINS),
+    Field("created_at", ("created_at",), "moment", required=True),
+    Field("mark", ("mark",), values=MARK_KINDS),
+    Field("scores", ("similarity",), "scores"),
+    Field("item_extra", ("extra",), "object"),
+    *(Field(name, (name,), type_) for name, type_ in _OPTIONAL.items()),
+)
+"""What is read of a judgment or mark, and staged under the same names."""
+
+_WORD = Field("word", ("word",))
+"""The word of the value, for people; the value itself is what is read."""
 
 JUDGMENTS = Format(
     name="judgments",
     description="every judgment and mark with its provenance, as export writes it without --rater",
     containers=ANY,
-    layouts=(
-        Layout(
-            "judgment",
-            (
-                Field("record", ("record",), required=True, values=("judgment", "mark")),
-                Field("id", ("id",), "uuid", required=True),
-                Field("action", ("action",), "uuid", required=True),
-                Field("kind", ("kind",), required=True, filled=True),
-                Field("external_id", ("item",), "id", required=True),
-                Field("rater", ("rater",), required=True, filled=True),
-                Field("rater_kind", ("rater_kind",), values=("human", "agent", "import")),
-                Field("origin", ("origin",), required=True, values=ORIGINS),
-                Field("created_at", ("created_at",), "moment", required=True),
-                Field("mark", ("mark",), values=MARK_KINDS),
-                Field("scores", ("similarity",), "scores"),
-                Field("item_extra", ("extra",), "object"),
-                *(Field(name, (name,), type_) for name, type_ in _OPTIONAL.items()),
-            ),
-            extra=False,
-        ),
-    ),
+    layouts=(Layout("judgment", (*RECORD_FIELDS, _WORD), extra=False),),
 )

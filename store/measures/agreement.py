@@ -80,6 +80,40 @@ def raw_agreement(units: Iterable[Sequence[float | None]]) -> Agreement:
     return Agreement(sum(shares) / len(shares), len(shares), dropped, total)
 
 
+def cohen_kappa(units: Iterable[tuple[float | None, float | None]]) -> Agreement:
+    """Compute Cohen's kappa of two raters: (p_o - p_e) / (1 - p_e), observed over chance agreement.
+
+    p_o is the share of units on which both agree, and p_e = sum_k p_1k p_2k, with the share p_rk of the
+    value k among those of rater r (J. Cohen, "A coefficient of agreement for nominal scales", Educational
+    and Psychological Measurement 20(1), 1960). Not weighted: any two different values disagree alike.
+
+    Args:
+        units: Both raters' values of each unit; None for no value.
+
+    Returns:
+        The coefficient, at most 1.
+    """
+    first: Counter[float] = Counter()
+    second: Counter[float] = Counter()
+    number = dropped = agreed = 0
+    for one, other in units:
+        if one is None or other is None:
+            dropped += 1
+            continue
+        number += 1
+        agreed += one == other
+        first[one] += 1
+        second[other] += 1
+    if not number:
+        return Agreement(None, 0, dropped, 0, "no unit has two values")
+    # In whole numbers, n^2 times each, so that nothing is rounded before the division.
+    by_chance = sum(count * second[value] for value, count in first.items())
+    if by_chance == number * number:
+        return Agreement(None, number, dropped, 2 * number, "all values are equal")
+    kappa = (number * agreed - by_chance) / (number * number - by_chance)
+    return Agreement(kappa, number, dropped, 2 * number)
+
+
 def krippendorff_alpha(ratings: Mapping[str, Sequence[float | None]], level: Level = "nominal") -> Agreement:
     """Compute Krippendorff's alpha: 1 - D_o / D_e, observed over expected disagreement.
 

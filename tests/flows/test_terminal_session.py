@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -101,6 +102,23 @@ def judge(terminal: TmuxTerminal, key: str, said: str) -> None:
     terminal.settle()
     terminal.press(key)
     terminal.wait_for(said)
+
+
+def test_the_app_is_drawn_in_the_terminal_also_when_errors_go_to_a_file(
+    workspace: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "errors.log"
+    (tmp_path / "config.toml").touch()
+    line = f"{shlex.join([*WORKBENCH, str(workspace), '--rater', RATER])} 2> {shlex.quote(str(log))}"
+    terminal = TmuxTerminal(["sh", "-c", line], env={"WORKBENCH_CONFIG": str(tmp_path / "config.toml")})
+    try:
+        terminal.wait_for("rater: dana")
+        terminal.settle()
+        terminal.press("C-q")
+        terminal.wait_for("ended with 0")
+    finally:
+        terminal.close()
+    assert log.read_bytes() == b""
 
 
 def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal) -> None:

@@ -1,6 +1,8 @@
 """import, export and recover on the command line: what they say, and what is left when they refuse."""
 
 import json
+import re
+import shlex
 
 import pytest
 
@@ -81,6 +83,59 @@ def test_a_dry_run_checks_and_changes_nothing(workbench, pairs, in_folder):
     more = write(in_folder / "more.jsonl", [{"id": "n", "query": "a", "code": "b"}])
     assert "dry run" in workbench("import", "new.duckdb", more, "--dry-run").out
     assert len(items(workbench, "new.duckdb")) == 3
+
+
+def test_a_dry_run_says_what_would_be_and_not_what_was(workbench, in_folder):
+    known = {"id": "k", "query": "q", "code": "c", "note": "n", "label": 0}
+    path = write(in_folder / "more.jsonl", [known, {"id": "n", "query": "a", "code": "b", "label": 1}])
+    workbench("import", "new.duckdb", write(in_folder / "known.jsonl", [known]), "--label-as", "eli")
+    said = workbench("import", "new.duckdb", path, "--label-as", "eli", "--dry-run").out
+    assert "1 item would be added" in said
+    assert "1 judgment of 'eli' would be added" in said
+    assert "would be kept as extra: note" in said
+    assert "Everything can be imported. Nothing was" in said
+    bad = write(in_folder / "bad.jsonl", [{"id": "x"}, {"id": "y", "query": "q", "code": "z"}])
+    said = workbench(
+        "import", "new.duckdb", bad, "--dry-run", "--format", "jsonl", "--rejects", "r.jsonl"
+    ).out
+    assert "1 rejected" not in said
+    assert "1 would be rejected" in said
+    assert "1 record would be refused, and written to r.jsonl" in said
+    assert "The rest can be imported. Nothing was" in said
+    assert not (in_folder / "r.jsonl").exists()
+    again = workbench("import", "new.duckdb", in_folder / "known.jsonl", "--label-as", "eli", "--dry-run").out
+    assert "no item would be added" in again
+    assert "nothing of it is new in new.duckdb" in again
+    facts = workbench(
+        "import", "new.duckdb", bad, "--format", "jsonl", "--dry-run", "--rejects", "r.jsonl", "--json"
+    )
+    assert facts.json()["rejects"] is None
+
+
+def test_labels_of_a_file_that_names_no_rater_are_said_to_be_so(workbench, pairs):
+    done = workbench("import", "new.duckdb", pairs)
+    assert "1 judgment of 'pairs labels'" in done.out
+    assert "the file does not say whose its labels are: give the name with --label-as" in done.out
+    named = workbench("import", "other.duckdb", pairs, "--label-as", "eli", "--json").json()
+    assert [file["rater_assumed"] for file in named["files"]] == [False]
+    assert "--label-as" not in workbench("import", "other.duckdb", pairs, "--label-as", "eli").out
+
+
+@pytest.mark.parametrize(
+    ("format", "place"), [("cosqa", "a file"), ("cosqa-plus", "a folder"), ("csv", "a file")]
+)
+def test_one_raters_labels_come_back_as_theirs_when_the_name_is_given(
+    workbench, pairs, in_folder, format, place
+):
+    workbench("import", "new.duckdb", pairs, "--label-as", "dana o'neil")
+    done = workbench("export", "new.duckdb", "out", "--format", format, "--rater", "dana o'neil")
+    assert f"({format}, {place})" in done.out
+    assert (in_folder / "out").is_dir() == (place == "a folder")
+    (option,) = re.findall(r"to import them as theirs: (--label-as .*)$", done.out, re.MULTILINE)
+    again = workbench("import", "copy.duckdb", "out", *shlex.split(option), "--json").json()
+    assert again["judgments_added"] == {"dana o'neil": 1}
+    assert "name" in workbench("export", "--help").out
+    assert "for cosqa-plus the folder" in " ".join(workbench("export", "--help").out.split())
 
 
 def test_columns_of_other_names_are_mapped(workbench, in_folder):

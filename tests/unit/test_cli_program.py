@@ -3,11 +3,14 @@
 import json
 import subprocess
 import sys
+from io import StringIO
 
 import pytest
 
+from store.errors import WorkbenchError
 from workbench.cli.program import COMMANDS
 from workbench.opening import COMMANDS as KNOWN
+from workbench.opening import in_terminal, open_app
 
 HEAVY = (
     "torch",
@@ -80,6 +83,29 @@ def test_the_app_does_not_start_for_a_rater_who_cannot_judge(workbench, in_folde
     assert done.code == 2
     assert "Name taken" in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("redirected", "terminal", "named"),
+    [
+        ((), True, ""),
+        (("stderr",), True, ""),
+        (("stdin",), False, "what it reads from is none"),
+        (("stdout", "stderr"), False, "what it writes to is none"),
+        (("stdin", "stdout"), False, "what it reads from and what it writes to is none"),
+    ],
+)
+def test_there_is_a_terminal_when_keys_come_from_one_and_output_goes_to_one(
+    monkeypatch, tmp_path, redirected, terminal, named
+):
+    for name in ("stdin", "stdout", "stderr"):
+        stream = StringIO()
+        stream.isatty = lambda name=name: name not in redirected
+        monkeypatch.setattr(sys, name, stream)
+    assert in_terminal() == terminal
+    if not terminal:
+        with pytest.raises(WorkbenchError, match=named):
+            open_app(tmp_path / "w.duckdb", "dana", None)
 
 
 def test_a_slip_of_the_hand_makes_no_workspace(workbench, in_folder):

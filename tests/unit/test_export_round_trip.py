@@ -13,9 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
+from store.bulk.columns import STAGE
 from store.errors import ExportFailed, ImportFailed, UnknownName
 from store.exporting import export
 from store.formats.columns import LABEL_COLUMNS, RECORD_COLUMNS
+from store.formats.judgments import JUDGMENTS
 from store.ids import now
 from store.importing import import_files
 from store.raters import ensure_rater, question_number
@@ -374,6 +376,14 @@ def test_records_that_were_tampered_with_are_refused(judged, tmp_path):
     (tmp_path / "bare.jsonl").write_text(json.dumps(bare), encoding="utf-8")
     with new_workspace(tmp_path) as empty, pytest.raises(ImportFailed, match="no item 'a/1' here"):
         import_files(empty, [tmp_path / "bare.jsonl"])
+
+
+def test_what_is_staged_of_a_record_is_what_is_written_of_it():
+    """One list says both, so that a new column cannot be read and then forgotten."""
+    (layout,) = JUDGMENTS.layouts
+    read = {column for field in layout.fields for column in field.columns}
+    assert read == set(RECORD_COLUMNS)
+    assert STAGE["judgment"] == {field.name: field.type for field in layout.fields if field.name != "word"}
 
 
 def test_the_columns_are_documented_in_their_order(repository):

@@ -1,13 +1,16 @@
 """A file that cannot be opened: held by another process, of another program, damaged, or in a locked folder."""
 
 import os
+import shlex
 import subprocess
 import sys
+import time
 
 import duckdb
 import pytest
 from judging import Desk, judged_workspace, judgments
 
+from store.connecting import command_line
 from store.errors import WorkspaceError, WorkspaceLocked
 from store.workspace import Workspace
 
@@ -54,6 +57,32 @@ def test_who_holds_the_file_is_told(holder):
     assert f"process {process.pid}" in refused.value.message
     assert refused.value.exit_code == 2
     assert "Close" in refused.value.hint
+
+
+def test_the_command_of_the_holder_is_told_where_it_can_be_read(holder, monkeypatch):
+    process, path = holder
+    with pytest.raises(WorkspaceLocked) as refused:
+        Workspace.open(path)
+    assert shlex.join(process.args) in refused.value.message
+    monkeypatch.setattr("store.connecting.command_line", lambda _: "")
+    with pytest.raises(WorkspaceLocked) as refused:
+        Workspace.open(path)
+    assert f"held by process {process.pid} (/" in refused.value.message
+    assert "-c" not in refused.value.message
+
+
+def test_a_command_line_is_shortened_and_a_process_that_is_gone_has_none():
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()", "two words", "x" * 900], stdin=subprocess.PIPE
+    ) as long:
+        wait = time.monotonic() + 30
+        while not command_line(long.pid).startswith(sys.executable) and time.monotonic() < wait:
+            pass  # until the child is the program
+        shown = command_line(long.pid)
+        assert f"{sys.executable} -c 'input()' 'two words' xxx" in shown
+        assert (len(shown), shown[-1]) == (300, "…")
+        long.communicate(b"\n")
+    assert command_line(long.pid) == ""
 
 
 def test_when_the_holder_ends_the_file_opens(holder):

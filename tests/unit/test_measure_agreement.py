@@ -1,12 +1,13 @@
 """Measures of agreement, against values worked out by hand."""
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.measures.agreement import krippendorff_alpha, majority, raw_agreement
+from store.measures.agreement import cohen_kappa, krippendorff_alpha, majority, raw_agreement
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,65 @@ def test_raw_agreement_says_what_it_left_out():
     nothing = raw_agreement([(1,)])
     assert nothing.value is None
     assert nothing.why_none == "no unit has two values"
+
+
+def table(*rows):
+    """The units of a contingency table: rows are the first rater's values, columns the second's."""
+    return [
+        (float(one), float(other))
+        for one, row in enumerate(rows)
+        for other, count in enumerate(row)
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kappa"),
+    [
+        # p_o = 35/50, p_e = (25 * 30 + 25 * 20) / 50^2 = 1/2
+        (((20, 5), (10, 15)), 0.4),
+        # p_o = 15/20, p_e = (6 * 7 + 7 * 6 + 7 * 7) / 20^2 = 133/400
+        (((5, 1, 0), (2, 4, 1), (0, 1, 6)), 167 / 267),
+        (((3, 0), (0, 4)), 1.0),
+        (((2, 2), (2, 2)), 0.0),
+        (((0, 3), (3, 0)), -1.0),
+        # One rater gave one value only: no better than chance, whatever the share of agreement.
+        (((9, 1), (0, 0)), 0.0),
+    ],
+)
+def test_kappa_of_worked_examples(rows, kappa):
+    units = table(*rows)
+    result = cohen_kappa(units)
+    assert result.value == pytest.approx(kappa, abs=1e-15)
+    assert (result.units, result.dropped, result.values) == (len(units), 0, 2 * len(units))
+
+
+def test_kappa_says_what_it_left_out_and_why_there_is_none():
+    result = cohen_kappa([(1, 1), (0, 0), (None, 1), (0, None), (None, None)])
+    assert (result.value, result.units, result.dropped, result.values) == (1.0, 2, 3, 4)
+    assert (cohen_kappa([(1, 1), (1, 1)]).value, cohen_kappa([(1, 1)]).why_none) == (
+        None,
+        "all values are equal",
+    )
+    assert cohen_kappa([(1, None)]).why_none == "no unit has two values"
+    assert cohen_kappa([]).units == 0
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([0.0, 1.0, 2.0])] * 2), min_size=1, max_size=30))
+def test_kappa_is_the_formula_in_shares_and_the_same_for_both_orders(units):
+    number = len(units)
+    observed = Fraction(sum(one == other for one, other in units), number)
+    chance = sum(
+        Fraction(sum(one == value for one, _ in units), number)
+        * Fraction(sum(other == value for _, other in units), number)
+        for value in (0.0, 1.0, 2.0)
+    )
+    result = cohen_kappa(units)
+    if chance == 1:
+        assert result.value is None
+    else:
+        assert result.value == pytest.approx(float((observed - chance) / (1 - chance)), abs=1e-15)
+    assert cohen_kappa([(other, one) for one, other in units]).value == result.value
 
 
 def test_alpha_of_a_worked_example():

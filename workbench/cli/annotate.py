@@ -122,5 +122,5 @@ def report_facts(report: AnnotationReport) -> list[tuple[str, Any]]:
         ("labels", f"{counts.labelled:,}" + (f" ({labels})" if labels else "")),
         ("failed", f"{counts.failed:,}" + (f" ({reasons})" if reasons else "")),
         ("tokens", f"{counts.tokens_in:,} in, {counts.tokens_out:,} out"),
-        ("money", "unknown" if counts.money is None else f"${counts.money:,.4f}"),
+        ("cost", "unknown" if counts.money is None else f"${counts.money:,.4f}"),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -117,27 +118,37 @@ def import_command(
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
     else:
-        say(*(file.sentence() for file in report.files))
+        say(*(file.sentence(dry_run=dry_run) for file in report.files))
         if report.rejects:
             say(f"Refused: {counted(report.rejected, 'record')}, in {report.rejects} with the reasons.")
-        say(_end(workspace, dry_run=dry_run, adds=report.adds))
+        elif rejects:
+            say(f"{counted(report.rejected, 'record')} would be refused, and written to {rejects}.")
+        say(_end(workspace, dry_run=dry_run, adds=report.adds, all_good=not report.rejected))
 
 
 @command
 def export_command(
     workspace: Workspace,
-    destination: Annotated[Path, typer.Argument(help="The file to write.")],
+    destination: Annotated[Path, typer.Argument(help="The file to write; for cosqa-plus the folder.")],
     *,
     format: Annotated[
-        str, typer.Option("--format", metavar="F", help="jsonl, csv, parquet, cosqa or cosqa-plus.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help="jsonl, csv, parquet or cosqa, each a file; cosqa-plus, a folder of three.",
+        ),
     ],
     rater: Annotated[
         str | None, typer.Option("--rater", metavar="NAME", help="Only the current labels of this rater.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Export judgments with their provenance, or the current labels of one rater."""
+    """Export judgments with their provenance, or the current labels of one rater.
+
+    Labels of one rater are written without the rater's name: give it when they are imported, --label-as NAME.
+    """
     from store.exporting import export
     from store.workspace import Workspace
     from workbench.output import Bar, print_json, say
@@ -153,9 +164,13 @@ def export_command(
         what = f"{counted(report.records, 'current label')} of {report.rater}"
     else:
         what = f"{counted(report.records, 'judgment or mark', 'judgments and marks')}, of every rater"
-    say(f"{report.destination}: {what} ({report.format}).")
+    place = "a folder" if report.folder else "a file"
+    say(f"{report.destination}: {what} ({report.format}, {place}).")
     if report.left_out:
         say(f"Left out: {counted(report.left_out, 'item')} without a label of {report.rater}.")
+    if report.rater:
+        option = f"--label-as {shlex.quote(report.rater)}"
+        say(f"The labels are written without the rater's name; to import them as theirs: {option}")
 
 
 @command
@@ -189,9 +204,11 @@ def recover_command(
         say(*(f"  line {number}: {reason}" for number, reason in report.homeless))
 
 
-def _end(workspace: Path, *, dry_run: bool, adds: bool) -> str:
+def _end(workspace: Path, *, dry_run: bool, adds: bool, all_good: bool) -> str:
     if dry_run:
-        return "Everything can be imported. Nothing was: this was a dry run."
+        what = "Everything" if all_good else "The rest"
+        news = "" if adds else f", but nothing of it is new in {workspace}"
+        return f"{what} can be imported{news}. Nothing was: this was a dry run."
     return f"Imported into {workspace}." if adds else f"Nothing of it is new in {workspace}."
 
 

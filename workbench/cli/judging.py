@@ -1,4 +1,4 @@
-"""What scripts and people ask about items and judgments: items, judge, report."""
+"""What scripts and people ask about single items: items, judge."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, comm
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from store.queries.progress import Progress
     from store.queries.rows import QueueRow
     from store.scales import Scale
     from store.tables.people import Rater
@@ -31,12 +30,6 @@ class Status(StrEnum):
     open = "open"
     skipped = "skipped"
     cannot_decide = "cannot_decide"
-
-
-class Report(StrEnum):
-    """The reports there are."""
-
-    progress = "progress"
 
 
 def reader(connection: Connection, given: str | None, configured: str | None) -> Rater:
@@ -244,71 +237,3 @@ def scale_value(scale: Scale, text: str) -> float:
         raise JudgmentRefused(
             "Value off the scale", f"{text!r} is no value of this question.", f"Use one of: {known_values}."
         ) from None
-
-
-@command
-def report_command(
-    workspace: Workspace,
-    _report: Annotated[
-        Report, typer.Argument(metavar="REPORT", help="Which report: progress.")
-    ] = Report.progress,
-    *,
-    rater: RaterName = None,
-    config: ConfigFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Print a report: how far a rater and the agents are."""
-    from store.queries.progress import progress
-    from store.workspace import Workspace
-    from workbench.output import print_json
-    from workbench.rater import rater_name
-
-    loaded = settings(config)
-    with Workspace.open(workspace) as opened, opened.reading() as connection:
-        who = reader(connection, given_rater(rater), rater_name(None, loaded))
-        found = progress(connection, who, blind=loaded.screens.blind)
-    if as_json:
-        print_json({"report": "progress", "blind": loaded.screens.blind, **found.to_dict()})
-    else:
-        _print_progress(workspace.name, found)
-
-
-def _print_progress(name: str, found: Progress) -> None:
-    from store.counted import counted
-    from store.kinds.protocol import task_kinds
-    from workbench.output import print_facts, print_table, share
-
-    kinds = task_kinds()
-    items = [
-        counted(count, kind, kinds[kind].plural if kind in kinds else "")
-        for kind, count in found.items.items()
-    ]
-
-    print_facts(
-        name,
-        [
-            ("items", ", ".join(items) or "none"),
-            ("sources", ", ".join(found.sources)),
-            ("rater", found.rater or "nobody"),
-            ("judged", share(found.judged, found.total)),
-            ("today", found.today),
-            ("cannot decide", found.cannot_decide),
-            ("skipped", found.skipped),
-            ("flagged", found.flagged),
-            ("left", found.left),
-            (
-                "agents' labels",
-                None if found.agent_labelled is None else share(found.agent_labelled, found.total),
-            ),
-            (
-                "agreement with them",
-                None
-                if found.compared is None or found.agreed is None
-                else share(found.agreed, found.compared),
-            ),
-            ("tokens", f"{found.tokens:,}"),
-            ("money", "unknown" if found.money is None else f"${found.money:,.4f}"),
-        ],
-    )
-    if found.raters:
-        print_table(("rater", "kind", "labels"), [(one.name, one.kind, one.labelled) for one in found.raters])

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from workbench import __version__
-from workbench.cli import annotate, demo, doctor, exchange, judging, opening
+from workbench.cli import annotate, demo, doctor, exchange, judging, opening, reporting
 from workbench.cli.options import ConfigFile, RaterName, remember, wants_json
 
 OPEN = "open"
@@ -92,7 +92,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("export", exchange.export_command, "Write judgments to a file."),
     ("items", judging.items_command, "List items with their labels."),
     ("judge", judging.judge_command, "Record a judgment."),
-    ("report", judging.report_command, "Print how far the work is."),
+    ("report", reporting.report_command, "Print how far the work is, and who agrees."),
     ("doctor", doctor.doctor_command, "Examine what works here."),
     ("demo", demo.demo_command, "Show it all with sample data."),
     ("recover", exchange.recover_command, "Bring judgments back from the journal."),

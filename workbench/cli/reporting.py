@@ -1,0 +1,183 @@
+"""`workbench report`: how far the work is, and who agrees with whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from store.errors import UnknownName, WorkbenchError
+from workbench.cli.judging import reader
+from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
+
+if TYPE_CHECKING:
+    from store.queries.agreement import AgreementReport
+    from store.queries.progress import Progress
+
+
+class Report(StrEnum):
+    """The reports there are."""
+
+    progress = "progress"
+    agreement = "agreement"
+
+
+@command
+def report_command(
+    workspace: Workspace,
+    report: Annotated[
+        Report, typer.Argument(metavar="REPORT", help="Which report: progress or agreement.")
+    ] = Report.progress,
+    *,
+    rater: RaterName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a report.
+
+    progress: how far a rater and the agents are. agreement: how far every two raters agree, the agents' runs
+    and imported raters among them; with --rater NAME only the pairs with that one.
+    """
+    from store.queries.progress import progress
+    from store.workspace import Workspace
+    from workbench.output import print_json
+    from workbench.rater import rater_name
+
+    loaded = settings(config)
+    if report is Report.agreement:
+        _agreement(workspace, given_rater(rater), blind=loaded.screens.blind, as_json=as_json)
+        return
+    with Workspace.open(workspace) as opened, opened.reading() as connection:
+        who = reader(connection, given_rater(rater), rater_name(None, loaded))
+        found = progress(connection, who, blind=loaded.screens.blind)
+    if as_json:
+        print_json({"report": "progress", "blind": loaded.screens.blind, **found.to_dict()})
+    else:
+        _print_progress(workspace.name, found)
+
+
+def _print_progress(name: str, found: Progress) -> None:
+    from store.counted import counted
+    from store.kinds.protocol import task_kinds
+    from workbench.output import print_facts, print_table, share
+
+    kinds = task_kinds()
+    items = [
+        counted(count, kind, kinds[kind].plural if kind in kinds else "")
+        for kind, count in found.items.items()
+    ]
+
+    print_facts(
+        name,
+        [
+            ("items", ", ".join(items) or "none"),
+            ("sources", ", ".join(found.sources)),
+            ("rater", found.rater or "nobody"),
+            ("judged", share(found.judged, found.total)),
+            ("today", found.today),
+            ("cannot decide", found.cannot_decide),
+            ("skipped", found.skipped),
+            ("flagged", found.flagged),
+            ("left", found.left),
+            (
+                "agents' labels",
+                None if found.agent_labelled is None else share(found.agent_labelled, found.total),
+            ),
+            (
+                "agreement with them",
+                None
+                if found.compared is None or found.agreed is None
+                else share(found.agreed, found.compared),
+            ),
+            ("tokens", f"{found.tokens:,}"),
+            ("cost", "unknown" if found.money is None else f"${found.money:,.4f}"),
+        ],
+    )
+    if found.raters:
+        print_table(("rater", "kind", "labels"), [(one.name, one.kind, one.labelled) for one in found.raters])
+
+
+def _agreement(path: Path, rater: str | None, *, blind: bool, as_json: bool) -> None:
+    from store.kinds.pair import MATCH
+    from store.queries.agreement import agreement
+    from store.raters import register_kinds
+    from store.workspace import Workspace
+    from workbench.output import print_json
+
+    if blind:
+        raise WorkbenchError(
+            "Blind review",
+            "Agreement rests on the labels of others, which a blind review keeps out of sight.",
+            "When the review is over, set screens.blind = false.",
+        )
+    with Workspace.open(path) as opened:
+        register_kinds(opened)
+        with opened.reading() as connection:
+            found = agreement(connection, MATCH.name)
+    if rater is not None:
+        found = _with_one(found, rater.strip())
+    if as_json:
+        print_json({"report": "agreement", **found.to_dict()})
+    else:
+        _print_agreement(path.name, found)
+
+
+def _with_one(found: AgreementReport, rater: str) -> AgreementReport:
+    """Leave only the pairs with one rater.
+
+    Raises:
+        UnknownName: Nobody of that name has a label.
+    """
+    names = [one.name for one in found.raters]
+    if rater not in names:
+        raise UnknownName(
+            "No labels",
+            f"No rater called {rater!r} has a label that stands.",
+            f"Those with labels: {', '.join(names) or 'nobody yet'}.",
+        )
+    return replace(found, pairs=tuple(pair for pair in found.pairs if rater in pair.raters))
+
+
+def _print_agreement(name: str, found: AgreementReport) -> None:
+    from store.counted import counted
+    from workbench.output import print_facts, print_table, say
+
+    print_facts(
+        name,
+        [("question", found.question), ("phase", found.phase), ("items", f"{found.items:,}")],
+    )
+    say("")
+    print_table(
+        ("rater", "kind", "labels", "blind", "revealed"),
+        [(one.name, one.kind, len(one.labels), len(one.blind), len(one.revealed)) for one in found.raters],
+        wide=("rater",),
+    )
+    say("")
+    print_table(
+        ("rater", "and", "items", "agree", "percent", "kappa", "left out", "blind", "revealed"),
+        [
+            (
+                *pair.raters,
+                pair.n,
+                pair.agreed,
+                None if pair.share is None else f"{100 * pair.share:.1f} %",
+                pair.kappa.why_none if pair.kappa.value is None else f"{pair.kappa.value:.3f}",
+                pair.dropped,
+                pair.blind,
+                pair.revealed,
+            )
+            for pair in found.pairs
+        ],
+        wide=("rater", "and"),
+    )
+    alpha = found.alpha
+    value = f"none: {alpha.why_none}" if alpha.value is None else f"{alpha.value:.3f}"
+    ground = f"{counted(alpha.values, 'label')} of {counted(alpha.units, 'item')}"
+    say(
+        "",
+        f"Krippendorff's alpha ({found.level}) over {counted(len(found.raters), 'rater')}: {value}; "
+        f"from {ground}, left out: {counted(alpha.dropped, 'item')} with one label.",
+    )
