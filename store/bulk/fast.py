@@ -19,9 +19,9 @@ import duckdb
 from store.bulk.files import InputFile
 from store.bulk.inputs import Input
 from store.formats.fields import SCORE_PREFIX, STAGED, Field, FieldType, Layout
-from store.formats.protocol import Sample
 
 _SHAPES = {"json lines": "newline_delimited", "JSON array": "array", "Parquet": "parquet"}
+_WHOLE = '"\x01whole"'
 _LARGEST_RECORD = 16 << 20
 _MOST_EXTRA = 64
 _NESTING = 200
@@ -45,7 +45,7 @@ _READ_AS: dict[FieldType, str] = {
     "scores": "JSON",
     "object": "JSON",
 }
-# DuckDB takes a comma after the last field, which is no JSON.
+# DuckDB takes a comma after the last field, which is no JSON; this looks at the end of the record alone.
 _SOUND = (
     "starts_with(json, '{') AND NOT CASE WHEN "
     + " OR ".join(f"ends_with(json, {space} || '}}')" for space in ("' '", "chr(9)", "chr(10)", "chr(13)"))
@@ -54,6 +54,7 @@ _SOUND = (
 # Whatever does not look like this is not cast: a deeply nested value would end the process.
 _NUMBER = "-?[0-9]{1,20}([.][0-9]{1,40})?([eE][-+]?[0-9]{1,2})?"
 _FLAT = rf'^\{{("[^"\\]*":{_NUMBER}(,|\}}$))*$'
+_COMMA = r",[ \t\r\n]*[\]}]"
 _STRING = r'"(\\.|[^"\\])*"'
 _UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _MOMENT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?([+-]\d\d(:?\d\d)?|Z)$"
@@ -64,6 +65,16 @@ class Read:
     """A file in which everything was in order: its fields that the format does not know."""
 
     extra: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The fields of a record in their order, their JSON types, and how many records are like this."""
+
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    sound: bool
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +131,7 @@ def read_into(
     records = f"{table}_records"
     try:
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {records} AS {_records(cursor, file, shape)}")
-        found = _columns(cursor, records, sample, layout)
+        found = _columns(cursor, records, layout)
         if found is None or not _acceptable(found, layout):
             return None
         cursor.execute(f"CREATE TEMP TABLE {table} AS {_selected(found, columns, records)}")
@@ -159,35 +170,24 @@ def _last_character(file: InputFile) -> bytes:
         return text.read().rstrip()[-1:]
 
 
-def _columns(
-    cursor: duckdb.DuckDBPyConnection, records: str, sample: Sample, layout: Layout
-) -> list[_Column] | None:
+def _columns(cursor: duckdb.DuckDBPyConnection, records: str, layout: Layout) -> list[_Column] | None:
     """Return every column of the file; None when a record is no object or names a field twice."""
-    # The first records tell which columns to ask about; with others, all are asked once more.
-    asked = sorted(sample.columns)
-    while True:
-        if any("\x00" in name for name in asked) or len({name.lower() for name in asked}) < len(asked):
+    shapes = _shapes(cursor, records)
+    names: dict[str, None] = {}
+    for shape in shapes:
+        if not shape.sound or len(set(shape.names)) != len(shape.names):
             return None
-        groups = cursor.execute(
-            f"SELECT json_keys(json), json_type(json, {_pointers(asked)}), {_SOUND}, count(*) "
-            f"FROM {records} GROUP BY ALL"
-        ).fetchall()
-        names: dict[str, None] = {}
-        for keys, _, sound, _ in groups:
-            if not sound or keys is None or len(set(keys)) != len(keys):
-                return None
-            names.update(dict.fromkeys(keys))
-        if names.keys() <= set(asked):
-            break
-        asked = list(names)
+        names.update(dict.fromkeys(shape.names))
+    if any("\x00" in name for name in names) or len({name.lower() for name in names}) < len(names):
+        return None
     fields = _assigned(names, layout)
     if fields is None:
         return None
     columns = []
     for name in names:
         counts: Counter[str | None] = Counter()
-        for _, types, _, count in groups:
-            counts[types[asked.index(name)]] += count
+        for shape in shapes:
+            counts[dict(zip(shape.names, shape.types, strict=True)).get(name)] += shape.count
         kinds = {kind: count for kind, count in counts.items() if kind not in (None, "NULL")}
         columns.append(
             _Column(
@@ -195,6 +195,28 @@ def _columns(
             )
         )
     return columns
+
+
+def _shapes(cursor: duckdb.DuckDBPyConnection, records: str) -> list[_Shape]:
+    """Return every shape that records have; most have that of the first, which is quicker than grouping."""
+    shaped = (
+        f"SELECT json_keys(json) AS names, json_type(json, '$.*') AS types, {_SOUND} AS sound FROM {records}"
+    )
+    first = cursor.execute(f"{shaped} LIMIT 1").fetchone()
+    if first is None:
+        return []
+    names, types, sound = first
+    others = cursor.execute(
+        f"SELECT names, types, sound, count(*) FROM ({shaped}) WHERE names IS DISTINCT FROM $names "
+        "OR types IS DISTINCT FROM $types OR sound IS DISTINCT FROM $sound GROUP BY ALL",
+        {"names": names, "types": types, "sound": sound},
+    ).fetchall()
+    row = cursor.execute(f"SELECT count(*) FROM {records}").fetchone()
+    like_first = (int(row[0]) if row else 0) - sum(count for *_, count in others)
+    return [
+        _Shape(tuple(names or ()), tuple(types or ()), bool(sound), count)
+        for names, types, sound, count in [(*first, like_first), *others]
+    ]
 
 
 def _assigned(names: Iterable[str], layout: Layout) -> dict[str, Field | None] | None:
@@ -240,7 +262,7 @@ def _selected(found: Sequence[_Column], columns: dict[str, FieldType], records: 
     return (
         f"SELECT CASE WHEN {checks} THEN error('doubt') ELSE true END AS sound, {', '.join(staged)}, "
         f"{extra_text} AS extra "
-        f"FROM (SELECT unnest(json_transform(json, {_quoted(shape)})) FROM {records})"
+        f"FROM (SELECT json AS {_WHOLE}, unnest(json_transform(json, {_quoted(shape)})) FROM {records})"
     )
 
 
@@ -293,6 +315,10 @@ def _checks(found: Sequence[_Column], values: dict[str, str]) -> Iterator[str]:
 
 
 def _nesting_checks(found: Sequence[_Column]) -> Iterator[str]:
+    if any(column.nests for column in found):
+        bare = f"regexp_replace({_WHOLE}, '{_STRING}', '', 'g')"
+        comma = f"regexp_matches({bare}, '{_COMMA}')"
+        yield f"CASE WHEN regexp_matches({_WHOLE}, '{_COMMA}') THEN {comma} ELSE false END"
     for column in found:
         if column.read_as != "JSON" or (column.field and column.field.type == "scores"):
             continue
@@ -324,8 +350,3 @@ def _extra_text(extra: Sequence[_Column]) -> str:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _pointers(names: Iterable[str]) -> str:
-    pointers = (_quoted("/" + name.replace("~", "~0").replace("/", "~1")) for name in names)
-    return f"[{', '.join(pointers)}]::VARCHAR[]"

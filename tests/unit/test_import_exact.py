@@ -266,6 +266,19 @@ def test_a_damaged_file_is_never_taken_by_the_fast_reader_alone(tmp_path, place,
         assert unfolded(quick) == unfolded(exact)
 
 
+@pytest.mark.parametrize("nested", ['{"x": null,}', "[1, ]", '[{"x": 1,\t}]', '{"x": [1 , ], "y": ", }"}'])
+def test_a_comma_after_the_last_of_something_nested_is_left_to_the_exact_reader(tmp_path, nested):
+    sound = {"id": "a", "query": "q", "code": "f([1, ], {2,})", "note": {"x": ",}"}}
+    path = tmp_path / "c.jsonl"
+    path.write_text(json.dumps(sound) + "\n", encoding="utf-8")
+    assert read_both_ways(path, tmp_path)[0] is not None
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f'{{"id": "b", "query": "q", "code": "c", "note": {nested}}}\n')
+    quick, _, problems = read_both_ways(path, tmp_path)
+    assert quick is None
+    assert [problem.line for problem in problems] == [2]
+
+
 def test_the_fast_reader_takes_ordinary_files(tmp_path):
     records = [
         {
