@@ -139,7 +139,9 @@ def resolve_pairs(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         """
         CREATE OR REPLACE TEMP TABLE repeated AS
         SELECT external_id, min(position) AS first, arg_min(content_hash, position) AS content_hash
-        FROM new_item GROUP BY external_id HAVING count(*) > 1
+        FROM new_item
+        WHERE external_id IN (SELECT external_id FROM new_item GROUP BY external_id HAVING count(*) > 1)
+        GROUP BY external_id
         """
     )
     inside = cursor.execute(
