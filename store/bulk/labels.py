@@ -98,18 +98,14 @@ def resolve_labels(
     cursor.execute(
         """
         CREATE OR REPLACE TEMP VIEW judged_label AS
-        SELECT n.*, t.first, t.value AS first_value, h.item_id IS NOT NULL AS held, h.standing, h.imported
+        SELECT n.*, t.value AS first_value, h.item_id IS NOT NULL AS held, h.standing, h.imported,
+            h.item_id IS NULL AND (t.first IS NULL OR t.first = n.position) AS fresh
         FROM new_label n
         LEFT JOIN held_label h USING (item_id, question_id, rater_id)
         LEFT JOIN label_twice t USING (item_id, question, rater)
         """
     )
-    cursor.execute(
-        """
-        CREATE OR REPLACE TEMP VIEW fresh_label AS
-        FROM judged_label WHERE NOT held AND (first IS NULL OR first = position)
-        """
-    )
+    cursor.execute("CREATE OR REPLACE TEMP VIEW fresh_label AS FROM judged_label WHERE fresh")
     reasons = {
         "unknown question {question!r}; known: " + ", ".join(sorted(questions)): "allowed IS NULL",
         "no item {external_id!r} in the workspace or in the files imported with it": (
@@ -147,13 +143,15 @@ def resolve_labels(
 
 def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int]:
     """Return how many labels of each rater a file, by its number, adds, and how many were there already."""
-    added = dict(
-        cursor.execute(
-            "SELECT rater, count(*) FROM fresh_label WHERE file = ? GROUP BY rater", [file]
-        ).fetchall()
-    )
-    row = cursor.execute("SELECT count(*) FROM new_label WHERE file = ?", [file]).fetchone()
-    return added, (int(row[0]) if row else 0) - sum(added.values())
+    rows = cursor.execute(
+        """
+        SELECT rater, count(*) FILTER (WHERE fresh), count(*)
+        FROM judged_label WHERE file = ? GROUP BY rater
+        """,
+        [file],
+    ).fetchall()
+    added = {rater: fresh for rater, fresh, _ in rows if fresh}
+    return added, sum(count for *_, count in rows) - sum(added.values())
 
 
 def publish_labels(
