@@ -2,22 +2,28 @@
 
 The texts are drawn from a seed, so that two machines measure the same file:
 
-    python benchmarks/synthetic.py PAIRS.jsonl [--queries 20604] [--codes 132952] [--form jsonl|cosqa-plus]
+    python benchmarks/synthetic.py PAIRS.jsonl [--queries 20604] [--codes 132952] [--form jsonl|csv|parquet|cosqa-plus]
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import pyarrow
+import pyarrow.parquet
 
 QUERIES = 20_604
 CODES = 132_952
 CANDIDATES = 20
 SEED = 20_604
+FORMS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet", "cosqa-plus": ".json"}
+"""The forms that can be written, each with the ending of its files."""
 
 _VERBS = ("get", "set", "read", "write", "sort", "merge", "split", "count", "find", "check", "parse", "load")
 _NOUNS = ("list", "dict", "file", "string", "date", "row", "column", "number", "path", "key", "line", "array")
@@ -99,25 +105,61 @@ def write(path: Path, form: str = "jsonl", *, labelled: bool = False, **size: in
 
     Args:
         path: The file.
-        form: `jsonl` (id, query, code, rank, similarity; a line each) or `cosqa-plus` (an array of its own
-            field names, always labelled).
-        labelled: Whether the lines of `jsonl` carry the labels.
+        form: `jsonl` (id, query, code, rank, similarity; a line each), `csv` and `parquet` (the same
+            columns) or `cosqa-plus` (an array of its own field names, always labelled).
+        labelled: Whether the records of a table carry the labels.
         **size: `query_count`, `code_count`, `seed` of `pairs`.
     """
+    writers: dict[str, Callable[[Path, Iterator[dict[str, Any]]], None]] = {
+        "jsonl": _write_lines,
+        "csv": _write_csv,
+        "parquet": _write_parquet,
+        "cosqa-plus": _write_array,
+    }
     count = 0
-    with path.open("w", encoding="utf-8") as file:
+
+    def counted() -> Iterator[dict[str, Any]]:
+        nonlocal count
         for record in pairs(**size):
-            if form == "jsonl":
-                line = {"id": f"p{record['pair-idx']}", "query": record["query"], "code": record["code"]}
-                line |= {"rank": record["rank"], "similarity": {"synthetic": record["similarity"]}}
-                line |= {"label": record["label"]} if labelled else {}
-                file.write(json.dumps(line) + "\n")
-            else:
-                kept = {name: value for name, value in record.items() if name not in ("rank", "similarity")}
-                file.write(("[\n" if count == 0 else ",\n") + json.dumps(kept))
             count += 1
-        file.write("" if form == "jsonl" else "\n]\n")
+            yield record if form == "cosqa-plus" else _line(record, labelled=labelled)
+
+    writers[form](path, counted())
     return count
+
+
+def _line(record: dict[str, Any], *, labelled: bool) -> dict[str, Any]:
+    line = {"id": f"p{record['pair-idx']}", "query": record["query"], "code": record["code"]}
+    line |= {"rank": record["rank"], "similarity": {"synthetic": record["similarity"]}}
+    return line | ({"label": record["label"]} if labelled else {})
+
+
+def _write_lines(path: Path, records: Iterator[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(record) + "\n" for record in records)
+
+
+def _write_array(path: Path, records: Iterator[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for place, record in enumerate(records):
+            kept = {name: value for name, value in record.items() if name not in ("rank", "similarity")}
+            file.write(("[\n" if place == 0 else ",\n") + json.dumps(kept))
+        file.write("\n]\n")
+
+
+def _write_csv(path: Path, records: Iterator[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        for place, record in enumerate(records):
+            row = {**record, "similarity": record["similarity"]["synthetic"]}
+            if place == 0:
+                writer.writerow(row)
+            writer.writerow(row.values())
+
+
+def _write_parquet(path: Path, records: Iterator[dict[str, Any]]) -> None:
+    rows = [{**record, "similarity": record["similarity"]["synthetic"]} for record in records]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path, compression="zstd")
 
 
 def main() -> None:
@@ -126,8 +168,8 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=QUERIES)
     parser.add_argument("--codes", type=int, default=CODES)
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--form", choices=("jsonl", "cosqa-plus"), default="jsonl")
-    parser.add_argument("--labelled", action="store_true", help="labels in the lines of jsonl")
+    parser.add_argument("--form", choices=FORMS, default="jsonl")
+    parser.add_argument("--labelled", action="store_true", help="labels in a table, too")
     options = parser.parse_args()
     count = write(
         options.path,

@@ -10,87 +10,22 @@ casts end the process on a deeply nested value.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import duckdb
 
 from store.bulk.files import InputFile
 from store.bulk.inputs import Input
-from store.formats.fields import SCORE_PREFIX, STAGED, Field, FieldType, Layout
-from store.formats.protocol import Sample
+from store.bulk.shapes import FLAT, MOMENT, UUID, Column, Read, acceptable, columns_of, quoted
+from store.formats.fields import STAGED, FieldType
 
 _SHAPES = {"json lines": "newline_delimited", "JSON array": "array", "Parquet": "parquet"}
+_RECORD = '"\x01record"'
 _LARGEST_RECORD = 16 << 20
-_MOST_EXTRA = 64
 _NESTING = 200
 _DIGITS = 4_000
-_NUMBERS = ("UBIGINT", "BIGINT", "DOUBLE", "HUGEINT")
-_JSON_TYPES: dict[FieldType, tuple[str, ...]] = {
-    "text": ("VARCHAR",),
-    "id": ("VARCHAR", "UBIGINT", "BIGINT"),
-    "integer": ("UBIGINT", "BIGINT"),
-    "number": _NUMBERS,
-    "scores": ("OBJECT", *_NUMBERS),
-    "object": ("OBJECT",),
-    "uuid": ("VARCHAR",),
-    "boolean": ("BOOLEAN",),
-    "moment": ("VARCHAR",),
-}
-_READ_AS: dict[FieldType, str] = {
-    "integer": "BIGINT",
-    "number": "DOUBLE",
-    "boolean": "BOOLEAN",
-    "scores": "JSON",
-    "object": "JSON",
-}
-# DuckDB takes a comma after the last field, which is no JSON.
-_SOUND = (
-    "starts_with(json, '{') AND NOT CASE WHEN "
-    + " OR ".join(f"ends_with(json, {space} || '}}')" for space in ("' '", "chr(9)", "chr(10)", "chr(13)"))
-    + r" THEN regexp_matches(json, ',\s*\}$') ELSE ends_with(json, ',}') END"
-)
-# Whatever does not look like this is not cast: a deeply nested value would end the process.
-_NUMBER = "-?[0-9]{1,20}([.][0-9]{1,40})?([eE][-+]?[0-9]{1,2})?"
-_FLAT = rf'^\{{("[^"\\]*":{_NUMBER}(,|\}}$))*$'
+_COMMA = r",[ \t\r\n]*[\]}]"
 _STRING = r'"(\\.|[^"\\])*"'
-_UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
-_MOMENT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?([+-]\d\d(:?\d\d)?|Z)$"
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """A file in which everything was in order: its fields that the format does not know."""
-
-    extra: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A column of the file: the field it fills (None: an extra one), and the JSON types it was seen with."""
-
-    name: str
-    field: Field | None
-    types: frozenset[str]
-    nulls: bool
-    absent: bool
-    given: int
-    """In how many records it has a value."""
-
-    @property
-    def sql(self) -> str:
-        return '"' + self.name.replace('"', '""') + '"'
-
-    @property
-    def read_as(self) -> str:
-        if self.field is None or self.field.kept:
-            return "JSON"
-        return _READ_AS.get(self.field.type, "VARCHAR")
-
-    @property
-    def nests(self) -> bool:
-        return bool(self.types & {"OBJECT", "ARRAY"})
 
 
 def read_into(
@@ -120,8 +55,8 @@ def read_into(
     records = f"{table}_records"
     try:
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {records} AS {_records(cursor, file, shape)}")
-        found = _columns(cursor, records, sample, layout)
-        if found is None or not _acceptable(found, layout):
+        found = columns_of(cursor, records, layout)
+        if found is None or not acceptable(found, layout):
             return None
         cursor.execute(f"CREATE TEMP TABLE {table} AS {_selected(found, columns, records)}")
         if not _whole(cursor, table, found):
@@ -141,7 +76,7 @@ def _records(cursor: duckdb.DuckDBPyConnection, file: InputFile, shape: str) -> 
     Raises:
         duckdb.Error: It is Parquet that holds bytes, which JSON cannot.
     """
-    plain = _quoted(str(file.plain))
+    plain = quoted(str(file.plain))
     if shape == "parquet":
         described = cursor.execute(f"DESCRIBE SELECT * FROM read_parquet({plain})").fetchall()
         if any("BLOB" in str(column[1]) for column in described):
@@ -159,75 +94,7 @@ def _last_character(file: InputFile) -> bytes:
         return text.read().rstrip()[-1:]
 
 
-def _columns(
-    cursor: duckdb.DuckDBPyConnection, records: str, sample: Sample, layout: Layout
-) -> list[_Column] | None:
-    """Return every column of the file; None when a record is no object or names a field twice."""
-    # The first records tell which columns to ask about; with others, all are asked once more.
-    asked = sorted(sample.columns)
-    while True:
-        if any("\x00" in name for name in asked) or len({name.lower() for name in asked}) < len(asked):
-            return None
-        groups = cursor.execute(
-            f"SELECT json_keys(json), json_type(json, {_pointers(asked)}), {_SOUND}, count(*) "
-            f"FROM {records} GROUP BY ALL"
-        ).fetchall()
-        names: dict[str, None] = {}
-        for keys, _, sound, _ in groups:
-            if not sound or keys is None or len(set(keys)) != len(keys):
-                return None
-            names.update(dict.fromkeys(keys))
-        if names.keys() <= set(asked):
-            break
-        asked = list(names)
-    fields = _assigned(names, layout)
-    if fields is None:
-        return None
-    columns = []
-    for name in names:
-        counts: Counter[str | None] = Counter()
-        for _, types, _, count in groups:
-            counts[types[asked.index(name)]] += count
-        kinds = {kind: count for kind, count in counts.items() if kind not in (None, "NULL")}
-        columns.append(
-            _Column(
-                name, fields[name], frozenset(kinds), "NULL" in counts, None in counts, sum(kinds.values())
-            )
-        )
-    return columns
-
-
-def _assigned(names: Iterable[str], layout: Layout) -> dict[str, Field | None] | None:
-    """Return which field each column fills; None when a field goes by two names, or lacks one it needs."""
-    fields: dict[str, Field | None] = dict.fromkeys(names)
-    for field in layout.fields:
-        present = [name for name in field.columns if name in fields]
-        if len(present) > 1 or (field.required and not present):
-            return None
-        for name in present:
-            fields[name] = field
-        if field.type == "scores" and any(name.startswith(SCORE_PREFIX) for name in fields):
-            return None
-    return fields
-
-
-def _acceptable(columns: Sequence[_Column], layout: Layout) -> bool:
-    extra = [column for column in columns if column.field is None or column.field.kept]
-    stored = any(column.field and column.field.name == "extra" for column in columns)
-    if len(extra) > _MOST_EXTRA or (extra and stored):
-        return False
-    # A field that is null in one record and not there in another: read_json makes them the same.
-    if layout.extra and any(column.nulls and column.absent for column in extra):
-        return False
-    return all(
-        column.types <= set(_JSON_TYPES[column.field.type])
-        and not (column.field.required and (column.nulls or column.absent))
-        for column in columns
-        if column.field is not None
-    )
-
-
-def _selected(found: Sequence[_Column], columns: dict[str, FieldType], records: str) -> str:
+def _selected(found: Sequence[Column], columns: dict[str, FieldType], records: str) -> str:
     """Return the SELECT of the staged columns; a record in doubt makes it fail."""
     by_field = {column.field.name: column for column in found if column.field}
     values = {name: _value(type_, by_field[name]) for name, type_ in columns.items() if name in by_field}
@@ -240,11 +107,11 @@ def _selected(found: Sequence[_Column], columns: dict[str, FieldType], records: 
     return (
         f"SELECT CASE WHEN {checks} THEN error('doubt') ELSE true END AS sound, {', '.join(staged)}, "
         f"{extra_text} AS extra "
-        f"FROM (SELECT unnest(json_transform(json, {_quoted(shape)})) FROM {records})"
+        f"FROM (SELECT json AS {_RECORD}, unnest(json_transform(json, {quoted(shape)})) FROM {records})"
     )
 
 
-def _whole(cursor: duckdb.DuckDBPyConnection, table: str, found: Sequence[_Column]) -> bool:
+def _whole(cursor: duckdb.DuckDBPyConnection, table: str, found: Sequence[Column]) -> bool:
     """Return whether no value was left out, which is what becomes of numbers beyond their type."""
     told = [column for column in found if column.field and column.field.type in ("integer", "number")]
     counts = ", ".join(f"count({column.field.name})" for column in told if column.field)
@@ -252,7 +119,7 @@ def _whole(cursor: duckdb.DuckDBPyConnection, table: str, found: Sequence[_Colum
     return not told or row == tuple(column.given for column in told)
 
 
-def _value(type_: FieldType, column: _Column) -> str:
+def _value(type_: FieldType, column: Column) -> str:
     text = f"{column.sql}::VARCHAR"
     if column.field and column.field.kept:
         # It was read as JSON, to stay among the extra fields as it was.
@@ -261,15 +128,15 @@ def _value(type_: FieldType, column: _Column) -> str:
         return f"TRY_CAST({text} AS {STAGED[type_]})"
     if type_ != "scores":
         return column.sql if type_ != "object" else text
-    one = f"MAP {{{_quoted(column.field.columns[0] if column.field else '')}: TRY_CAST({text} AS DOUBLE)}}"
+    one = f"MAP {{{quoted(column.field.columns[0] if column.field else '')}: TRY_CAST({text} AS DOUBLE)}}"
     return (
         f"(CASE WHEN {text} IS NULL THEN NULL WHEN NOT starts_with({text}, '{{') THEN {one} "
-        f"WHEN regexp_matches({text}, '{_FLAT}') THEN CAST({column.sql} AS MAP(VARCHAR, DOUBLE)) "
+        f"WHEN regexp_matches({text}, '{FLAT}') THEN CAST({column.sql} AS MAP(VARCHAR, DOUBLE)) "
         "ELSE error('doubt') END)"
     )
 
 
-def _checks(found: Sequence[_Column], values: dict[str, str]) -> Iterator[str]:
+def _checks(found: Sequence[Column], values: dict[str, str]) -> Iterator[str]:
     """Yield the conditions under which a record is in doubt."""
     for column in found:
         field = column.field
@@ -284,15 +151,19 @@ def _checks(found: Sequence[_Column], values: dict[str, str]) -> Iterator[str]:
             one = f"NOT starts_with({text}, '{{') AND NOT isfinite(TRY_CAST({text} AS DOUBLE))"
             yield f"coalesce({one}, false)"
         if field.type in ("uuid", "moment"):
-            pattern = _UUID if field.type == "uuid" else _MOMENT
+            pattern = UUID if field.type == "uuid" else MOMENT
             yield f"({text} IS NOT NULL AND {value} IS NULL)"
             yield f"coalesce(NOT regexp_matches({text}, '{pattern}'), false)"
         if field.values:
-            allowed = ", ".join(_quoted(one) if isinstance(one, str) else repr(one) for one in field.values)
+            allowed = ", ".join(quoted(one) if isinstance(one, str) else repr(one) for one in field.values)
             yield f"coalesce({value} NOT IN ({allowed}), false)"
 
 
-def _nesting_checks(found: Sequence[_Column]) -> Iterator[str]:
+def _nesting_checks(found: Sequence[Column]) -> Iterator[str]:
+    if any(column.nests for column in found):
+        bare = f"regexp_replace({_RECORD}, '{_STRING}', '', 'g')"
+        comma = f"regexp_matches({bare}, '{_COMMA}')"
+        yield f"CASE WHEN regexp_matches({_RECORD}, '{_COMMA}') THEN {comma} ELSE false END"
     for column in found:
         if column.read_as != "JSON" or (column.field and column.field.type == "scores"):
             continue
@@ -311,21 +182,12 @@ def _nesting_checks(found: Sequence[_Column]) -> Iterator[str]:
         yield f"coalesce(CASE WHEN {cheap} THEN {sure} ELSE false END, false)"
 
 
-def _extra_text(extra: Sequence[_Column]) -> str:
+def _extra_text(extra: Sequence[Column]) -> str:
     if not extra:
         return "'{}'"
     parts = []
     for column in extra:
         value = f"{column.sql}::VARCHAR"
-        name = _quoted(json.dumps(column.name, ensure_ascii=False) + ":")
+        name = quoted(json.dumps(column.name, ensure_ascii=False) + ":")
         parts.append(f"{name} || " + (f"coalesce({value}, 'null')" if column.nulls else value))
     return f"'{{' || concat_ws(',', {', '.join(parts)}) || '}}'"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _pointers(names: Iterable[str]) -> str:
-    pointers = (_quoted("/" + name.replace("~", "~0").replace("/", "~1")) for name in names)
-    return f"[{', '.join(pointers)}]::VARCHAR[]"

@@ -9,7 +9,7 @@ from uuid import UUID
 import duckdb
 
 from store.bulk.names import unfit_names
-from store.bulk.pairs import keys_for
+from store.bulk.pairs import any_row, keys_for
 from store.bulk.problems import Problem
 from store.ids import IdClock
 from store.kinds.pair import MATCH
@@ -25,7 +25,7 @@ def resolve_labels(
     questions: Mapping[str, tuple[str, QuestionSpec]],
     raters: Mapping[int, str],
 ) -> list[Problem]:
-    """Find the item, question and rater of every staged label, in the table new_label.
+    """Find the item, question and rater of every staged label, in the view new_label.
 
     The labels that stand in pair files are among them.
 
@@ -47,26 +47,29 @@ def resolve_labels(
         cursor.execute("INSERT INTO pair_rater VALUES (?, ?)", list(pair_file))
     cursor.execute(
         f"""
-        CREATE OR REPLACE TEMP VIEW given_label AS
-            SELECT file, position, number, line, external_id,
-                coalesce(nullif(question, ''), '{MATCH.name}') AS question, rater, value, comment
-            FROM stage_label
-            UNION ALL
-            SELECT file, position, number, line, external_id, '{MATCH.name}', p.rater, label, ''
-            FROM stage_pair JOIN pair_rater p USING (file) WHERE label IS NOT NULL
+        CREATE OR REPLACE TEMP TABLE lone_label AS
+        SELECT s.position, s.file, s.number, s.line, s.external_id,
+            coalesce(nullif(s.question, ''), '{MATCH.name}') AS question, trim(s.rater) AS rater, s.value,
+            coalesce(s.comment, '') AS comment, i.id AS item_id
+        FROM stage_label s
+        LEFT JOIN asked a ON a.question = coalesce(nullif(s.question, ''), '{MATCH.name}')
+        LEFT JOIN {keys_for(cursor, "stage_label")} i ON i.kind = a.kind AND i.external_id = s.external_id
         """
     )
     cursor.execute(
         f"""
-        CREATE OR REPLACE TEMP TABLE new_label AS
-        SELECT s.position, s.file, s.number, s.line, s.external_id,
-            s.question, trim(s.rater) AS rater, s.value, coalesce(s.comment, '') AS comment,
-            a.kind, a.allowed, i.id AS item_id, q.id AS question_id, r.id AS rater_id, r.kind AS rater_kind
-        FROM given_label s
+        CREATE OR REPLACE TEMP VIEW new_label AS
+        SELECT s.*, a.allowed, q.id AS question_id, r.id AS rater_id, r.kind AS rater_kind
+        FROM (
+            FROM lone_label
+            UNION ALL
+            SELECT position, file, number, line, external_id, '{MATCH.name}', trim(p.rater), label, '',
+                item_id
+            FROM pair_key JOIN pair_rater p USING (file) WHERE label IS NOT NULL
+        ) s
         LEFT JOIN asked a ON a.question = s.question
-        LEFT JOIN {keys_for(cursor, "given_label")} i ON i.kind = a.kind AND i.external_id = s.external_id
         LEFT JOIN question q ON q.name = s.question
-        LEFT JOIN rater r ON r.name = trim(s.rater)
+        LEFT JOIN rater r ON r.name = s.rater
         """
     )
     # What the rater holds of the item already: the standing value, and any value that an import brought.
@@ -82,13 +85,27 @@ def resolve_labels(
         """,
         [REVIEW],
     )
+    # Ids that do not repeat, without other labels, leave nothing that could be labelled twice.
+    once = not any_row(cursor, "lone_label") and not any_row(cursor, "repeated")
     cursor.execute(
-        """
+        f"""
         CREATE OR REPLACE TEMP TABLE label_twice AS
         SELECT item_id, question, rater, min(position) AS first, arg_min(value, position) AS value
-        FROM new_label WHERE item_id IS NOT NULL GROUP BY ALL HAVING count(*) > 1
+        FROM new_label WHERE item_id IS NOT NULL {"AND false" if once else ""}
+        GROUP BY ALL HAVING count(*) > 1
         """
     )
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP VIEW judged_label AS
+        SELECT n.*, t.value AS first_value, h.item_id IS NOT NULL AS held, h.standing, h.imported,
+            h.item_id IS NULL AND (t.first IS NULL OR t.first = n.position) AS fresh
+        FROM new_label n
+        LEFT JOIN held_label h USING (item_id, question_id, rater_id)
+        LEFT JOIN label_twice t USING (item_id, question, rater)
+        """
+    )
+    cursor.execute("CREATE OR REPLACE TEMP VIEW fresh_label AS FROM judged_label WHERE fresh")
     reasons = {
         "unknown question {question!r}; known: " + ", ".join(sorted(questions)): "allowed IS NULL",
         "no item {external_id!r} in the workspace or in the files imported with it": (
@@ -96,22 +113,21 @@ def resolve_labels(
         ),
         "{value:g} is off the scale of {question}": "NOT list_contains(allowed, value)",
         "{rater!r} is the name of an agent; labels need a rater of their own": "rater_kind = 'agent'",
-        "{rater!r} labelled {external_id!r} before with another value": (
-            "EXISTS (FROM label_twice c WHERE c.item_id = n.item_id AND c.question = n.question "
-            "AND c.rater = n.rater AND c.value <> n.value)"
-        ),
+        "{rater!r} labelled {external_id!r} before with another value": "first_value <> value",
         "{rater!r} has labelled {external_id!r} differently in the workspace; "
         "name another rater for these labels: --label-as": (
-            "EXISTS (FROM held_label h WHERE h.item_id = n.item_id AND h.question_id = n.question_id "
-            "AND h.rater_id = n.rater_id AND h.standing IS DISTINCT FROM n.value "
-            "AND NOT list_contains(h.imported, n.value))"
+            "held AND standing IS DISTINCT FROM value AND NOT list_contains(imported, value)"
         ),
     }
+    found = ", ".join(f"coalesce(bool_or({condition}), false)" for condition in reasons.values())
+    occurs = cursor.execute(f"SELECT {found} FROM judged_label").fetchone() or ()
     problems = unfit_names(cursor, "new_label")
-    for reason, condition in reasons.items():
+    for (reason, condition), some in zip(reasons.items(), occurs, strict=True):
+        if not some:
+            continue
         rows = cursor.execute(
             "SELECT file, number, line, question, external_id, rater, value "
-            f"FROM new_label n WHERE {condition}"
+            f"FROM judged_label WHERE {condition} ORDER BY position"
         ).fetchall()
         problems += [
             Problem(
@@ -122,27 +138,20 @@ def resolve_labels(
             )
             for file, number, line, question, external_id, rater, value in rows
         ]
-    cursor.execute(
-        """
-        CREATE OR REPLACE TEMP TABLE fresh_label AS
-        SELECT n.* FROM new_label n
-        LEFT JOIN held_label h USING (item_id, question_id, rater_id)
-        LEFT JOIN label_twice t USING (item_id, question, rater)
-        WHERE h.item_id IS NULL AND (t.first IS NULL OR t.first = n.position)
-        """
-    )
     return problems
 
 
 def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int]:
     """Return how many labels of each rater a file, by its number, adds, and how many were there already."""
-    added = dict(
-        cursor.execute(
-            "SELECT rater, count(*) FROM fresh_label WHERE file = ? GROUP BY rater", [file]
-        ).fetchall()
-    )
-    row = cursor.execute("SELECT count(*) FROM new_label WHERE file = ?", [file]).fetchone()
-    return added, (int(row[0]) if row else 0) - sum(added.values())
+    rows = cursor.execute(
+        """
+        SELECT rater, count(*) FILTER (WHERE fresh), count(*)
+        FROM judged_label WHERE file = ? GROUP BY rater
+        """,
+        [file],
+    ).fetchall()
+    added = {rater: fresh for rater, fresh, _ in rows if fresh}
+    return added, sum(count for *_, count in rows) - sum(added.values())
 
 
 def publish_labels(
@@ -159,9 +168,8 @@ def publish_labels(
     cursor.execute(
         """
         INSERT INTO judgment BY NAME
-        SELECT CAST($high || lpad(to_hex(
-                $low::UBIGINT + (row_number() OVER (ORDER BY n.position) - 1)::UBIGINT
-            ), 16, '0') AS UUID) AS id,
+        SELECT CAST($high || lpad(to_hex($low::UBIGINT + (n.position - 1)::UBIGINT), 16, '0') AS UUID)
+                AS id,
             $action AS action, n.item_id, q.id AS question_id, r.id AS rater_id, $phase AS phase, n.value,
             'import' AS origin, false AS blind, '' AS reason, n.comment, '[]' AS evidence, $now AS created_at
         FROM fresh_label n JOIN question q ON q.name = n.question JOIN rater r ON r.name = n.rater

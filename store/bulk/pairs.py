@@ -126,7 +126,7 @@ def resolve_pairs(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE new_item AS
-        SELECT s.position, s.file, s.number, s.line, s.external_id, s.rank, s.scores, s.extra,
+        SELECT s.position, s.file, s.number, s.line, s.external_id, s.rank, s.label, s.scores, s.extra,
             q.id AS query_id, c.id AS code_id, md5(q.text_hash || c.text_hash) AS content_hash,
             w.id AS known, w.content_hash AS known_hash
         FROM stage_pair s
@@ -139,7 +139,9 @@ def resolve_pairs(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         """
         CREATE OR REPLACE TEMP TABLE repeated AS
         SELECT external_id, min(position) AS first, arg_min(content_hash, position) AS content_hash
-        FROM new_item GROUP BY external_id HAVING count(*) > 1
+        FROM new_item
+        WHERE external_id IN (SELECT external_id FROM new_item GROUP BY external_id HAVING count(*) > 1)
+        GROUP BY external_id
         """
     )
     inside = cursor.execute(
@@ -174,9 +176,10 @@ def _first_seen(cursor: duckdb.DuckDBPyConnection) -> str:
 
 
 def number_items(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Give every new item its id, in the order of the files: the table fresh_item.
+    """Give every new item its id, in the order of the files: the view fresh_item.
 
-    A repeated id is published once; `item_key` then maps every external id of the import to its item.
+    A repeated id is published once. `pair_key` maps every staged pair to its item, and `item_key` every
+    external id of the import and of the workspace.
     """
     row = cursor.execute("SELECT coalesce(max(id), 0) FROM item").fetchone()
     highest = int(row[0]) if row else 0
@@ -184,8 +187,14 @@ def number_items(cursor: duckdb.DuckDBPyConnection) -> None:
         f"""
         CREATE OR REPLACE TEMP VIEW fresh_item AS
         SELECT {highest} + position AS id, n.* FROM new_item n
-        WHERE n.known IS NULL AND NOT EXISTS (
-            FROM repeated r WHERE r.external_id = n.external_id AND r.first <> n.position)
+        WHERE n.known IS NULL {_not_repeated(cursor)}
+        """
+    )
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP VIEW pair_key AS
+        SELECT coalesce(n.known, {highest} + coalesce(r.first, n.position)) AS item_id, n.*
+        FROM new_item n LEFT JOIN repeated r ON r.external_id = n.external_id
         """
     )
     cursor.execute(
@@ -197,10 +206,21 @@ def number_items(cursor: duckdb.DuckDBPyConnection) -> None:
     )
 
 
+def any_row(cursor: duckdb.DuckDBPyConnection, relation: str) -> bool:
+    """Return whether a table or view has a row."""
+    return cursor.execute(f"SELECT 1 FROM {relation} LIMIT 1").fetchone() is not None
+
+
+def _not_repeated(cursor: duckdb.DuckDBPyConnection) -> str:
+    """Return the condition that leaves out repeated ids: nothing where there are none, as nearly always."""
+    if not any_row(cursor, "repeated"):
+        return ""
+    return "AND NOT EXISTS (FROM repeated r WHERE r.external_id = n.external_id AND r.first <> n.position)"
+
+
 def keys_for(cursor: duckdb.DuckDBPyConnection, records: str) -> str:
     """Return what to join for the keys of items: nothing when there are no such records to give them to."""
-    some = cursor.execute(f"SELECT 1 FROM {records} LIMIT 1").fetchone()
-    return "item_key" if some else "(FROM item_key LIMIT 0)"
+    return "item_key" if any_row(cursor, records) else "(FROM item_key LIMIT 0)"
 
 
 def pair_counts(cursor: duckdb.DuckDBPyConnection, file: int, offset: int, records: int) -> PairCounts:

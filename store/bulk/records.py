@@ -1,7 +1,7 @@
 """The exact reader: every record of a file with its line, by Python's own parsers.
 
-The fast reader (store.bulk.fast) leaves a file to this one as soon as anything in it is not as it should be:
-this one says which record, on which line, and why. CSV is always read here.
+The fast readers (store.bulk.fast, store.bulk.fast_csv) leave a file to this one as soon as anything in it is
+not as it should be: this one says which record, on which line, and why.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Staging: the records of every file in temporary tables of one cursor, before anything is published.
 
-A file of JSON or Parquet is first read by DuckDB itself. That reading only answers whether everything in the
-file is as it should be; where it is not, the file is read again, exactly, by store.bulk.records.
+A file is first read fast, with the work of every record done by DuckDB. That reading only answers whether
+everything in the file is as it should be; where it is not, the file is read again, exactly, by
+store.bulk.records.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import duckdb
 import pyarrow
 
-from store.bulk import fast
+from store.bulk import fast, fast_csv
 from store.bulk.columns import STAGE
 from store.bulk.files import InputFile
 from store.bulk.inputs import Input
@@ -106,7 +107,10 @@ class Stages:
         file, makes = given.file, given.layout.makes
         table = f"part_{file.number}"
         progress(Progress(f"checking {file.path.name}", 0, None))
-        read = fast.read_into(self.cursor, table, given, STAGE[makes])
+        if given.sample.container == "CSV":
+            read = fast_csv.read_into(self.cursor, table, given, STAGE[makes], progress)
+        else:
+            read = fast.read_into(self.cursor, table, given, STAGE[makes])
         if read is None:
             staging = self._read_exactly(given, table, progress)
         else:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.bulk import fast
+from store.bulk import fast, fast_csv
 from store.bulk.files import prepare
 from store.bulk.inputs import tell
 from store.bulk.staging import STAGE, Stages
@@ -189,13 +189,16 @@ def test_parquet_arrives_exactly(imported, tmp_path, pairs, as_bytes):
     )
 
 
-def read_both_ways(path, folder):
+def read_both_ways(path, folder, form="jsonl"):
     """Return what the fast reader (None when it declines) and the exact one stage of a file."""
-    given_ = tell(prepare(0, path, folder, silent), "jsonl", {})
+    given_ = tell(prepare(0, path, folder, silent), form, {})
     columns = f"{', '.join(STAGE['pair'])}, extra"
     with duckdb.connect() as cursor:
         cursor.execute("SET TimeZone = 'UTC'")
-        quick = fast.read_into(cursor, "quick", given_, STAGE["pair"])
+        if given_.sample.container == "CSV":
+            quick = fast_csv.read_into(cursor, "quick", given_, STAGE["pair"], silent)
+        else:
+            quick = fast.read_into(cursor, "quick", given_, STAGE["pair"])
         rows = None
         if quick is not None:
             rows = cursor.execute(f"SELECT {columns} FROM quick ORDER BY rowid").fetchall()
@@ -266,6 +269,19 @@ def test_a_damaged_file_is_never_taken_by_the_fast_reader_alone(tmp_path, place,
         assert unfolded(quick) == unfolded(exact)
 
 
+@pytest.mark.parametrize("nested", ['{"x": null,}', "[1, ]", '[{"x": 1,\t}]', '{"x": [1 , ], "y": ", }"}'])
+def test_a_comma_after_the_last_of_something_nested_is_left_to_the_exact_reader(tmp_path, nested):
+    sound = {"id": "a", "query": "q", "code": "f([1, ], {2,})", "note": {"x": ",}"}}
+    path = tmp_path / "c.jsonl"
+    path.write_text(json.dumps(sound) + "\n", encoding="utf-8")
+    assert read_both_ways(path, tmp_path)[0] is not None
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f'{{"id": "b", "query": "q", "code": "c", "note": {nested}}}\n')
+    quick, _, problems = read_both_ways(path, tmp_path)
+    assert quick is None
+    assert [problem.line for problem in problems] == [2]
+
+
 def test_the_fast_reader_takes_ordinary_files(tmp_path):
     records = [
         {
@@ -283,6 +299,58 @@ def test_the_fast_reader_takes_ordinary_files(tmp_path):
     quick, exact, _ = read_both_ways(path, tmp_path)
     assert quick is not None
     assert unfolded(quick) == unfolded(exact)
+
+
+CSV_NAMES = ["rank", "label", "similarity", "similarity_m", "similarity_n", "extra", "name", "note", "x y"]
+CSV_TEXT = TEXT | st.sampled_from(["", "0", "1", "1.0", " 1", "1_0", "inf", "1e400", "-0", "007", "9" * 20])
+CSV_TEXT |= st.sampled_from(["{}", '{"a": 1}', '{"m": 0.5, "n": -1e-3}', '{"m": "0.5"}', '{"m": 01}', "{"])
+
+
+@MANY
+@given(
+    names=st.lists(st.sampled_from(CSV_NAMES), max_size=4),
+    rows=st.lists(st.lists(CSV_TEXT, min_size=7, max_size=7), min_size=1, max_size=4),
+    ends=st.sampled_from(["\n", "\r\n", "\r"]),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    damage=st.none()
+    | st.tuples(
+        st.integers(16, 120), st.sampled_from(['"', ",", "\n", ' "', "\x00", "\r"]), st.integers(0, 2)
+    ),
+)
+def test_what_the_fast_reader_takes_of_csv_the_exact_one_takes_as_the_same(
+    tmp_path, names, rows, ends, quoting, damage
+):
+    header = ["id", "query", "code", *names]
+    with own_folder(tmp_path) as folder:
+        path = folder / "r.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator=ends, quoting=quoting)
+            writer.writerows([header, *(row[: len(header)] for row in rows)])
+        if damage is not None:
+            place, change, drop = damage
+            text = path.read_bytes()
+            path.write_bytes(text[:place] + change.encode() + text[place + drop :])
+        quick, exact, problems = read_both_ways(path, folder, "csv")
+    if quick is not None:
+        assert problems == ()
+        assert quick == exact
+
+
+def test_the_fast_reader_takes_ordinary_csv(tmp_path):
+    path = tmp_path / "o.csv"
+    header = ["id", "query", "code", "rank", "label", "similarity_a", "similarity_b", "note"]
+    rows = [["a", 'q"', "def f():\r\n    x", 1, 1, 0.5, -1e-3, "é\n"], ["b", "q", "c,", "", "", "", 0.25, ""]]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    quick, exact, _ = read_both_ways(path, tmp_path, "csv")
+    assert quick is not None
+    assert quick == exact
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = [["a", "q", "c", '{"m": 0.5}', "{}"], ["b", "q", "c", "0.25", ""]]
+        csv.writer(file).writerows([["id", "query", "code", "similarity", "extra"], *rows])
+    quick, exact, _ = read_both_ways(path, tmp_path, "csv")
+    assert quick is not None
+    assert quick == exact
 
 
 def test_a_snippet_of_five_megabytes_arrives_exactly(imported, tmp_path):
