@@ -104,11 +104,11 @@ class JudgeKeys(MovingThrough):
         record = cast(Judgment, action.records[0])
         if record.origin == "override":
             self._reasons_for = (action, item.item_id, False)
-            said = f"● {words} · overrides ◆ · {one_line(item.external_id, 24)} · why? · u undo"
+            said = f"● {words} · overrides ◆ · {one_line(item.external_id, 24)} · why? · {self._undo_hint}"
         else:
             self._reasons_for = None
             accepts = " · accepts ◆" if record.origin == "accept" else ""
-            said = f"● {words}{accepts} · {one_line(item.external_id, 24)} · u undo"
+            said = f"● {words}{accepts} · {one_line(item.external_id, 24)} · {self._undo_hint}"
         self._advance(said, choices=self._codes(undecided=False) if self._reasons_for else ())
 
     def action_accept(self) -> None:
@@ -135,7 +135,7 @@ class JudgeKeys(MovingThrough):
         item = self.item
         self._record(self.desk.mark(item.item_id, "skip"))
         self.order.put_last(item.item_id)
-        self._advance(f"» skipped {one_line(item.external_id, 24)}; it comes back last · u undo")
+        self._advance(f"» skipped {one_line(item.external_id, 24)}; it comes back last · {self._undo_hint}")
 
     def action_flag(self) -> None:
         """Flag the item, or take the flag away."""
@@ -144,7 +144,7 @@ class JudgeKeys(MovingThrough):
         item = self.item
         flagged = not item.own.flagged
         self._record(self.desk.mark(item.item_id, "flag", active=flagged))
-        self._say("⚑ flagged · u undo" if flagged else "Flag taken away · u undo")
+        self._say(f"{'⚑ flagged' if flagged else 'Flag taken away'} · {self._undo_hint}")
 
     def action_reason(self) -> None:
         """Offer the reasons for the override that stands on the item shown."""
@@ -169,10 +169,15 @@ class JudgeKeys(MovingThrough):
             self._reasons_for = None
             self.workbench.undo(redo=True)
 
+    @property
+    def _undo_hint(self) -> str:
+        """How to take back what was just done."""
+        return f"{self._key('undo')} undo"
+
     def _codes(self, *, undecided: bool) -> list[tuple[str, str]]:
         settings = self.workbench.context.settings
         codes = settings.undecided if undecided else settings.reasons
-        return [*codes.items(), ("Esc", "nothing" if undecided else "no reason")]
+        return [*codes.items(), ("Esc", "records nothing" if undecided else "no reason")]
 
     def on_key(self, event: events.Key) -> None:
         """Take the code of a reason while one is asked for; Enter gives none."""
@@ -201,14 +206,15 @@ class JudgeKeys(MovingThrough):
             return
         if undecided and item is not None and item.item_id == item_id:
             self._record(desk.mark(item_id, "cannot_decide", text=reason))
-            self._advance(f"? cannot decide: {reason} · u undo")
+            self._advance(f"? cannot decide: {reason} · {self._undo_hint}")
         elif action is not None:
             self._record(desk.with_reason(action, reason))
-            self._say(f"Reason: {reason} · o changes it · u undo takes back label and reason")
+            change, undo = self._key("reason"), self._key("undo")
+            self._say(f"Reason: {reason} · {change} changes it · {undo} undo takes back label and reason")
         elif item is not None and item.item_id == item_id:
             value = item.own.labels[item.question.name]
             self._record(desk.label(item, value, self._watch, reason))
-            self._say(f"Reason: {reason} · u undo")
+            self._say(f"Reason: {reason} · {self._undo_hint}")
 
     def _record(self, action: Action) -> None:
         """Submit an action, and show at once what it makes of the item."""
@@ -260,7 +266,7 @@ class JudgeKeys(MovingThrough):
             return
         action = self.desk.mark(item.item_id, "comment", active=bool(text), text=text)
         self._record(action)
-        self._say("Comment given · u undo" if text else "Comment taken away · u undo")
+        self._say(f"Comment {'given' if text else 'taken away'} · {self._undo_hint}")
 
     def _close_comment(self, *, focus: bool = True) -> None:
         self.query_one(f"#{COMMENT}", Input).display = False
@@ -275,5 +281,6 @@ class JudgeKeys(MovingThrough):
         self._note_draft()
         self._close_comment(focus=focus)
         self.keep_place_soon()
-        self._say("Draft kept; c goes on with it." if self.item.item_id in self._drafts else "")
+        kept = f"Draft kept; {self._key('comment')} goes on with it."
+        self._say(kept if self.item.item_id in self._drafts else "")
         return True

@@ -9,18 +9,20 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual import events, on
 from textual.app import SuspendNotSupported
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input
 
+from screens.help import first_key
 from screens.review.bars import CaseTabs
 from screens.widgets.text_pane import SearchMoved, TextPane
 from store.counted import counted
 
 if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
     from screens.review.part import ItemView
 
 OSC52_LIMIT = 74_994
@@ -54,6 +56,15 @@ class ReadingActions(Screen[None]):
     def keep_draft(self, *, focus: bool = True) -> bool:
         """Close the comment line, keeping what is in it."""
         raise NotImplementedError
+
+    @property
+    def workbench(self) -> WorkbenchApp:
+        """The app, as what it is."""
+        return cast("WorkbenchApp", self.app)
+
+    def _key(self, verb: str) -> str:
+        """Return the first key of a command of the review, as it is configured."""
+        return first_key(self.workbench.context.settings, f"review.{verb}")
 
     # -- panes ----------------------------------------------------------------------------------------
 
@@ -185,7 +196,7 @@ class ReadingActions(Screen[None]):
         self.set_class(zoomed, "-zoom")
         self._fit_prompt()
         if zoomed:
-            self._say("Zoomed; z gives the room back.")
+            self._say(f"Zoomed; {self._key('zoom')} gives the room back.")
 
     def action_wrap(self) -> None:
         """Wrap long lines of the focused pane, or let them run on."""
@@ -197,7 +208,7 @@ class ReadingActions(Screen[None]):
 
     def action_failure(self) -> None:
         """Go to the next failure in the log; without a log, say so."""
-        if "run" not in self._panes or self.item is None or all(part.id != "run" for part in self.item.case):
+        if self.item is None or not any(part.id == "run" and part.text for part in self.item.case):
             self._say("There is no log here.")
             return
         self.show_pane("run")
@@ -206,7 +217,9 @@ class ReadingActions(Screen[None]):
 
     def _go_to_failure(self) -> None:
         line = self._panes["run"].jump_to_landmark()
-        self._say(f"Failure at line {line}; g goes to the next one." if line else "The log shows no failure.")
+        following = self._key("failure")
+        found = f"Failure at line {line}; {following} goes to the next one."
+        self._say(found if line else "The log shows no failure.")
 
     # -- search ---------------------------------------------------------------------------------------
 
@@ -248,7 +261,9 @@ class ReadingActions(Screen[None]):
 
     def _say_search(self) -> None:
         if self._searched is not None:
-            self._say(f"find: {self._searched.search_status} · n next match · N match before · Esc ends")
+            after, before = self._key("next"), self._key("find_back")
+            status = self._searched.search_status
+            self._say(f"find: {status} · {after} next match · {before} match before · Esc ends")
 
     def next_match(self) -> None:
         """Go to the next match of the search."""
@@ -262,7 +277,7 @@ class ReadingActions(Screen[None]):
             self._searched.previous_match()
             self._say_search()
         else:
-            self._say("No search is open; / begins one.")
+            self._say(f"No search is open; {self._key('find')} begins one.")
 
     def stop_searching(self) -> None:
         """Let the search end with the text that it was in."""
@@ -297,7 +312,8 @@ class ReadingActions(Screen[None]):
         if sendable:
             self.app.copy_to_clipboard(text)
             sent = counted(len(text), "character")
-            self._say(f"{sent} sent to the terminal's clipboard (OSC 52) · Y writes a file")
+            file = self._key("copy_file")
+            self._say(f"{sent} sent to the terminal's clipboard (OSC 52) · {file} writes a file")
         else:
             self.action_copy_file()
 
@@ -323,7 +339,7 @@ class ReadingActions(Screen[None]):
         """Open the pane's text in the pager of the environment, less without one."""
         pager = os.environ.get("PAGER") or shutil.which("less")
         if not pager:
-            self._say("No pager: set PAGER, or press Y to write a file.", alarm=True)
+            self._say(f"No pager: set PAGER, or press {self._key('copy_file')} to write a file.", alarm=True)
             return
         text = self.pane.copy_text()
         # Without it, less runs commands and opens other files at a key.
@@ -335,5 +351,6 @@ class ReadingActions(Screen[None]):
                 with self.app.suspend():
                     subprocess.run([*shlex.split(pager), str(file)], check=False, env=environment)
             except (OSError, ValueError, SuspendNotSupported) as error:
-                self._say(f"The pager {pager} did not start ({error}); Y writes a file.", alarm=True)
+                said = f"The pager {pager} did not start ({error}); {self._key('copy_file')} writes a file."
+                self._say(said, alarm=True)
         self.refresh()

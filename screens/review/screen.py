@@ -177,6 +177,9 @@ class ReviewScreen(JudgeKeys):
         if not stored:
             self._say(f"Taken back: {what} · it was not on disk yet, and no redo brings it back")
         else:
-            self._say(f"Brought back: {what} · u undo" if redo else f"Taken back: {what} · U redo")
+            undo, redo_key = self._key("undo"), self._key("redo")
+            self._say(
+                f"Brought back: {what} · {undo} undo" if redo else f"Taken back: {what} · {redo_key} redo"
+            )
         self._show_item()
         self.keep_place_soon()

@@ -562,7 +562,7 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(work
         for key, why in (
             ("a", "Nothing to accept: the agents have no label here. Nothing was recorded."),
             ("o", "A reason belongs to an override, and this item has none."),
-            ("g", "The log shows no failure."),
+            ("g", "There is no log here."),
         ):
             await press(pilot, key)
             await until(pilot, lambda why=why: said(app) == why, why)
