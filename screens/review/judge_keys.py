@@ -63,7 +63,7 @@ class JudgeKeys(MovingThrough):
     def _by_hand(self) -> bool:
         """Return whether a hand pressed the key, and not into a text; say why not."""
         if isinstance(self.focused, Input):
-            self._say("Keys are text while a line is open; Esc closes it.", alarm=True)
+            self._say(f"Keys are text while a line is open; {self._key('line.close')} closes it.", alarm=True)
             return False
         if self.workbench.is_burst():
             self._say("Several keys came at once, as from pasted text; none of them judged.", alarm=True)
@@ -236,7 +236,9 @@ class JudgeKeys(MovingThrough):
         if not self._may_judge() or self.item is None:
             return
         self._reasons_for = None
-        self._say("", choices=[("Enter", "saves the comment"), ("Esc", "keeps it as a draft")])
+        self._say(
+            "", choices=[("Enter", "saves the comment"), (self._key("line.close"), "keeps it as a draft")]
+        )
         box = self.query_one(f"#{COMMENT}", Input)
         box.value = self._drafts.get(self.item.item_id, self.item.own.comment)
         box.cursor_position = len(box.value)

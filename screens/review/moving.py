@@ -87,6 +87,10 @@ class MovingThrough(KeepingPlaces):
             if again:
                 self._say("Started again from the top of the queue.")
 
+    def action_close_line(self) -> None:
+        """Close the line that is written in: a comment stays as a draft, a search ends."""
+        self.end_search()
+
     def action_back(self) -> None:
         """End a search or a question that is open; otherwise go back to where the review was opened."""
         if self.end_search():

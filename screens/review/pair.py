@@ -75,7 +75,7 @@ def _heading(pair: PairSeen) -> str:
 
 
 def _place(pair: PairSeen) -> str:
-    """Return the pair's place among the candidates of its query, not all of which need be in the workspace."""
+    """Return the place among the candidates of the query, not all of which need be in the workspace."""
     if pair.rank is None:
         return ""
     if pair.rank > pair.candidates:

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, cast
 
 from textual import events, on
-from textual.app import SuspendNotSupported
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input
 
 from screens.help import first_key
 from screens.review.bars import CaseTabs
 from screens.widgets.text_pane import SearchMoved, TextPane
-from store.counted import counted
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp
     from screens.review.part import ItemView
-
-OSC52_LIMIT = 74_994
-"""Bytes that terminals are known to take in one OSC 52 sequence; longer texts go to a file."""
 
 SUBJECT = "subject"
 PROMPT = "prompt"
@@ -35,6 +24,20 @@ COMMENT = "comment"
 
 SINGLE_BELOW = 120
 """Cells below which one pane is shown at a time."""
+
+
+class SaysSentences(Protocol):
+    """Says a sentence in the line at the foot, with codes to choose from in place of the keys."""
+
+    def __call__(self, text: str, *, alarm: bool = False, choices: Sequence[tuple[str, str]] = ()) -> None:
+        """Say a sentence; an alarm stands out."""
+
+
+class KeepsDrafts(Protocol):
+    """Closes the comment line, and keeps what is in it."""
+
+    def __call__(self, *, focus: bool = True) -> bool:
+        """Return whether the line was open; the focus then goes to the active pane."""
 
 
 class ReadingActions(Screen[None]):
@@ -47,15 +50,10 @@ class ReadingActions(Screen[None]):
 
     searching: bool = False
 
-    def _say(self, text: str, *, alarm: bool = False, choices: Sequence[tuple[str, str]] = ()) -> None:
-        raise NotImplementedError
-
-    def _fit_prompt(self) -> None:
-        raise NotImplementedError
-
-    def keep_draft(self, *, focus: bool = True) -> bool:
-        """Close the comment line, keeping what is in it."""
-        raise NotImplementedError
+    # What the other parts of a review give to this one.
+    _say: SaysSentences
+    _fit_prompt: Callable[[], None]
+    keep_draft: KeepsDrafts
 
     @property
     def workbench(self) -> WorkbenchApp:
@@ -63,8 +61,9 @@ class ReadingActions(Screen[None]):
         return cast("WorkbenchApp", self.app)
 
     def _key(self, verb: str) -> str:
-        """Return the first key of a command of the review, as it is configured."""
-        return first_key(self.workbench.context.settings, f"review.{verb}")
+        """Return the first key of a command of the review or of its parts, as it is configured."""
+        command_id = verb if "." in verb else f"review.{verb}"
+        return first_key(self.workbench.context.settings, command_id)
 
     # -- panes ----------------------------------------------------------------------------------------
 
@@ -230,7 +229,7 @@ class ReadingActions(Screen[None]):
         box.display = True
         box.focus()
         box.select_all()
-        self._say("", choices=[("Enter", "keeps the search"), ("Esc", "ends it")])
+        self._say("", choices=[("Enter", "keeps the search"), (self._key("line.close"), "ends it")])
 
     _searched: TextPane | None = None
 
@@ -297,60 +296,3 @@ class ReadingActions(Screen[None]):
             self._searched.focus()
         self._say("")
         return True
-
-    # -- copy -----------------------------------------------------------------------------------------
-
-    def action_copy(self) -> None:
-        """Copy the selection or the whole pane, exactly; a long text goes to a file."""
-        text = self.pane.copy_text()
-        if not text:
-            self._say("There is nothing to copy in this pane.")
-            return
-        data = text.encode("utf-8", "surrogatepass")
-        # A lone surrogate has no UTF-8; only a file can take it over exactly.
-        sendable = len(data) <= OSC52_LIMIT and not any("\ud800" <= letter <= "\udfff" for letter in text)
-        if sendable:
-            self.app.copy_to_clipboard(text)
-            sent = counted(len(text), "character")
-            file = self._key("copy_file")
-            self._say(f"{sent} sent to the terminal's clipboard (OSC 52) · {file} writes a file")
-        else:
-            self.action_copy_file()
-
-    def action_copy_file(self) -> None:
-        """Write the selection or the pane to a file, and say where."""
-        text = self.pane.copy_text()
-        if not text:
-            self._say("There is nothing to write in this pane.")
-            return
-        with tempfile.NamedTemporaryFile(
-            "w",
-            encoding="utf-8",
-            errors="surrogatepass",
-            newline="",
-            prefix="workbench-",
-            suffix=".txt",
-            delete=False,
-        ) as file:
-            file.write(text)
-        self._say(f"{counted(len(text), 'character')} written to {file.name}")
-
-    def action_pager(self) -> None:
-        """Open the pane's text in the pager of the environment, less without one."""
-        pager = os.environ.get("PAGER") or shutil.which("less")
-        if not pager:
-            self._say(f"No pager: set PAGER, or press {self._key('copy_file')} to write a file.", alarm=True)
-            return
-        text = self.pane.copy_text()
-        # Without it, less runs commands and opens other files at a key.
-        environment = {**os.environ, "LESSSECURE": "1"}
-        with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-            file = Path(folder) / "pane.txt"
-            file.write_bytes(text.encode("utf-8", "surrogatepass"))
-            try:
-                with self.app.suspend():
-                    subprocess.run([*shlex.split(pager), str(file)], check=False, env=environment)
-            except (OSError, ValueError, SuspendNotSupported) as error:
-                said = f"The pager {pager} did not start ({error}); {self._key('copy_file')} writes a file."
-                self._say(said, alarm=True)
-        self.refresh()

@@ -67,10 +67,10 @@ class ReviewScreen(JudgeKeys):
             yield TextPane(id=SUBJECT)
             with Vertical(id="case"):
                 yield ContentSwitcher(id="switcher")
-        yield Line(id=FIND, placeholder="find in this pane · Enter keeps the search, Esc ends it")
+        yield Line(id=FIND, placeholder="find in this pane")
         yield Line(
             id=COMMENT,
-            placeholder="comment on this item · Enter saves it, Esc keeps it as a draft",
+            placeholder="comment on this item",
             select_on_focus=False,
         )
         yield SayLine(id="say")

@@ -11,10 +11,11 @@ from textual.widgets import ContentSwitcher
 
 from screens.queue.asked import Asked
 from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys, SaveState, SayLine
+from screens.review.copying import CopyingText
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judging import Desk, SessionCount, Stopwatch, after
 from screens.review.part import ItemView, PaneText
-from screens.review.reading import PROMPT, SUBJECT, ReadingActions
+from screens.review.reading import PROMPT, SUBJECT
 from screens.widgets.text_pane import Place, TextPane
 from screens.widgets.visible import one_line
 from store.errors import WorkbenchError
@@ -32,7 +33,7 @@ PROMPT_ROWS = 3
 """Rows that the query gets at most; it scrolls beyond that."""
 
 
-class ShowingItems(ReadingActions):
+class ShowingItems(CopyingText):
     """The part of a review screen that shows an item, and says what is known of it."""
 
     reader: ItemReader

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,12 +44,6 @@ from store.tables.record import JudgmentRow, MarkRow
 from store.workspace import Workspace
 
 SIZE = (120, 40)
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with bench(tmp_path) as made:
-        yield made
 
 
 def heard(app: WorkbenchApp, *kinds: type) -> list[object]:
@@ -638,3 +631,16 @@ async def test_what_is_typed_is_in_sight_in_the_smallest_terminal(
         assert "Esc ends it" in screen_text(app)
         await pilot.press("escape")
         assert " 1 match" in named(app)
+
+
+async def test_an_undo_that_is_done_after_the_review_was_left_is_said_too(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "1")
+        await settled(pilot)
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        app.undo()
+        await until(pilot, lambda: bool(app._notifications))
+        (notice,) = app._notifications
+        assert (notice.title, notice.message) == ("Taken back", "1 match, accepts ◆ · now no label")

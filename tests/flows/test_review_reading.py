@@ -32,18 +32,12 @@ from textual.widgets import Input
 from screens.app import WorkbenchApp
 from screens.help import KeysScreen
 from screens.review.bars import CaseTabs, ClaimLine, ReviewKeys
-from screens.review.reading import OSC52_LIMIT
+from screens.review.copying import OSC52_LIMIT
 from screens.widgets.text_pane import TextPane
 from store.workspace import Workspace
 
 WIDE = (120, 40)
 LONG = "".join(f"value_{number} = {number} if number else {number}\n" for number in range(400))
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with bench(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture
