@@ -36,9 +36,18 @@ class JudgeKeys(MovingThrough):
         if command.judging and (self.workbench.context.rater is None):
             return False
         item = self.item
+        if item is None and self._is_bare and (command.id in _OF_AN_ITEM or _records_of_item(command)):
+            return False
+        match command.id:
+            case "review.next":
+                return self.order.at(1) is not None
+            case "review.previous":
+                return self.order.at(-1) is not None
+            case "review.unjudged":
+                return bool(self.order.ids) or not self._is_bare
         if item is None:
-            # While an item is being read it is not known yet; where there is none nothing can be done.
-            return not self._is_bare or (command.id not in _OF_AN_ITEM and not _records_of_item(command))
+            # While an item is being read, it is not known yet what can be done.
+            return True
         match command.id:
             case "review.accept":
                 return item.claim is not None
@@ -46,10 +55,6 @@ class JudgeKeys(MovingThrough):
                 return self._overridden is not None
             case "review.failure":
                 return any(part.id == "run" and part.landmarks for part in item.case)
-            case "review.next":
-                return self.order.at(1) is not None
-            case "review.previous":
-                return self.order.at(-1) is not None
         return True
 
     @property

@@ -217,7 +217,9 @@ class ReadingActions(Screen[None]):
     def _go_to_failure(self) -> None:
         line = self._panes["run"].jump_to_landmark()
         following = self._key("failure")
-        found = f"Failure at line {line}; {following} goes to the next one."
+        more = self._panes["run"].landmark_count > 1
+        further = f"; {following} goes to the next one." if more else ", the only one."
+        found = f"Failure at line {line}{further}"
         self._say(found if line else "The log shows no failure.")
 
     # -- search ---------------------------------------------------------------------------------------

@@ -159,6 +159,11 @@ class TextPane(SelectableText):
         self._bring_into_view(line - 1, 0, 0)
         return line
 
+    @property
+    def landmark_count(self) -> int:
+        """How many lines are worth jumping to."""
+        return len(self._landmarks)
+
     def jump_to_landmark(self, step: int = 1) -> int | None:
         """Go to the next landmark, or the previous one; after the last comes the first.
 
