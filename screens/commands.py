@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from textual.binding import Binding
 
@@ -211,6 +211,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("text.home", "home", "scroll_home", "top", "Go to the first line."),
     Command("text.end", "end", "scroll_end", "end", "Go to the last line."),
     Command(
+        "line.close", "escape", "screen.close_line", "closes", "Close the line; a comment stays as a draft."
+    ),
+    Command(
         "line.copy", "ctrl+c", "copy_or_quit", "copy", "Copy what is selected; without a selection, leave."
     ),
     Command("filter.apply", "enter", "apply", "lists these", "List what is chosen.", priority=True),
@@ -277,6 +280,7 @@ def commands_of(*scopes: Scope) -> Iterable[Command]:
     return (command for command in known if command.scope in scopes)
 
 
+@runtime_checkable
 class OffersCommands(Protocol):
     """A screen on which some commands have no effect at times; their keys then say why."""
 
@@ -291,5 +295,4 @@ def is_offered(screen: object, command: Command) -> bool:
         screen: The screen; one that does not implement `OffersCommands` offers everything.
         command: One of its commands, or of every screen's.
     """
-    offers = getattr(screen, "offers", None)
-    return offers is None or bool(offers(command))
+    return not isinstance(screen, OffersCommands) or screen.offers(command)

@@ -112,6 +112,12 @@ class KeysScreen(ModalScreen[None]):
         return _row(key_name(keys_of(command, self._settings)), command.help)
 
 
+def first_key(settings: ScreenSettings, command_id: str) -> str:
+    """Return the first key of a command, as it is configured and as a person reads it."""
+    command = next(one for one in all_commands() if one.id == command_id)
+    return key_name(keys_of(command, settings).split(",")[0])
+
+
 def hint(settings: ScreenSettings, *parts: tuple[str, str]) -> str:
     """Return a line that names keys: "Enter lists these · ↑↓ line".
 
@@ -119,11 +125,8 @@ def hint(settings: ScreenSettings, *parts: tuple[str, str]) -> str:
         settings: Which keys are other ones.
         parts: The ids of commands, separated by blanks, with what their first keys do.
     """
-    known = {command.id: command for command in all_commands()}
     return " · ".join(
-        "".join(key_name(keys_of(known[name], settings).split(",")[0]) for name in names.split())
-        + f" {words}"
-        for names, words in parts
+        "".join(first_key(settings, name) for name in names.split()) + f" {words}" for names, words in parts
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from screens.commands import Command, Scope, commands_of, is_offered
+from screens.commands import Command, Scope, commands_of
 from screens.help import key_name, keys_of
 
 if TYPE_CHECKING:
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 class CatalogueProvider(Provider):
     """Finds the actions of the screen below the palette by their names and by what their help says."""
 
-    def _offered(self) -> Iterable[Command]:
+    def _known(self) -> Iterable[Command]:
         screen = self.screen
         scope: Scope = getattr(screen, "SCOPE", "app")
         scopes: tuple[Scope, ...] = ("app",) if scope == "app" else (scope, "app")
         for command in commands_of(*scopes):
-            if command.action != "command_palette" and is_offered(screen, command):
+            # All of them: what has no effect now can be looked for too, and says why.
+            if command.action != "command_palette":
                 yield command
 
     def _about(self, command: Command) -> str:
@@ -35,13 +36,13 @@ class CatalogueProvider(Provider):
 
     async def discover(self) -> Hits:
         """List every action of the screen before anything is typed."""
-        for command in self._offered():
+        for command in self._known():
             yield DiscoveryHit(command.help, partial(self._do, command), help=self._about(command))
 
     async def search(self, query: str) -> Hits:
         """Find actions by their help, their label or their name in the configuration."""
         matcher = self.matcher(query)
-        for command in self._offered():
+        for command in self._known():
             score = max(matcher.match(text) for text in (command.help, command.label, command.id))
             if score > 0:
                 yield Hit(

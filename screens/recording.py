@@ -210,7 +210,11 @@ class RecordingApp(GuardedApp):
         if show is not None:
             show(action, redo, stored)
         else:
-            self.tell("Brought back" if redo else "Taken back", "")
+            from screens.review.undone import undone_in_words
+
+            blind = self.context.settings.blind
+            what = undone_in_words(action, {}, blind=blind, since=self.began)
+            self.tell("Brought back" if redo else "Taken back", what)
 
     def say_no_rater(self) -> None:
         """Say why nothing can be judged."""

@@ -27,7 +27,10 @@ from store.tables.record import Judgment, Mark
 from store.tables.runs import Run, StepRow, VerdictRow
 from store.workspace import Workspace
 
-NO_MODEL = "The agents need a language model, and none is set. Set agents.model in the configuration."
+NO_MODEL = (
+    "No model is set. Name one in ~/.config/workbench/config.toml, under [agents]: "
+    'model = "openai:NAME" or model = "anthropic:NAME".'
+)
 
 BEGAN = datetime(2024, 3, 4, 9, 30, tzinfo=UTC)
 """When everything in these workspaces happened, so that pictures of them stay the same."""

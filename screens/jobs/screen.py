@@ -17,6 +17,7 @@ from textual.widgets import Log, Static
 from agents.events import ItemAnnotated, JobEvent, JobLog, JobPaused, JobProgressed
 from screens.commands import Command, Scope, bindings
 from screens.covering import CoveredScreen
+from screens.help import first_key
 from screens.jobs.board import board_of, latest_job
 from screens.jobs.facts import RunsRead, failures, funnel, read_runs, spent
 from screens.jobs.wording import STATE_GLYPHS, bar, parts
@@ -225,11 +226,14 @@ class JobsScreen(CoveredScreen):
             lines += [f"! {one_line(error.title, 60)}: {one_line(error.message, 400)}"]
             lines += [one_line(error.hint, 300)] if error.hint else []
         if job.state == "paused":
-            lines.append("Paused: turns under way have ended, nothing is lost. p goes on, x stops.")
+            lines.append(
+                "Paused: turns under way have ended, nothing is lost. "
+                f"{self._key('pause')} goes on, {self._key('stop')} stops."
+            )
         elif job.state == "stopping":
             lines.append("Stopping: turns under way may end; what is done is kept.")
         elif job.state in ("stopped", "failed"):
-            lines.append("What was done is kept. g goes on where it stopped.")
+            lines.append(f"What was done is kept. {self._key('start')} goes on where it stopped.")
         return lines
 
     def _of_earlier(self, run: Run) -> list[str]:
@@ -255,8 +259,15 @@ class JobsScreen(CoveredScreen):
             return [f"! {one_line(error.title, 60)}", one_line(error.message, 400), one_line(error.hint, 300)]
         lines = ["The agents have not worked in this workspace yet.", ""]
         return lines + (
-            self._problem() or ["g lets them label what has no label of theirs; your keys never wait for it."]
+            self._problem()
+            or [
+                f"{self._key('start')} lets them label what has no label of theirs; "
+                "your keys never wait for it."
+            ]
         )
+
+    def _key(self, verb: str) -> str:
+        return first_key(self.workbench.context.settings, f"jobs.{verb}")
 
     def _problem(self) -> list[str]:
         """Return why no run can be started, nothing when one can."""

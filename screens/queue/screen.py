@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 from agents.events import ItemAnnotated, JobEvent
 from screens.commands import Command, Scope, bindings
 from screens.covering import CoveredScreen
+from screens.help import first_key
 from screens.jobs.line import JobLine
 from screens.queue.asked import Asked
 from screens.queue.fields import order_phrase
@@ -253,28 +254,37 @@ class QueueScreen(CoveredScreen):
             f"{count:,} of {self.total:,}" if self._complete and self.total is not None else "counting …"
         )
         if self._new:
-            counted += f" · {self._new:,} new, r lists them"
+            counted += f" · {self._new:,} new, {self._key('queue.refresh')} lists them"
         order = f" · {order_phrase(asked.sort)}" if asked.sort != QueueSort() else ""
         width = self.app.size.width - 2
         tail = f" · {counted}{order}"
         return f" {one_line(asked.wanted.sentence(), max(10, width - len(tail)))}{tail}"
+
+    def _key(self, command_id: str) -> str:
+        return first_key(self.workbench.context.settings, command_id)
 
     def _said(self) -> str:
         """Return what is said in place of a list, empty when there is one."""
         if self._failure is not None:
             return (
                 f"! The queue could not be read.\n\n{one_line(str(self._failure), 600)}\n\n"
-                "Your judgments are not touched by this. r tries again; Esc goes back."
+                f"Your judgments are not touched by this. {self._key('queue.refresh')} tries again; "
+                f"{self._key('queue.back')} goes back."
             )
         if not self._generation or (not self._complete and not self.items.count):
             return "Reading the queue …"
         if self.items.count or not self._complete:
             return ""
         if not self.total:
-            return "This workspace holds no items yet.\n\nEsc goes home, where i imports a file."
+            return (
+                "This workspace holds no items yet.\n\n"
+                f"{self._key('queue.back')} goes home, where {self._key('home.import')} imports a file."
+            )
         return (
             f"Nothing matches: {one_line(self.asked.wanted.sentence(), 200)}.\n\n"
-            f"c shows all {counted(self.total, 'item')} · f changes the filter · / looks for another text"
+            f"{self._key('queue.clear')} shows all {counted(self.total, 'item')} · "
+            f"{self._key('queue.filter')} changes the filter · "
+            f"{self._key('queue.find')} looks for another text"
         )
 
     # -- the preview ----------------------------------------------------------------------------------

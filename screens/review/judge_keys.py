@@ -36,9 +36,18 @@ class JudgeKeys(MovingThrough):
         if command.judging and (self.workbench.context.rater is None):
             return False
         item = self.item
+        if item is None and self._is_bare and (command.id in _OF_AN_ITEM or _records_of_item(command)):
+            return False
+        match command.id:
+            case "review.next":
+                return self.order.at(1) is not None
+            case "review.previous":
+                return self.order.at(-1) is not None
+            case "review.unjudged":
+                return bool(self.order.ids) or not self._is_bare
         if item is None:
-            # While an item is being read it is not known yet; where there is none nothing can be done.
-            return not self._is_bare or (command.id not in _OF_AN_ITEM and not _records_of_item(command))
+            # While an item is being read, it is not known yet what can be done.
+            return True
         match command.id:
             case "review.accept":
                 return item.claim is not None
@@ -46,10 +55,6 @@ class JudgeKeys(MovingThrough):
                 return self._overridden is not None
             case "review.failure":
                 return any(part.id == "run" and part.landmarks for part in item.case)
-            case "review.next":
-                return self.order.at(1) is not None
-            case "review.previous":
-                return self.order.at(-1) is not None
         return True
 
     @property
@@ -63,7 +68,7 @@ class JudgeKeys(MovingThrough):
     def _by_hand(self) -> bool:
         """Return whether a hand pressed the key, and not into a text; say why not."""
         if isinstance(self.focused, Input):
-            self._say("Keys are text while a line is open; Esc closes it.", alarm=True)
+            self._say(f"Keys are text while a line is open; {self._key('line.close')} closes it.", alarm=True)
             return False
         if self.workbench.is_burst():
             self._say("Several keys came at once, as from pasted text; none of them judged.", alarm=True)
@@ -104,11 +109,11 @@ class JudgeKeys(MovingThrough):
         record = cast(Judgment, action.records[0])
         if record.origin == "override":
             self._reasons_for = (action, item.item_id, False)
-            said = f"● {words} · overrides ◆ · {one_line(item.external_id, 24)} · why? · u undo"
+            said = f"● {words} · overrides ◆ · {one_line(item.external_id, 24)} · why? · {self._undo_hint}"
         else:
             self._reasons_for = None
             accepts = " · accepts ◆" if record.origin == "accept" else ""
-            said = f"● {words}{accepts} · {one_line(item.external_id, 24)} · u undo"
+            said = f"● {words}{accepts} · {one_line(item.external_id, 24)} · {self._undo_hint}"
         self._advance(said, choices=self._codes(undecided=False) if self._reasons_for else ())
 
     def action_accept(self) -> None:
@@ -135,7 +140,7 @@ class JudgeKeys(MovingThrough):
         item = self.item
         self._record(self.desk.mark(item.item_id, "skip"))
         self.order.put_last(item.item_id)
-        self._advance(f"» skipped {one_line(item.external_id, 24)}; it comes back last · u undo")
+        self._advance(f"» skipped {one_line(item.external_id, 24)}; it comes back last · {self._undo_hint}")
 
     def action_flag(self) -> None:
         """Flag the item, or take the flag away."""
@@ -144,7 +149,7 @@ class JudgeKeys(MovingThrough):
         item = self.item
         flagged = not item.own.flagged
         self._record(self.desk.mark(item.item_id, "flag", active=flagged))
-        self._say("⚑ flagged · u undo" if flagged else "Flag taken away · u undo")
+        self._say(f"{'⚑ flagged' if flagged else 'Flag taken away'} · {self._undo_hint}")
 
     def action_reason(self) -> None:
         """Offer the reasons for the override that stands on the item shown."""
@@ -169,10 +174,15 @@ class JudgeKeys(MovingThrough):
             self._reasons_for = None
             self.workbench.undo(redo=True)
 
+    @property
+    def _undo_hint(self) -> str:
+        """How to take back what was just done."""
+        return f"{self._key('undo')} undo"
+
     def _codes(self, *, undecided: bool) -> list[tuple[str, str]]:
         settings = self.workbench.context.settings
         codes = settings.undecided if undecided else settings.reasons
-        return [*codes.items(), ("Esc", "nothing" if undecided else "no reason")]
+        return [*codes.items(), ("Esc", "records nothing" if undecided else "no reason")]
 
     def on_key(self, event: events.Key) -> None:
         """Take the code of a reason while one is asked for; Enter gives none."""
@@ -201,14 +211,15 @@ class JudgeKeys(MovingThrough):
             return
         if undecided and item is not None and item.item_id == item_id:
             self._record(desk.mark(item_id, "cannot_decide", text=reason))
-            self._advance(f"? cannot decide: {reason} · u undo")
+            self._advance(f"? cannot decide: {reason} · {self._undo_hint}")
         elif action is not None:
             self._record(desk.with_reason(action, reason))
-            self._say(f"Reason: {reason} · o changes it · u undo takes back label and reason")
+            change, undo = self._key("reason"), self._key("undo")
+            self._say(f"Reason: {reason} · {change} changes it · {undo} undo takes back label and reason")
         elif item is not None and item.item_id == item_id:
             value = item.own.labels[item.question.name]
             self._record(desk.label(item, value, self._watch, reason))
-            self._say(f"Reason: {reason} · u undo")
+            self._say(f"Reason: {reason} · {self._undo_hint}")
 
     def _record(self, action: Action) -> None:
         """Submit an action, and show at once what it makes of the item."""
@@ -230,7 +241,9 @@ class JudgeKeys(MovingThrough):
         if not self._may_judge() or self.item is None:
             return
         self._reasons_for = None
-        self._say("", choices=[("Enter", "saves the comment"), ("Esc", "keeps it as a draft")])
+        self._say(
+            "", choices=[("Enter", "saves the comment"), (self._key("line.close"), "keeps it as a draft")]
+        )
         box = self.query_one(f"#{COMMENT}", Input)
         box.value = self._drafts.get(self.item.item_id, self.item.own.comment)
         box.cursor_position = len(box.value)
@@ -260,7 +273,7 @@ class JudgeKeys(MovingThrough):
             return
         action = self.desk.mark(item.item_id, "comment", active=bool(text), text=text)
         self._record(action)
-        self._say("Comment given · u undo" if text else "Comment taken away · u undo")
+        self._say(f"Comment {'given' if text else 'taken away'} · {self._undo_hint}")
 
     def _close_comment(self, *, focus: bool = True) -> None:
         self.query_one(f"#{COMMENT}", Input).display = False
@@ -275,5 +288,6 @@ class JudgeKeys(MovingThrough):
         self._note_draft()
         self._close_comment(focus=focus)
         self.keep_place_soon()
-        self._say("Draft kept; c goes on with it." if self.item.item_id in self._drafts else "")
+        kept = f"Draft kept; {self._key('comment')} goes on with it."
+        self._say(kept if self.item.item_id in self._drafts else "")
         return True

@@ -61,7 +61,7 @@ class KeepingPlaces(ShowingItems):
                 self.preferred = self.active
                 self._fill(view)
         if view.item_id in self._drafts:
-            self._say_also("Your unsaved comment is kept: c goes on with it.")
+            self._say_also(f"Your unsaved comment is kept: {self._key('comment')} goes on with it.")
         for name, pane in self._panes.items():
             pane.restore(places.get(name, Place()))
 

@@ -30,7 +30,7 @@ class MovingThrough(KeepingPlaces):
         if self.searching:
             self.next_match()
             return
-        self._step(1, "This is the last item. q goes back.")
+        self._step(1, f"This is the last item. {self._key('back')} goes back.")
 
     def action_previous(self) -> None:
         """Go to the previous item."""
@@ -87,6 +87,10 @@ class MovingThrough(KeepingPlaces):
             if again:
                 self._say("Started again from the top of the queue.")
 
+    def action_close_line(self) -> None:
+        """Close the line that is written in: a comment stays as a draft, a search ends."""
+        self.end_search()
+
     def action_back(self) -> None:
         """End a search or a question that is open; otherwise go back to where the review was opened."""
         if self.end_search():
@@ -97,7 +101,7 @@ class MovingThrough(KeepingPlaces):
             return
         if self.workbench.key_name == "escape":
             # On a slow line an arrow key can begin with a lone Escape, which must not throw the rater out.
-            self._say("Nothing to end here; q goes back.")
+            self._say(f"Nothing to end here; {self._key('back')} goes back.")
             return
         self.keep_place()
         self.dismiss()

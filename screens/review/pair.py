@@ -66,12 +66,21 @@ def _heading(pair: PairSeen) -> str:
     similarity = sum(pair.similarities.values()) / len(pair.similarities) if pair.similarities else None
     parts = [
         pair.name or "code",
-        f"candidate {pair.rank} of {pair.candidates}" if pair.rank is not None else "",
+        _place(pair),
         f"sim {similarity:.2f}" if similarity is not None else "",
         "/".join(part for part in (pair.repository, pair.path) if part),
         pair.licence,
     ]
     return " · ".join(part for part in parts if part)
+
+
+def _place(pair: PairSeen) -> str:
+    """Return the place among the candidates of the query, not all of which need be in the workspace."""
+    if pair.rank is None:
+        return ""
+    if pair.rank > pair.candidates:
+        return f"rank {pair.rank}"
+    return f"candidate {pair.rank} of {pair.candidates}"
 
 
 def _claim(case: AgentCase | None) -> Claim | None:
@@ -161,12 +170,16 @@ def _run(case: AgentCase) -> PaneText:
     lines = [*head, "", *_outcomes(execution)]
     for title, text in (("stdout", execution.stdout), ("stderr", execution.stderr)):
         lines += ["", f"── {title} " + "─" * 30, *(text.split("\n") if text else ["(nothing)"])]
+    log = "\n".join(lines)
     marks = [
         number
-        for number, line in enumerate(lines, start=1)
+        for number, line in enumerate(log.split("\n"), start=1)
         if line.startswith(("  ✗", "  !", "Not executable", "Traceback (most recent call last)"))
     ]
-    return PaneText("run", "Run", "\n".join(lines), kind="log", landmarks=tuple(marks))
+    if not marks and execution.exit_reason != "ok":
+        # Of a run that was cut off, how it ended is the failure.
+        marks = [1]
+    return PaneText("run", "Run", log, kind="log", landmarks=tuple(marks))
 
 
 def _role(role: str) -> str:
@@ -180,7 +193,7 @@ def _steps(steps: tuple[StepSeen, ...]) -> str:
         again = f" (try {step.attempt + 1})" if step.attempt else ""
         cost = f" · ${step.money:.5f}" if step.money is not None else ""
         spent = (
-            f"{step.tokens_in:,} + {counted(step.tokens_out, 'token')} · "
+            f"{counted(step.tokens_in, 'token')} in, {step.tokens_out:,} out · "
             if step.tokens_in or step.tokens_out
             else ""
         )

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, cast
 
 from textual import events, on
-from textual.app import SuspendNotSupported
 from textual.widgets import ContentSwitcher, Input
 
 from screens.covering import CoveredScreen
+from screens.help import first_key
 from screens.review.bars import CaseTabs
 from screens.widgets.text_pane import SearchMoved, TextPane
-from store.counted import counted
 
 if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
     from screens.review.part import ItemView
-
-OSC52_LIMIT = 74_994
-"""Bytes that terminals are known to take in one OSC 52 sequence; longer texts go to a file."""
 
 SUBJECT = "subject"
 PROMPT = "prompt"
@@ -33,6 +24,20 @@ COMMENT = "comment"
 
 SINGLE_BELOW = 120
 """Cells below which one pane is shown at a time."""
+
+
+class SaysSentences(Protocol):
+    """Says a sentence in the line at the foot, with codes to choose from in place of the keys."""
+
+    def __call__(self, text: str, *, alarm: bool = False, choices: Sequence[tuple[str, str]] = ()) -> None:
+        """Say a sentence; an alarm stands out."""
+
+
+class KeepsDrafts(Protocol):
+    """Closes the comment line, and keeps what is in it."""
+
+    def __call__(self, *, focus: bool = True) -> bool:
+        """Return whether the line was open; the focus then goes to the active pane."""
 
 
 class ReadingActions(CoveredScreen):
@@ -45,15 +50,20 @@ class ReadingActions(CoveredScreen):
 
     searching: bool = False
 
-    def _say(self, text: str, *, alarm: bool = False, choices: Sequence[tuple[str, str]] = ()) -> None:
-        raise NotImplementedError
+    # What the other parts of a review give to this one.
+    _say: SaysSentences
+    _fit_prompt: Callable[[], None]
+    keep_draft: KeepsDrafts
 
-    def _fit_prompt(self) -> None:
-        raise NotImplementedError
+    @property
+    def workbench(self) -> WorkbenchApp:
+        """The app, as what it is."""
+        return cast("WorkbenchApp", self.app)
 
-    def keep_draft(self, *, focus: bool = True) -> bool:
-        """Close the comment line, keeping what is in it."""
-        raise NotImplementedError
+    def _key(self, verb: str) -> str:
+        """Return the first key of a command of the review or of its parts, as it is configured."""
+        command_id = verb if "." in verb else f"review.{verb}"
+        return first_key(self.workbench.context.settings, command_id)
 
     # -- panes ----------------------------------------------------------------------------------------
 
@@ -185,7 +195,7 @@ class ReadingActions(CoveredScreen):
         self.set_class(zoomed, "-zoom")
         self._fit_prompt()
         if zoomed:
-            self._say("Zoomed; z gives the room back.")
+            self._say(f"Zoomed; {self._key('zoom')} gives the room back.")
 
     def action_wrap(self) -> None:
         """Wrap long lines of the focused pane, or let them run on."""
@@ -197,7 +207,7 @@ class ReadingActions(CoveredScreen):
 
     def action_failure(self) -> None:
         """Go to the next failure in the log; without a log, say so."""
-        if "run" not in self._panes or self.item is None or all(part.id != "run" for part in self.item.case):
+        if self.item is None or not any(part.id == "run" and part.text for part in self.item.case):
             self._say("There is no log here.")
             return
         self.show_pane("run")
@@ -206,7 +216,11 @@ class ReadingActions(CoveredScreen):
 
     def _go_to_failure(self) -> None:
         line = self._panes["run"].jump_to_landmark()
-        self._say(f"Failure at line {line}; g goes to the next one." if line else "The log shows no failure.")
+        following = self._key("failure")
+        more = self._panes["run"].landmark_count > 1
+        further = f"; {following} goes to the next one." if more else ", the only one."
+        found = f"Failure at line {line}{further}"
+        self._say(found if line else "The log shows no failure.")
 
     # -- search ---------------------------------------------------------------------------------------
 
@@ -217,7 +231,7 @@ class ReadingActions(CoveredScreen):
         box.display = True
         box.focus()
         box.select_all()
-        self._say("", choices=[("Enter", "keeps the search"), ("Esc", "ends it")])
+        self._say("", choices=[("Enter", "keeps the search"), (self._key("line.close"), "ends it")])
 
     _searched: TextPane | None = None
 
@@ -248,7 +262,9 @@ class ReadingActions(CoveredScreen):
 
     def _say_search(self) -> None:
         if self._searched is not None:
-            self._say(f"find: {self._searched.search_status} · n next match · N match before · Esc ends")
+            after, before = self._key("next"), self._key("find_back")
+            status = self._searched.search_status
+            self._say(f"find: {status} · {after} next match · {before} match before · Esc ends")
 
     def next_match(self) -> None:
         """Go to the next match of the search."""
@@ -262,7 +278,7 @@ class ReadingActions(CoveredScreen):
             self._searched.previous_match()
             self._say_search()
         else:
-            self._say("No search is open; / begins one.")
+            self._say(f"No search is open; {self._key('find')} begins one.")
 
     def stop_searching(self) -> None:
         """Let the search end with the text that it was in."""
@@ -282,58 +298,3 @@ class ReadingActions(CoveredScreen):
             self._searched.focus()
         self._say("")
         return True
-
-    # -- copy -----------------------------------------------------------------------------------------
-
-    def action_copy(self) -> None:
-        """Copy the selection or the whole pane, exactly; a long text goes to a file."""
-        text = self.pane.copy_text()
-        if not text:
-            self._say("There is nothing to copy in this pane.")
-            return
-        data = text.encode("utf-8", "surrogatepass")
-        # A lone surrogate has no UTF-8; only a file can take it over exactly.
-        sendable = len(data) <= OSC52_LIMIT and not any("\ud800" <= letter <= "\udfff" for letter in text)
-        if sendable:
-            self.app.copy_to_clipboard(text)
-            sent = counted(len(text), "character")
-            self._say(f"{sent} sent to the terminal's clipboard (OSC 52) · Y writes a file")
-        else:
-            self.action_copy_file()
-
-    def action_copy_file(self) -> None:
-        """Write the selection or the pane to a file, and say where."""
-        text = self.pane.copy_text()
-        if not text:
-            self._say("There is nothing to write in this pane.")
-            return
-        with tempfile.NamedTemporaryFile(
-            "w",
-            encoding="utf-8",
-            errors="surrogatepass",
-            newline="",
-            prefix="workbench-",
-            suffix=".txt",
-            delete=False,
-        ) as file:
-            file.write(text)
-        self._say(f"{counted(len(text), 'character')} written to {file.name}")
-
-    def action_pager(self) -> None:
-        """Open the pane's text in the pager of the environment, less without one."""
-        pager = os.environ.get("PAGER") or shutil.which("less")
-        if not pager:
-            self._say("No pager: set PAGER, or press Y to write a file.", alarm=True)
-            return
-        text = self.pane.copy_text()
-        # Without it, less runs commands and opens other files at a key.
-        environment = {**os.environ, "LESSSECURE": "1"}
-        with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-            file = Path(folder) / "pane.txt"
-            file.write_bytes(text.encode("utf-8", "surrogatepass"))
-            try:
-                with self.app.suspend():
-                    subprocess.run([*shlex.split(pager), str(file)], check=False, env=environment)
-            except (OSError, ValueError, SuspendNotSupported) as error:
-                self._say(f"The pager {pager} did not start ({error}); Y writes a file.", alarm=True)
-        self.refresh()

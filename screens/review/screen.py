@@ -67,10 +67,10 @@ class ReviewScreen(JudgeKeys):
             yield TextPane(id=SUBJECT)
             with Vertical(id="case"):
                 yield ContentSwitcher(id="switcher")
-        yield Line(id=FIND, placeholder="find in this pane · Enter keeps the search, Esc ends it")
+        yield Line(id=FIND, placeholder="find in this pane")
         yield Line(
             id=COMMENT,
-            placeholder="comment on this item · Enter saves it, Esc keeps it as a draft",
+            placeholder="comment on this item",
             select_on_focus=False,
         )
         yield SayLine(id="say")
@@ -177,6 +177,9 @@ class ReviewScreen(JudgeKeys):
         if not stored:
             self._say(f"Taken back: {what} · it was not on disk yet, and no redo brings it back")
         else:
-            self._say(f"Brought back: {what} · u undo" if redo else f"Taken back: {what} · U redo")
+            undo, redo_key = self._key("undo"), self._key("redo")
+            self._say(
+                f"Brought back: {what} · {undo} undo" if redo else f"Taken back: {what} · {redo_key} redo"
+            )
         self._show_item()
         self.keep_place_soon()

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual import work
 from textual.widgets import ContentSwitcher
 
 from screens.queue.asked import Asked
 from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys, SaveState, SayLine
+from screens.review.copying import CopyingText
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judging import Desk, SessionCount, Stopwatch, after
 from screens.review.part import ItemView, PaneText
-from screens.review.reading import PROMPT, SUBJECT, ReadingActions
+from screens.review.reading import PROMPT, SUBJECT
 from screens.widgets.text_pane import Place, TextPane
 from screens.widgets.visible import one_line
 from store.errors import WorkbenchError
@@ -24,7 +25,6 @@ from store.recording import Action
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from screens.app import WorkbenchApp
 
 ARRIVAL_SECONDS = 0.7
 """How long after the agents' label came onto the screen no key judges."""
@@ -33,7 +33,7 @@ PROMPT_ROWS = 3
 """Rows that the query gets at most; it scrolls beyond that."""
 
 
-class ShowingItems(ReadingActions):
+class ShowingItems(CopyingText):
     """The part of a review screen that shows an item, and says what is known of it."""
 
     reader: ItemReader
@@ -61,11 +61,6 @@ class ShowingItems(ReadingActions):
         self._drafts: dict[int, str] = {}
 
     @property
-    def workbench(self) -> WorkbenchApp:
-        """The app, as what it is."""
-        return cast("WorkbenchApp", self.app)
-
-    @property
     def is_painted(self) -> bool:
         """Whether the item at the order's place is on the screen."""
         return self._painted_at is not None
@@ -78,7 +73,7 @@ class ShowingItems(ReadingActions):
         self._painted_at = None
         item_id = self.order.item_id
         if item_id is None:
-            self._show_nothing("No items here.", "No items here. q goes back.")
+            self._show_nothing("No items here.", f"No items here. {self._key('back')} goes back.")
             return
         kept = self.reader.kept(item_id)
         if kept is not None:
@@ -98,7 +93,9 @@ class ShowingItems(ReadingActions):
     def _not_read(self, error: Exception, shown: int) -> None:
         if shown == self._shown:
             said = f"! This item could not be read: {one_line(str(error), 400)}"
-            self._show_nothing(said, "Your judgments are not touched by this. n goes on, q goes back.")
+            on, back = self._key("next"), self._key("back")
+            untouched = "Your judgments are not touched by this."
+            self._show_nothing(said, f"{untouched} {on} goes on, {back} goes back.")
 
     def _show_nothing(self, in_pane: str, said: str) -> None:
         """Show a sentence in place of an item."""

@@ -20,7 +20,7 @@ def undone_in_words(action: Action, questions: Mapping[str, int], *, blind: bool
 
     Args:
         action: The undo or redo as it was stored; an action that never was, for one that was dropped.
-        questions: The keys of the questions by their names.
+        questions: The keys of the questions by their names; empty where they are not at hand.
         blind: Leave out whatever tells of the agents' label.
         since: When the session began; of what is older the time is told.
     """
@@ -61,13 +61,8 @@ def _label(judgment: Judgment, questions: Mapping[str, int]) -> str:
     """Return a label with its reason, "no label" where there is none."""
     if judgment.value is None:
         return "no label"
-    scales = (question for kind in task_kinds().values() for question in kind.questions)
-    words = next(
-        (
-            question.scale.word(judgment.value)
-            for question in scales
-            if questions.get(question.name) == judgment.question_id
-        ),
-        f"{judgment.value:g}",
-    )
+    known = [question for kind in task_kinds().values() for question in kind.questions]
+    if questions or len(known) > 1:
+        known = [question for question in known if questions.get(question.name) == judgment.question_id]
+    words = known[0].scale.word(judgment.value) if known else f"{judgment.value:g}"
     return words + (f" ({one_line(judgment.reason, REASON_CELLS)})" if judgment.reason else "")

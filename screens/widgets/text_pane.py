@@ -10,11 +10,12 @@ from rich.style import Style
 from textual.content import Content
 from textual.message import Message
 
-from screens.widgets.source_text import ShownLine
+from screens.widgets.shown_line import ShownLine
 from screens.widgets.text_paint import Layer, Row
 from screens.widgets.text_search import TextSearch
+from screens.widgets.text_selection import SelectableText
 from screens.widgets.text_surface import PAUSE, TURN, TextKind
-from screens.widgets.text_view import Place, TextView
+from screens.widgets.text_view import Place
 from screens.widgets.visible import one_line
 
 __all__ = ["Place", "SearchMoved", "TextKind", "TextPane"]
@@ -43,7 +44,7 @@ class SearchMoved(Message):
         return self.pane
 
 
-class TextPane(TextView):
+class TextPane(SelectableText):
     """Shows a text, finds things in it, and marks lines that were cited."""
 
     def __init__(
@@ -157,6 +158,11 @@ class TextPane(TextView):
         self._reflow()
         self._bring_into_view(line - 1, 0, 0)
         return line
+
+    @property
+    def landmark_count(self) -> int:
+        """How many lines are worth jumping to."""
+        return len(self._landmarks)
 
     def jump_to_landmark(self, step: int = 1) -> int | None:
         """Go to the next landmark, or the previous one; after the last comes the first.

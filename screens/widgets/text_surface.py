@@ -18,7 +18,8 @@ from textual.style import Style as VisualStyle
 
 from screens.widgets import highlight
 from screens.widgets.flow import Flow
-from screens.widgets.source_text import ShownLine, SourceText
+from screens.widgets.shown_line import ShownLine
+from screens.widgets.source_text import SourceText
 from screens.widgets.text_paint import Layer, Palette, Row, layered, with_offsets
 
 TextKind = Literal["code", "test", "log", "reply"]

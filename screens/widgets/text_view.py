@@ -1,4 +1,4 @@
-"""A text view: where the reader is in a text, how it is laid out and scrolled, what is selected."""
+"""A text view: where the reader is in a text, how it is laid out and scrolled."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar
 
-from rich.cells import get_character_cell_size
 from textual.actions import SkipAction
 from textual.binding import BindingType
 from textual.geometry import Size
-from textual.selection import Selection
 
 from screens.commands import bindings
 from screens.widgets import highlight
@@ -39,9 +37,8 @@ class Place:
 
 
 class TextView(TextSurface):
-    """A text that is scrolled, wrapped and selected, and keeps its place through all of it."""
+    """A text that is scrolled and wrapped, and keeps its place through all of it."""
 
-    ALLOW_SELECT = True
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("text"))
 
     def __init__(
@@ -281,64 +278,3 @@ class TextView(TextSurface):
         """Go to the last line."""
         self._complete_flow()
         self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
-
-    # -- selection ------------------------------------------------------------------------------------
-
-    def selection_updated(self, selection: Selection | None) -> None:
-        """Paint the new selection.
-
-        Args:
-            selection: What is selected of this pane.
-        """
-        self._repaint()
-
-    def _selected(self, selection: Selection) -> tuple[int, int]:
-        source = self._source
-        start, end = 0, len(source.text)
-        if selection.start is not None:
-            line = min(selection.start.y, self.line_count - 1)
-            start = source.offset_of(line, source.shown(line).source_offset(selection.start.x))
-        if selection.end is not None:
-            line = min(selection.end.y, self.line_count - 1)
-            shown = source.shown(line)
-            index = min(selection.end.x, shown.length)
-            # Marks go with the character that they sit on.
-            while index < shown.length and not get_character_cell_size(shown.text(index, index + 1)):
-                index += 1
-            end = source.offset_of(line, shown.source_end(index))
-        return start, max(start, end)
-
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the original characters under a selection, for Textual's own copying.
-
-        Args:
-            selection: What is selected.
-
-        Returns:
-            The text and what to put after it; lone surrogates, which no clipboard takes, become U+FFFD.
-        """
-        if not self.text:
-            return None
-        start, end = self._selected(selection)
-        return self.text[start:end].encode("utf-16", "surrogatepass").decode("utf-16", "replace"), "\n"
-
-    def copy_text(self) -> str:
-        """Return the original characters that are selected, or the whole text when nothing is.
-
-        Returns:
-            A part of the text exactly as it was given.
-        """
-        selection = self.text_selection if self.is_attached else None
-        if selection is None:
-            return self.text
-        start, end = self._selected(selection)
-        return self.text[start:end]
-
-    @property
-    def selected_lines(self) -> range | None:
-        """The source lines that the selection touches, from 1, or None when nothing is selected."""
-        selection = self.text_selection if self.is_attached else None
-        if selection is None or not self.text:
-            return None
-        start, end = self._selected(selection)
-        return range(self._source.locate(start)[0] + 1, self._source.locate(max(start, end - 1))[0] + 2)

@@ -123,7 +123,7 @@ async def test_the_paragraph_says_what_the_report_says(workspace: Workspace) -> 
         assert list(steps(app)) == ["Enter", "J", "q"]
         assert "Begin with the first without your label, item q/4" in steps(app)["Enter"]
         assert "2 items" in steps(app)["J"]
-        assert "none is set" in steps(app)["J"]
+        assert "No model is set. Name one in" in steps(app)["J"]
 
 
 async def test_a_kept_session_is_where_one_goes_on(workspace: Workspace) -> None:

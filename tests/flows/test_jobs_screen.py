@@ -68,7 +68,7 @@ async def test_nothing_has_run_yet_and_nothing_can(workspace: Workspace) -> None
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
         assert "have not worked in this workspace yet" in text(app, "#now")
-        assert "none is set" in text(app, "#now")
+        assert "No model is set. Name one in" in text(app, "#now")
         assert not app.screen.query_one("#parts").display
         await pilot.press("p", "x", "escape")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,12 +44,6 @@ from store.tables.record import JudgmentRow, MarkRow
 from store.workspace import Workspace
 
 SIZE = (120, 40)
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with bench(tmp_path) as made:
-        yield made
 
 
 def heard(app: WorkbenchApp, *kinds: type) -> list[object]:
@@ -562,7 +555,7 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(work
         for key, why in (
             ("a", "Nothing to accept: the agents have no label here. Nothing was recorded."),
             ("o", "A reason belongs to an override, and this item has none."),
-            ("g", "The log shows no failure."),
+            ("g", "There is no log here."),
         ):
             await press(pilot, key)
             await until(pilot, lambda why=why: said(app) == why, why)
@@ -597,7 +590,9 @@ async def test_no_key_that_judges_is_named_where_nobody_or_nothing_can_be_judged
         assert " 1 match" in named(app)
         app.call_later(app.open_review, queue_ids(workspace, 0)[:0], 0)
         await until(pilot, lambda: "No items here" in said(app))
-        assert " 1 match" not in named(app)
+        assert not {" 1 match", " n next", " p previous", " j next", " / find"} & set(
+            re.findall(r" \S \w+(?: match)?", named(app))
+        )
         assert " q back" in named(app)
 
 
@@ -638,3 +633,16 @@ async def test_what_is_typed_is_in_sight_in_the_smallest_terminal(
         assert "Esc ends it" in screen_text(app)
         await pilot.press("escape")
         assert " 1 match" in named(app)
+
+
+async def test_an_undo_that_is_done_after_the_review_was_left_is_said_too(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "1")
+        await settled(pilot)
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        app.undo()
+        await until(pilot, lambda: bool(app._notifications))
+        (notice,) = app._notifications
+        assert (notice.title, notice.message) == ("Taken back", "1 match, accepts ◆ · now no label")

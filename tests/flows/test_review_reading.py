@@ -32,18 +32,12 @@ from textual.widgets import Input
 from screens.app import WorkbenchApp
 from screens.help import KeysScreen
 from screens.review.bars import CaseTabs, ClaimLine, ReviewKeys
-from screens.review.reading import OSC52_LIMIT
+from screens.review.copying import OSC52_LIMIT
 from screens.widgets.text_pane import TextPane
 from store.workspace import Workspace
 
 WIDE = (120, 40)
 LONG = "".join(f"value_{number} = {number} if number else {number}\n" for number in range(400))
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with bench(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture
@@ -252,8 +246,11 @@ async def test_g_goes_from_failure_to_failure_in_the_log(workspace: Workspace) -
             "✗ only_newline",
         ]
         assert focused(app) == "run"
+        assert said(app) == "Failure at line 5; g goes to the next one."
         await press(pilot, "p", "g")
         await until(pilot, lambda: said(app) == "The log shows no failure.")
+        await press(pilot, "n", "n", "n", "g")
+        await until(pilot, lambda: said(app) == "Failure at line 1, the only one.")
 
 
 async def test_a_blind_review_has_no_log_to_jump_in(workspace: Workspace) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from app_at_work import until
 from review_bench import (
     CASES,
     Case,
-    bench,
     judgments,
     marks,
     painted,
@@ -32,12 +29,6 @@ from store.workspace import Workspace
 SIZE = (120, 40)
 NOT_SEEN = "Not recorded: the item was not on the screen when you pressed. Press again."
 PASTED = "Several keys came at once, as from pasted text; none of them judged."
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with bench(tmp_path) as made:
-        yield made
 
 
 def typed(app: WorkbenchApp, key: str, at: float | None = None, character: str | None = None) -> events.Key:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +37,6 @@ from store.queries.rows import QueueFilter, QueueSort
 from store.workspace import Workspace
 
 SIZE = (120, 40)
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with bench(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from review_bench import CASES, TEST, bench, uid
+from review_bench import CASES, TEST, Case, Ran, bench, uid
 
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judging import Stopwatch, after, desk_of
@@ -101,6 +101,35 @@ def test_what_could_not_run_and_what_was_thrown_away_is_said(workspace: Workspac
     log = text(view(workspace, "timeout"), "run")
     assert "Output beyond the limit was thrown away: 1,048,576 bytes." in log
     assert log.endswith("(nothing)")
+
+
+def test_of_a_run_that_was_cut_off_its_end_is_the_failure(workspace: Workspace) -> None:
+    run = next(part for part in view(workspace, "timeout").case if part.id == "run")
+    assert [run.text.split("\n")[number - 1] for number in run.landmarks] == [
+        "Ended: timeout · 0.25 s · bubblewrap"
+    ]
+    passed = next(part for part in view(workspace, "tested").case if part.id == "run")
+    assert passed.landmarks == ()
+
+
+def test_failures_are_found_below_an_error_of_several_lines(tmp_path: Path) -> None:
+    ran = Ran(
+        [("a", "failed", "")],
+        exit_reason="assertion",
+        error="one\ntwo",
+        stderr="Traceback (most recent call last):\n",
+    )
+    with bench(
+        tmp_path, [Case("clear-match", "q", assessment="unclear", test=TEST, ran=ran, label=0)]
+    ) as made:
+        run = next(part for part in view(made, "clear-match").case if part.id == "run")
+    lines = run.text.split("\n")
+    assert [lines[number - 1] for number in run.landmarks] == ["  ✗ a", "Traceback (most recent call last):"]
+
+
+def test_a_rank_beyond_the_candidates_that_are_here_is_no_place_among_them(workspace: Workspace) -> None:
+    assert view(workspace, "clear-match").subject.title.startswith("code · candidate 1 of 1")
+    assert view(workspace, "clear-no").subject.title.startswith("code · rank 2")
 
 
 def test_the_test_program_is_shown_as_it_ran(workspace: Workspace) -> None:

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from screens.widgets import source_text
+from screens.widgets import shown_line, source_text
 from screens.widgets.flow import Flow
-from screens.widgets.source_text import ShownLine, SourceText
+from screens.widgets.shown_line import ShownLine
+from screens.widgets.source_text import SourceText
 from screens.widgets.visible import visible
 
 CHARACTERS = "ab \t漢字\x1b\x00\u202e\ud800é"
@@ -23,7 +24,8 @@ TEXTS = st.text(CHARACTERS + "\n\n\r", max_size=200)
 def short_pieces() -> object:
     """Cut lines into pieces early, so that short examples have several."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source_text, "PIECE", 7)
+        for module in (shown_line, source_text):
+            patch.setattr(module, "PIECE", 7)
         yield
 
 

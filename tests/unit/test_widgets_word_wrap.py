@@ -7,7 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screens.widgets.source_text import ShownLine, SourceText
+from screens.widgets.shown_line import ShownLine
+from screens.widgets.source_text import SourceText
 
 
 def rows(line: str, width: int) -> list[str]:
