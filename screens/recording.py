@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
-from textual import on
+from textual import events, on
 from textual.message import Message
 from textual.signal import Signal
 from textual.timer import Timer
@@ -22,6 +22,10 @@ from store.ids import now
 
 if TYPE_CHECKING:
     from store.recording import Action, Recorder
+
+
+KEY_SECONDS = 0.05
+"""How long handling a key and painting what it changed takes at most, nearly always."""
 
 
 class RecordingApp(GuardedApp):
@@ -61,6 +65,12 @@ class RecordingApp(GuardedApp):
         # A workspace that an earlier version made may lack the questions of what is judged.
         self.context.prepare()
         return Recorder(self.context.workspace, self.context.rater)
+
+    def post_message(self, message: Message) -> bool:
+        """Let the agents' records wait while a key is handled; otherwise what every Textual app does."""
+        if isinstance(message, events.Key):
+            self.context.workspace.lane.give_way(KEY_SECONDS)
+        return super().post_message(message)
 
     def record(self, action: Action) -> None:
         """Submit an action; `saved` or `failed` is published when its fate is known."""

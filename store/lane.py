@@ -82,6 +82,7 @@ class WriteLane:
         self._ready: list[_Pending] = []
         self._overtaken_since: float | None = None
         self._in_turn = False
+        self._still_until = 0.0
         self._connection: Connection | None = None
         self._gate = threading.Lock()
         self._numbers = itertools.count()
@@ -109,6 +110,14 @@ class WriteLane:
                 raise RuntimeError("the write lane is closed")
             self._submitted += 1
             return self._put(URGENT if urgent else BATCH, write)
+
+    def give_way(self, seconds: float) -> None:
+        """Begin no batch for a moment: a key is being handled, and shares the interpreter with the lane.
+
+        Args:
+            seconds: How long, from now; a batch that was kept waiting long enough goes nevertheless.
+        """
+        self._still_until = time.monotonic() + seconds
 
     @property
     def waiting(self) -> int:
@@ -158,19 +167,32 @@ class WriteLane:
     def _take(self) -> _Pending:
         """Wait for the next write."""
         self._arrive()
-        if not (self._urgent or self._ready):
-            self._sort_in(self._arrivals.get())
-            self._arrive()
-        batch_waits = bool(self._ready) and self._ready[0].priority == BATCH
-        now = time.monotonic()
-        since = self._overtaken_since
-        self._in_turn = batch_waits and since is not None and now - since >= self._patience_seconds
-        if self._urgent and not self._in_turn:
-            if batch_waits and since is None:
-                self._overtaken_since = now
-            return self._urgent.popleft()
-        self._overtaken_since = None
-        return heapq.heappop(self._ready)
+        while True:
+            if not (self._urgent or self._ready):
+                self._sort_in(self._arrivals.get())
+                self._arrive()
+            now, was_waiting = time.monotonic(), self._overtaken_since is not None
+            patience = self._patience(now)
+            self._in_turn = was_waiting and patience is not None and patience <= 0
+            if self._urgent and not self._in_turn:
+                return self._urgent.popleft()
+            still = min(self._still_until - now, patience or 0.0)
+            if still <= 0:
+                self._overtaken_since = None
+                return heapq.heappop(self._ready)
+            with suppress(Empty):
+                self._sort_in(self._arrivals.get(timeout=still))
+                self._arrive()
+
+    def _patience(self, now: float) -> float | None:
+        """Return for how many seconds a batch that is kept waiting still waits, None when none is."""
+        if not self._ready or self._ready[0].priority != BATCH:
+            return None
+        if self._overtaken_since is None:
+            if not self._urgent and now >= self._still_until:
+                return None
+            self._overtaken_since = now
+        return self._overtaken_since + self._patience_seconds - now
 
     def _arrive(self) -> None:
         """Take in what was submitted meanwhile."""
@@ -216,10 +238,11 @@ class WriteLane:
 
     def _another(self, before: _Pending, deadline: float) -> _Pending | None:
         """Return one more batch write for the open transaction, unless time is up or a judgment waits."""
-        if before.priority == URGENT or before.alone or time.monotonic() >= deadline:
+        now = time.monotonic()
+        if before.priority == URGENT or before.alone or now >= deadline:
             return None
         self._arrive()
-        if self._urgent and not self._in_turn:
+        if (self._urgent or now < self._still_until) and not self._in_turn:
             return None
         if not self._ready or self._ready[0].priority != BATCH or self._ready[0].alone:
             return None

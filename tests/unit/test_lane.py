@@ -373,3 +373,33 @@ def test_an_interpreter_that_ends_writes_what_was_submitted(tmp_path, ending):
     with duckdb.connect(str(path)) as connection:
         rows = connection.execute("SELECT rater_id FROM sessionstate").fetchall()
     assert sorted(row[0] for row in rows) == list(range(40)), done.stderr.decode()
+
+
+def test_no_batch_begins_while_a_key_is_handled_and_a_judgment_does(workspace):
+    lane = WriteLane(workspace.engine.connect, patience_seconds=600)
+    lane.give_way(600)
+    batch = lane.submit(note(1))
+    assert lane.submit(note(2), urgent=True).result(60) is not None
+    assert lane.submit(note(3), urgent=True).result(60) is not None
+    assert not batch.done()
+    lane.give_way(0)
+    # The lane looks up when something arrives.
+    lane.submit(note(4), urgent=True).result(60)
+    batch.result(60)
+    lane.close()
+    assert notes(workspace) == [2, 3, 4, 1]
+
+
+def test_keys_without_a_pause_hold_a_batch_up_for_a_moment_only(workspace):
+    lane = WriteLane(workspace.engine.connect, patience_seconds=0.05)
+    lane.give_way(600)
+    assert lane.submit(note(1)).result(60) is not None
+    lane.close()
+
+
+def test_a_lane_that_gives_way_still_ends(workspace):
+    lane = WriteLane(workspace.engine.connect)
+    lane.give_way(600)
+    batch = lane.submit(note(1))
+    lane.close()
+    assert batch.done()
