@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Table, exists, func, select, text
+from sqlalchemy import Connection, Table, exists, func, select, text
+from sqlmodel import SQLModel
 
 from store.counted import counted
 from store.journal import journal_path
@@ -35,8 +37,6 @@ _REFERENCES = (
     (JudgmentRow, "item_id", Item, "id"),
     (JudgmentRow, "rater_id", Rater, "id"),
     (JudgmentRow, "question_id", Question, "id"),
-    (JudgmentRow, "shown_verdict", VerdictRow, "id"),
-    (JudgmentRow, "shown_execution", ExecutionRow, "id"),
     (MarkRow, "item_id", Item, "id"),
     (MarkRow, "rater_id", Rater, "id"),
     (StepRow, "item_id", Item, "id"),
@@ -47,6 +47,13 @@ _REFERENCES = (
     (VerdictRow, "item_id", Item, "id"),
     (VerdictRow, "run_id", Run, "id"),
     (VerdictRow, "execution_id", ExecutionRow, "id"),
+)
+
+
+# What a judgment may have been made before in another workspace, from which it was brought without the runs.
+_SHOWN_ELSEWHERE = (
+    (JudgmentRow, "shown_verdict", VerdictRow, "id"),
+    (JudgmentRow, "shown_execution", ExecutionRow, "id"),
 )
 
 
@@ -61,6 +68,8 @@ class Health:
         newest_schema: The version that this program makes.
         rows: How many rows of each table.
         orphans: Rows that name something which is not there, by "table.column".
+        elsewhere: Judgments made before a verdict or an execution that is in another workspace: they were
+            imported, or brought back by `workbench recover`, without the agents' run.
         journal: The journal file, empty when there is none.
         journal_ahead: Records that the journal has and the workspace lacks.
     """
@@ -71,6 +80,7 @@ class Health:
     newest_schema: int
     rows: dict[str, int]
     orphans: dict[str, int]
+    elsewhere: dict[str, int]
     journal: str
     journal_ahead: int
 
@@ -105,11 +115,8 @@ def health(workspace: Workspace) -> Health:
             table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
             for table in tables
         }
-        orphans = {}
-        for model, column, target_model, key in _REFERENCES:
-            table, target = table_of(model), table_of(target_model)
-            if count := connection.execute(_missing(table, column, target, key)).scalar_one():
-                orphans[f"{table.name}.{column}"] = count
+        orphans = _dangling(connection, _REFERENCES)
+        elsewhere = _dangling(connection, _SHOWN_ELSEWHERE)
     return Health(
         path=str(workspace.path),
         bytes=workspace.path.stat().st_size,
@@ -117,9 +124,22 @@ def health(workspace: Workspace) -> Health:
         newest_schema=migrations()[-1][0],
         rows=rows,
         orphans=orphans,
+        elsewhere=elsewhere,
         journal=str(journal) if journal.exists() else "",
         journal_ahead=journal_ahead(workspace) if journal.exists() else 0,
     )
+
+
+def _dangling(
+    connection: Connection, references: Sequence[tuple[type[SQLModel], str, type[SQLModel], str]]
+) -> dict[str, int]:
+    """Return how many rows name what is not there, by "table.column"; no entry where all is well."""
+    found = {}
+    for model, column, target_model, key in references:
+        table, target = table_of(model), table_of(target_model)
+        if count := connection.execute(_missing(table, column, target, key)).scalar_one():
+            found[f"{table.name}.{column}"] = int(count)
+    return found
 
 
 def _missing(table: Table, column: str, target: Table, key: str) -> Any:

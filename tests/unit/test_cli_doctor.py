@@ -167,3 +167,15 @@ def test_a_workspace_that_is_none_is_an_error(workbench, in_folder):
     (in_folder / "text.duckdb").write_text("no database, and longer than a header " * 50, encoding="utf-8")
     assert workbench("doctor", "text.duckdb", "--json").json()["error"]["title"] == "Cannot open workspace"
     assert workbench("doctor", "none.duckdb").code == 2
+
+
+def test_a_judgment_whose_verdict_stayed_in_another_workspace_is_no_problem(workbench, study):
+    workbench("judge", study, "q1", "1", "--rater", "dana")
+    with Workspace.open(study) as workspace:
+        cursor = workspace.native()
+        cursor.execute("UPDATE judgment SET shown_verdict = uuidv7()")
+        cursor.close()
+    done = workbench("doctor", study, "--json")
+    assert done.code == 0
+    assert done.json()["workspace"]["elsewhere"] == {"judgment.shown_verdict": 1}
+    assert done.json()["problems"] == []
