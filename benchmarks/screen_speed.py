@@ -13,6 +13,7 @@ import argparse
 import statistics
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import synthetic
@@ -37,16 +38,44 @@ def workbench(path: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "workbench", str(path), "--rater", RATER, *options]
 
 
+def start_and_type(command: list[str]) -> tuple[float, float, float]:
+    """Return the seconds from a program's start to the first lines, to a key's effect on them, and to an item.
+
+    The keys are typed as soon as the lines are there: one down, then Enter, which opens the review.
+    """
+    terminal = Terminal(command)
+    try:
+        shown = terminal.wait_for("how to do thing number 1 ")
+        terminal.send("\x1b[B")
+        moved = terminal.wait_for("how to do thing number 1 ")
+        terminal.send("\r")
+        opened = terminal.wait_for("pair-2 ")
+        return shown - terminal.started, moved - terminal.started, opened - terminal.started
+    finally:
+        terminal.close()
+
+
 def measure_start(path: Path, rounds: int) -> None:
     """Print process start to usable queue beside the empty app."""
-    empty, queue = [], []
+    empty, starts = [], []
     for _ in range(rounds):
         empty.append(start_seconds([sys.executable, str(HERE / "empty_app.py"), str(path)], "items"))
-        queue.append(start_seconds(workbench(path, "--start", "queue"), "how to do thing number 1 "))
-    ratio = statistics.median(queue) / statistics.median(empty)
-    print(
-        f"start to usable queue  {statistics.median(queue):6.3f} s  empty app {statistics.median(empty):.3f} s  ratio {ratio:.2f}"
-    )
+        starts.append(start_and_type(workbench(path, "--start", "queue")))
+    base = statistics.median(empty)
+    told = ("start to the queue's lines", "start to the first key's effect", "start to the first item opened")
+    for name, seconds in zip(told, map(statistics.median, zip(*starts, strict=True)), strict=True):
+        print(f"{name:<32} {seconds:6.3f} s  empty app {base:.3f} s  ratio {seconds / base:.2f}")
+
+
+def measure_machine() -> None:
+    """Print how quick the machine is at the moment: a loop of a million additions takes about 50 ms on a desktop."""
+    seconds = []
+    for _ in range(10):
+        began, total = time.perf_counter(), 0
+        for number in range(1_000_000):
+            total += number
+        seconds.append(time.perf_counter() - began)
+    print(f"a million additions              {statistics.median(seconds):6.3f} s  worst {max(seconds):.3f} s")
 
 
 def measure_end(path: Path, pairs: int, rounds: int) -> None:
@@ -102,11 +131,13 @@ def main() -> None:
     given = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="workbench-bench-") as folder:
         path = build(Path(folder) / "large.duckdb", given.pairs)
+        measure_machine()
         measure_start(path, given.rounds)
         measure_end(path, given.pairs, given.rounds)
         synthetic.write(Path(folder) / IMPORTED)
         for load in ("idle", "annotating", "importing"):
             measure_keys(path, given.keys, load, Path(folder))
+        measure_machine()
 
 
 if __name__ == "__main__":
