@@ -49,7 +49,7 @@ def start_and_type(command: list[str]) -> tuple[float, float, float]:
         terminal.send("\x1b[B")
         moved = terminal.wait_for("how to do thing number 1 ")
         terminal.send("\r")
-        opened = terminal.wait_for("pair-2 ")
+        opened = terminal.wait_for("pair · pair-")
         return shown - terminal.started, moved - terminal.started, opened - terminal.started
     finally:
         terminal.close()

@@ -69,6 +69,7 @@ class QueueScreen(CoveredScreen):
         self._generation = 0
         self._complete = False
         self._go_to: int | None = None
+        self._to_open: int | None = None
         self._failure: Exception | None = None
         self._review: ReviewScreen | None = None
         self._preview_of: int | None = None
@@ -170,6 +171,7 @@ class QueueScreen(CoveredScreen):
         self._go_to = item_id
         self._complete = False
         self._failure = None
+        self._to_open = None
         self._new = 0
         self._lay_out()
 
@@ -189,12 +191,21 @@ class QueueScreen(CoveredScreen):
             return
         # The head of an order is shown only where no place is lost by it: at the start.
         if found.complete or not self.items.count:
-            self.items.show(found.ids, rows=found.rows, afresh=self._afresh, at=self._go_to)
+            # Who has moved the cursor meanwhile stays where they are.
+            self.items.show(
+                found.ids,
+                rows=found.rows,
+                afresh=self._afresh,
+                at=None if self.items.cursor else self._go_to,
+            )
             self._afresh = False
         self._complete = found.total is not None
         if self._complete:
             self.total, self._go_to = found.total, None
         self._lay_out()
+        if self._complete and self._to_open is not None:
+            self.items.go_to(self._to_open)
+            self.items.choose()
 
     def _order_failed(self, generation: int, error: Exception) -> None:
         if generation == self._generation:
@@ -333,6 +344,11 @@ class QueueScreen(CoveredScreen):
 
     @on(ItemChosen)
     def _item_chosen(self, message: ItemChosen) -> None:
+        if not self._complete:
+            # A review goes through the whole queue, in the order it has when the review begins.
+            self._to_open = message.item_id
+            return
+        self._to_open = None
         self.keep_place()
         app = self.workbench
         app.open_review(self.items.ids, message.index, self.asked)

@@ -13,6 +13,8 @@ from textual.widgets import Static
 from screens.app import WorkbenchApp
 from screens.home.facts import HomeFacts, read_facts
 from screens.home.screen import HomeScreen
+from screens.queue.asked import Asked
+from screens.queue.order import Found, QueueOrders
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
 from store.errors import WorkspaceError
@@ -166,3 +168,27 @@ async def test_a_key_that_comes_before_the_numbers_is_not_lost(
         assert isinstance(app.screen, HomeScreen)
         go.set()
         await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
+
+
+async def test_an_item_that_is_opened_early_is_reviewed_in_the_whole_queue(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = threading.Event()
+    read_all = QueueOrders.all
+
+    def read_slowly(orders: QueueOrders, asked: Asked) -> Found:
+        assert go.wait(60)
+        return read_all(orders, asked)
+
+    monkeypatch.setattr(QueueOrders, "all", read_slowly)
+    who = ensure_rater(workspace, "dana")
+    save_session(workspace, who.id, QUEUE_SESSION, {"item": 99}).result()
+    app = starting(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen.items.count > 1)
+        await pilot.press("down", "down", "enter")
+        assert isinstance(app.screen, QueueScreen)
+        go.set()
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
+        order = cast(ReviewScreen, app.screen).order
+        assert (order.item_id, order.total) == (3, COUNT)
