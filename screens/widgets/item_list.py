@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
