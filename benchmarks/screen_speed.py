@@ -18,10 +18,12 @@ from pathlib import Path
 
 import synthetic
 from busy_app import IMPORTED
-from large_workspace import PAIRS, RATER, build
+from large_workspace import CODES, PAIRS, RATER, build
 from terminal import Terminal
 
 HERE = Path(__file__).parent
+LISTED = "python how to do thing numb"
+"""What a line of the list shows of every query; the preview beside it comes later and shows all of it."""
 
 
 def start_seconds(command: list[str], shown: str) -> float:
@@ -41,16 +43,16 @@ def workbench(path: Path, *options: str) -> list[str]:
 def start_and_type(command: list[str]) -> tuple[float, float, float]:
     """Return the seconds from a program's start to the first lines, to a key's effect on them, and to an item.
 
-    The keys are typed as soon as the lines are there: one down, then Enter, which opens the review.
+    The keys are typed as soon as the lines are there: `/` opens a search, Enter leaves it, Enter opens the item.
     """
     terminal = Terminal(command)
     try:
-        shown = terminal.wait_for("how to do thing number 1 ")
-        terminal.send("\x1b[B")
-        moved = terminal.wait_for("how to do thing number 1 ")
-        terminal.send("\r")
+        shown = terminal.wait_for(LISTED)
+        terminal.send("/")
+        answered = terminal.wait_for("part of the query")
+        terminal.send("\r\r")
         opened = terminal.wait_for("pair · pair-")
-        return shown - terminal.started, moved - terminal.started, opened - terminal.started
+        return shown - terminal.started, answered - terminal.started, opened - terminal.started
     finally:
         terminal.close()
 
@@ -78,6 +80,11 @@ def measure_machine() -> None:
     print(f"a million additions              {statistics.median(seconds):6.3f} s  worst {max(seconds):.3f} s")
 
 
+def last_code(pairs: int) -> int:
+    """Return the number of the last pair's code, as `large_workspace.py` makes it."""
+    return 1 + (pairs * 7919) % max(1, pairs * CODES // PAIRS)
+
+
 def measure_end(path: Path, pairs: int, rounds: int) -> None:
     """Print how long the jump to the last row takes."""
     terminal = Terminal(workbench(path, "--start", "queue"))
@@ -86,7 +93,8 @@ def measure_end(path: Path, pairs: int, rounds: int) -> None:
         terminal.drain(1.0)
         seconds = []
         for _ in range(rounds):
-            seconds.append(-terminal.send("\x1b[F") + terminal.wait_for(f"thing number {(pairs + 19) // 20}"))
+            # The last item's code is listed before the preview shows its name in full.
+            seconds.append(-terminal.send("\x1b[F") + terminal.wait_for(f"function_{last_code(pairs)}"[:12]))
             terminal.drain()
             terminal.send("\x1b[H")
             terminal.drain()

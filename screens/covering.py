@@ -1,4 +1,4 @@
-"""Screens that rest while another one covers them."""
+"""Screens that are laid out once when they are shown, and rest while another one covers them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ class CoveredScreen(Screen[None]):
     Textual keeps painting the screen below the one shown, and paints the whole terminal anew for every
     change on it: under a judgment that takes as long as painting the next item.
     """
+
+    def on_mount(self) -> None:
+        """Take the class of the terminal's width before the first layout; Textual gives it after that."""
+        width = self.app.size.width
+        names = [name for least, name in self.app.HORIZONTAL_BREAKPOINTS or () if least <= width]
+        self.add_class(*names[-1:])
 
     @property
     def is_current(self) -> bool:

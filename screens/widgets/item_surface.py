@@ -121,7 +121,10 @@ class ItemSurface(ScrollView, can_focus=True):
             return
         step = screens * max(1, self.lines - 1)
         self.scroll_to(
-            y=min(max(0, self.first + step), max(0, self.count - self.lines)), animate=False, force=True
+            y=min(max(0, self.first + step), max(0, self.count - self.lines)),
+            animate=False,
+            force=True,
+            immediate=True,
         )
         self.action_move(step)
 
@@ -132,6 +135,8 @@ class ItemSurface(ScrollView, can_focus=True):
         before, self._cursor = self._cursor, index % self.count
         if self._bring_into_view():
             self.refresh()
+            # What comes into sight is read while the lines are painted without it.
+            self._want()
         else:
             for place in {before, self._cursor}:
                 self.refresh(Region(0, 1 + place - self.first, self.size.width, 1))
@@ -148,7 +153,7 @@ class ItemSurface(ScrollView, can_focus=True):
         top = min(max(self.first, self._cursor - self.lines + 1), self._cursor)
         if top == self.first:
             return False
-        self.scroll_to(y=top, animate=False, force=True)
+        self.scroll_to(y=top, animate=False, force=True, immediate=True)
         return True
 
     def on_click(self, event: events.Click) -> None:
