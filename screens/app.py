@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from textual.signal import Signal
 from agents.events import JobEnded, JobEvent, JobProgressed
 from screens.commands import Scope, bindings
 from screens.context import AppContext
+from screens.memory import collect_when_idle, keep_what_is_there
 from screens.messages import JobReported
 from screens.recording import RecordingApp
 from store.counted import counted
@@ -98,6 +99,7 @@ class WorkbenchApp(RecordingApp):
             # Only now is there somebody to hear what the job tells.
             self._begin(self.context.begin_with)
         self._warm_up()
+        self.set_interval(1.0, lambda: collect_when_idle(time.monotonic() - self.key_time))
 
     @work(thread=True, group="warm-up")
     def _warm_up(self) -> None:
@@ -108,10 +110,7 @@ class WorkbenchApp(RecordingApp):
             self.call_later(self.tell, "Not prepared", str(error), alarm=True)
         import store.recording  # noqa: F401
 
-        # What is there now stays; the collector need not look through it again and again, at a tenth of a
-        # second each time, while somebody waits for an item.
-        gc.freeze()
-        gc.enable()
+        keep_what_is_there()
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Offer Textual's choice of themes in the palette; everything else there comes from the catalogue."""
