@@ -45,7 +45,7 @@ class KeepingPlaces(ShowingItems):
 
     def _remember_places(self) -> None:
         if self.item is not None:
-            self._places[self.item.item_id] = {name: pane.place for name, pane in self._panes.items()}
+            self._places[self.item.item_id] = self._panes.places
             while len(self._places) > PLACES_KEPT:
                 self._places.pop(next(iter(self._places)))
 
@@ -62,8 +62,7 @@ class KeepingPlaces(ShowingItems):
                 self._fill(view)
         if view.item_id in self._drafts:
             self._say_also(f"Your unsaved comment is kept: {self._key('comment')} goes on with it.")
-        for name, pane in self._panes.items():
-            pane.restore(places.get(name, Place()))
+        self._panes.restore(places)
 
     def keep_place(self) -> None:
         """Store item, scroll places and drafts for the next session."""

@@ -11,6 +11,7 @@ from textual.widgets import ContentSwitcher, Input
 from screens.covering import CoveredScreen
 from screens.help import first_key
 from screens.review.bars import CaseTabs
+from screens.review.panes import Panes
 from screens.widgets.text_pane import SearchMoved, TextPane
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class ReadingActions(CoveredScreen):
     item: ItemView | None
     active: str
     preferred: str
-    _panes: dict[str, TextPane]
+    _panes: Panes
 
     searching: bool = False
 
@@ -92,7 +93,7 @@ class ReadingActions(CoveredScreen):
         self.set_class(self._in_prompt, "-in-prompt")
         switcher = self.query_one("#switcher", ContentSwitcher)
         if self.active not in {SUBJECT, switcher.current}:
-            switcher.current = self.active
+            switcher.current = self._panes[self.active].id
         shown = self.active if self.narrow or self.active != SUBJECT else switcher.current or ""
         self.query_one(CaseTabs).show(self._tabs(), shown)
         self._fit_prompt()
@@ -141,7 +142,7 @@ class ReadingActions(CoveredScreen):
         if box.display:
             box.display = False
             self._say("")
-        if widget.id in self._panes and widget.id != self.active:
+        if widget.id is not None and widget.id in self._panes and widget.id != self.active:
             self._choose(widget.id)
         else:
             self._show_active()

@@ -82,7 +82,7 @@ class ReviewScreen(JudgeKeys):
         app = self.workbench
         context = app.context
         rater_id = context.rater.id if context.rater else 0
-        self._panes[SUBJECT] = self.query_one(f"#{SUBJECT}", TextPane)
+        self._panes.add(SUBJECT, self.query_one(f"#{SUBJECT}", TextPane))
         self._begin_code(self._panes[SUBJECT])
         self.reader = ItemReader(context.workspace, rater_id, blind=context.settings.blind)
         self.take_session(app.kept_session())

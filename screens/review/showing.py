@@ -14,9 +14,10 @@ from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys, SaveState, Say
 from screens.review.copying import CopyingText
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judging import Desk, SessionCount, Stopwatch, after
-from screens.review.part import ItemView, PaneText
+from screens.review.panes import Panes
+from screens.review.part import ItemView
 from screens.review.reading import PROMPT, SUBJECT
-from screens.widgets.text_pane import Place, TextPane
+from screens.widgets.text_pane import TextPane
 from screens.widgets.visible import one_line
 from store.errors import WorkbenchError
 from store.kinds.protocol import task_kinds
@@ -47,7 +48,7 @@ class ShowingItems(CopyingText):
         self.count: SessionCount | None = None
         self.active = SUBJECT
         self.preferred = ""
-        self._panes: dict[str, TextPane] = {}
+        self._panes = Panes()
         # The item shown, counted; what was read for an earlier one is not painted.
         self._shown = 0
         # When the item came onto the screen, in seconds of the monotonic clock; None before.
@@ -149,6 +150,7 @@ class ShowingItems(CopyingText):
         if shown != self._shown or self.item is None or self._painted_at is not None:
             return
         self._painted_at = time.monotonic()
+        self._panes.fill()
         ahead = tuple(number for number in (self.order.at(1), self.order.at(2), self.order.at(-1)) if number)
         if any(self.reader.kept(number) is None for number in ahead):
             self._read_ahead(ahead)
@@ -173,15 +175,16 @@ class ShowingItems(CopyingText):
 
     def _fill(self, view: ItemView) -> None:
         switcher = self.query_one("#switcher", ContentSwitcher)
-        self._load(self._panes[SUBJECT], view.subject)
         for part in view.case:
-            pane = self._panes.get(part.id)
-            if pane is None:
-                pane = self._panes[part.id] = TextPane(id=part.id)
+            if part.id not in self._panes:
+                pane = TextPane(id=part.id)
+                self._panes.add(part.id, pane)
                 self._begin_code(pane)
                 pane.display = part.id == switcher.current
                 switcher.mount(pane)
-            self._load(pane, part)
+        self._panes.show(SUBJECT, view.subject)
+        for part in view.case:
+            self._panes.show(part.id, part)
         # A part without text for this item gives way to the first one, until an item has it again.
         told = {part.id for part in view.case if part.text}
         case = self.preferred if self.preferred in told else view.case[0].id
@@ -189,22 +192,15 @@ class ShowingItems(CopyingText):
             self.active = case
         if switcher.current != case:
             switcher.current = case
-
-    @staticmethod
-    def _load(pane: TextPane, part: PaneText) -> None:
-        pane.load(
-            part.text,
-            language=part.language,
-            kind=part.kind,
-            title=part.title,
-            empty=part.empty,
-            landmarks=part.landmarks,
-        )
+        for pane_id in (SUBJECT, case):
+            # These are seen; the others are filled when they are painted.
+            self._panes[pane_id]
+        if self._painted_at is not None:
+            self._panes.fill()
 
     def _restore_places(self, view: ItemView) -> None:
         """Scroll the panes of an item that has come onto the screen."""
-        for pane in self._panes.values():
-            pane.restore(Place())
+        self._panes.restore({})
 
     # -- the lines ------------------------------------------------------------------------------------
 

@@ -1,0 +1,77 @@
+"""The panes of a review; those out of sight are filled when the item is on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from screens.widgets.text_view import Place
+
+if TYPE_CHECKING:
+    from screens.review.part import PaneText
+    from screens.widgets.text_pane import TextPane
+
+
+class Panes(Mapping[str, "TextPane"]):
+    """Panes by their ids. Whoever looks a pane up finds it filled.
+
+    Laying out a text takes time, and an item has more texts than are seen at once: the next item is
+    painted earlier when those behind the tabs come after it.
+    """
+
+    def __init__(self) -> None:
+        self._panes: dict[str, TextPane] = {}
+        self._waiting: dict[str, tuple[PaneText, Place | None]] = {}
+
+    def __getitem__(self, pane_id: str) -> TextPane:
+        pane = self._panes[pane_id]
+        part, place = self._waiting.pop(pane_id, (None, None))
+        if part is not None:
+            pane.load(
+                part.text,
+                language=part.language,
+                kind=part.kind,
+                title=part.title,
+                empty=part.empty,
+                landmarks=part.landmarks,
+            )
+        if place is not None:
+            pane.restore(place)
+        return pane
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._panes)
+
+    def __len__(self) -> int:
+        return len(self._panes)
+
+    def __contains__(self, pane_id: object) -> bool:
+        return pane_id in self._panes
+
+    def add(self, pane_id: str, pane: TextPane) -> None:
+        """Take in a pane."""
+        self._panes[pane_id] = pane
+
+    def show(self, pane_id: str, part: PaneText) -> None:
+        """Let a pane show a text, as soon as the pane is looked up or `fill` is called."""
+        self._waiting[pane_id] = (part, None)
+
+    def fill(self) -> None:
+        """Fill the panes that still wait for their texts."""
+        for pane_id in tuple(self._waiting):
+            self[pane_id]
+
+    @property
+    def places(self) -> dict[str, Place]:
+        """Where each pane is scrolled to, or will be."""
+        waiting = {pane_id: place or Place() for pane_id, (_, place) in self._waiting.items()}
+        return {pane_id: pane.place for pane_id, pane in self._panes.items()} | waiting
+
+    def restore(self, places: Mapping[str, Place]) -> None:
+        """Scroll every pane to its place, to the top where none is given."""
+        for pane_id, pane in self._panes.items():
+            place = places.get(pane_id, Place())
+            if pane_id in self._waiting:
+                self._waiting[pane_id] = (self._waiting[pane_id][0], place)
+            else:
+                pane.restore(place)
