@@ -144,7 +144,9 @@ async def settled(pilot: Pilot[Any]) -> None:
     for box in pilot.app.screen.query(Input):
         box.cursor_blink = False
     await pilot.app.workers.wait_for_complete()
-    await pilot.pause()
+    # What a worker brought is laid out by one message and painted by the next.
+    for _ in range(3):
+        await pilot.pause()
 
 
 async def at_queue(pilot: Pilot[Any]) -> QueueScreen:
@@ -168,8 +170,11 @@ async def read(pilot: Pilot[Any], screen: QueueScreen) -> None:
 
     def previewed() -> bool:
         row = items.row_of(items.item_id) if items.item_id else None
+        if not screen.has_class("-wide") or row is None:
+            return True
         title = screen.query_one("#preview-prompt").border_title
-        return not screen.has_class("-wide") or row is None or str(title) == row.external_id
+        panes = screen.query("#preview-subject")
+        return str(title) == row.external_id and all(pane.size.height for pane in panes) and bool(panes)
 
     await until(pilot, painted)
     await until(pilot, previewed)
