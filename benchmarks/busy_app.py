@@ -6,6 +6,7 @@ replies that take as long as a quick service's). Run by `screen_speed.py` in a p
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import threading
@@ -39,6 +40,8 @@ def annotation(folder: Path) -> AnnotationSettings:
 def main() -> None:
     """Run the app until it is ended."""
     path, load, folder = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+    # As the program's own start does.
+    gc.disable()
     with Workspace.open(path) as workspace, Runners(workspace) as runners:
         workspace.share_cores()
         job = annotation(folder) if load == "annotating" else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -99,7 +100,6 @@ class WorkbenchApp(RecordingApp):
             # Only now is there somebody to hear what the job tells.
             self._begin(self.context.begin_with)
         self._warm_up()
-        self.set_interval(1.0, lambda: collect_when_idle(time.monotonic() - self.key_time))
 
     @work(thread=True, group="warm-up")
     def _warm_up(self) -> None:
@@ -110,7 +110,13 @@ class WorkbenchApp(RecordingApp):
             self.call_later(self.tell, "Not prepared", str(error), alarm=True)
         import store.recording  # noqa: F401
 
-        keep_what_is_there()
+        if not gc.isenabled():
+            # The start has put the collector off; see workbench.opening.
+            keep_what_is_there()
+            self.call_later(self.set_interval, 1.0, self._collect_when_idle)
+
+    def _collect_when_idle(self) -> None:
+        collect_when_idle(time.monotonic() - self.key_time)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Offer Textual's choice of themes in the palette; everything else there comes from the catalogue."""

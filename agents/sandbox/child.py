@@ -17,7 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from agents.sandbox.protocol import Limits
 
@@ -148,8 +148,8 @@ async def run_child(
     trouble = b""
     try:
         await loop.connect_read_pipe(lambda: channel, pipe)
-        try:
-            transport, _ = await loop.subprocess_exec(
+        starting = asyncio.ensure_future(
+            loop.subprocess_exec(
                 lambda: child,
                 *command(writing),
                 stdin=asyncio.subprocess.DEVNULL,
@@ -158,8 +158,15 @@ async def run_child(
                 env=dict(environment),
                 cwd=folder,
             )
+        )
+        try:
+            # Cancelled while it connects the pipes, asyncio may wait for the child's end for ever.
+            await finish(starting)
         except OSError as error:
             trouble = str(error).encode()
+        finally:
+            if starting.done() and not starting.cancelled() and starting.exception() is None:
+                transport, _ = starting.result()
         ours.close()  # from here on only the child holds the writing end
         if transport is not None:
             await asyncio.wait({child.exited}, timeout=limits.wall_seconds)
@@ -194,11 +201,11 @@ async def _end(transport: asyncio.SubprocessTransport | None, child: _Child, cha
     transport.close()
 
 
-async def finish(work: Coroutine[None, None, None]) -> None:
-    """Await clean-up to its end even if the task is cancelled meanwhile, then let the cancellation go on.
+async def finish(work: Awaitable[object]) -> None:
+    """Await something to its end even if the task is cancelled meanwhile, then let the cancellation go on.
 
     Args:
-        work: What must not be left half done.
+        work: What must not be left half done; what it raises is raised, unless the task was cancelled.
 
     Raises:
         asyncio.CancelledError: The task was cancelled while it waited.
@@ -207,8 +214,9 @@ async def finish(work: Coroutine[None, None, None]) -> None:
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
-            await asyncio.shield(task)
+            await asyncio.wait({task})
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
         raise cancelled
+    task.result()

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from textual.actions import SkipAction
 from textual.binding import BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
+from textual.strip import Strip
 
 from screens.commands import bindings
 from screens.widgets import highlight
@@ -151,6 +152,12 @@ class TextView(TextSurface):
     def on_resize(self) -> None:
         """Lay the text out in the new width, at the same place."""
         self._reflow()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Paint some rows; a widget that was laid out before it was mounted was never told its size."""
+        if self._flow is None and self.outer_size:
+            self.call_next(self._reflow)
+        return super().render_lines(crop)
 
     def _reflow(self) -> None:
         self._strips.clear()

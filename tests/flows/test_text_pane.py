@@ -10,10 +10,11 @@ import pytest
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.pilot import Pilot
 
 from screens.widgets.text_pane import Place, SearchMoved, TextPane
+from tests.app_at_work import until
 
 HOSTILE = """x: list[int] = [1]  # [red]not red[/red] a[/]b
 print("\x1b[31mred\x1b[0m", "\u241b")
@@ -499,3 +500,20 @@ async def test_every_theme_can_paint_it(theme: str) -> None:
         app.theme = "textual-dark"
         await quiet(pilot)
         assert texts(app.pane) == before
+
+
+async def test_a_pane_that_was_never_told_its_size_lays_its_text_out_when_it_is_painted() -> None:
+    class One(App[None]):
+        def compose(self) -> ComposeResult:
+            yield TextPane(id="one")
+
+    app = One()
+    async with app.run_test(size=(40, 10)) as pilot:
+        pane = app.query_one("#one", TextPane)
+        pane.load("def f():\n    return 1\n", language="python")
+        await until(pilot, lambda: "def f" in pane.render_line(0).text)
+        # As Textual leaves a widget that was laid out before it was mounted.
+        pane._flow = None
+        pane.virtual_size = Size(0, 0)
+        pane.refresh()
+        await until(pilot, lambda: "def f" in pane.render_line(0).text)

@@ -126,6 +126,23 @@ async def test_a_run_cancelled_before_it_starts_leaves_nothing(sandbox, tmp_path
     assert descriptors() == before
 
 
+async def test_a_run_cancelled_while_it_starts_always_ends(sandbox):
+    # Threads in quick turns: what connects the pipes and what waits for the child then meet in every order.
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.0005)
+    try:
+        async with asyncio.timeout(240):
+            for turns in [*range(1, 10)] * 12:
+                task = asyncio.create_task(sandbox.run(CHECK_PROGRAM, LIMITS))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+    finally:
+        sys.setswitchinterval(before)
+
+
 @pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux tells a child of its parent's death"
 )
