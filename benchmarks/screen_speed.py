@@ -40,33 +40,37 @@ def workbench(path: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "workbench", str(path), "--rater", RATER, *options]
 
 
-def start_and_type(command: list[str]) -> tuple[float, float, float]:
-    """Return the seconds from a program's start to the first lines, to a key's effect on them, and to an item.
-
-    The keys are typed as soon as the lines are there: `/` opens a search, Enter leaves it, Enter opens the item.
-    """
+def start_and_type(command: list[str], key: str, effect: str) -> tuple[float, float]:
+    """Return the seconds from a program's start to the queue's lines, and to what a key typed then shows."""
     terminal = Terminal(command)
     try:
         shown = terminal.wait_for(LISTED)
-        terminal.send("/")
-        answered = terminal.wait_for("part of the query")
-        terminal.send("\r\r")
-        opened = terminal.wait_for("pair · pair-")
-        return shown - terminal.started, answered - terminal.started, opened - terminal.started
+        terminal.send(key)
+        return shown - terminal.started, terminal.wait_for(effect) - terminal.started
     finally:
         terminal.close()
 
 
 def measure_start(path: Path, rounds: int) -> None:
     """Print process start to usable queue beside the empty app."""
-    empty, starts = [], []
+    empty, listed, answered, opened = [], [], [], []
     for _ in range(rounds):
         empty.append(start_seconds([sys.executable, str(HERE / "empty_app.py"), str(path)], "items"))
-        starts.append(start_and_type(workbench(path, "--start", "queue")))
+        command = workbench(path, "--start", "queue")
+        shown, searching = start_and_type(command, "/", "part of the query")
+        also_shown, item = start_and_type(command, "\r", "pair · pair-")
+        listed += [shown, also_shown]
+        answered.append(searching)
+        opened.append(item)
     base = statistics.median(empty)
-    told = ("start to the queue's lines", "start to the first key's effect", "start to the first item opened")
-    for name, seconds in zip(told, map(statistics.median, zip(*starts, strict=True)), strict=True):
-        print(f"{name:<32} {seconds:6.3f} s  empty app {base:.3f} s  ratio {seconds / base:.2f}")
+    told = {
+        "start to the queue's lines": listed,
+        "start to the first key's effect": answered,
+        "start to the first item opened": opened,
+    }
+    for name, seconds in told.items():
+        median = statistics.median(seconds)
+        print(f"{name:<32} {median:6.3f} s  empty app {base:.3f} s  ratio {median / base:.2f}")
 
 
 def measure_machine() -> None:
