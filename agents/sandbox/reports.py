@@ -30,6 +30,8 @@ class _Records:
     ended: bool = False
     damaged: bool = False
     oom: bool = False
+    flooded: bool = False
+    dropped: int = 0
     code: int | None = None
     python: str = ""
     platform: str = ""
@@ -66,7 +68,7 @@ def make_report(ending: Ending, *, sandbox: str, limits: Limits, image: str = ""
         seconds=ending.seconds,
         sandbox=sandbox,
         environment=_environment(records, sandbox, image),
-        output_dropped=ending.dropped,
+        output_dropped=ending.dropped + records.dropped,
         started_at=ending.started_at,
     )
 
@@ -75,7 +77,7 @@ def _reason(ending: Ending, records: _Records, limits: Limits) -> tuple[ExitReas
     """Decide the exit reason and the error line; the first that applies, from outside to inside."""
     if not records.began:
         return "infrastructure", _last_line(ending) or "the sandbox ended before the program began"
-    if ending.stopped == "output" or ending.dropped:
+    if ending.stopped == "output" or ending.dropped or records.flooded or records.dropped:
         return "output", f"OutputLimit: wrote more than {limits.output_bytes} bytes to stdout or stderr"
     if ending.stopped == "timeout" and not records.ended:
         return "timeout", f"Timeout: not done after {limits.wall_seconds:g} s"
@@ -162,6 +164,10 @@ def _take(records: _Records, record: Any) -> None:
         records.troubles.append((outcome, _string(record["category"]), _string(record["message"])))
     elif event == "forged":
         records.damaged = True
+    elif event == "flooded":
+        records.flooded = True
+    elif event == "dropped":
+        records.dropped = int(record["bytes"])
     elif event == "oom":
         records.oom = True
     elif event == "exit":
