@@ -1,4 +1,4 @@
-"""What a container for one test program may do, what it starts with, and how it is removed, late if need be."""
+"""What a container for one test program may do, what it starts with, and how it is removed."""
 
 from __future__ import annotations
 

@@ -269,8 +269,8 @@ def _attend(client: Any, container: str, sent: bytes, limits: Limits) -> Ending:
     way = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
     attached = client.api.attach_socket(container, params=way)  # before the start, to lose nothing
     stream = MixedStream(limits.output_bytes)
+    line = getattr(attached, "_sock", attached)  # the socket itself, which alone has a time limit
     try:
-        line = getattr(attached, "_sock", attached)
         line.settimeout(_PATIENCE)
         client.api.start(container)
         line.sendall(sent)
@@ -282,7 +282,8 @@ def _attend(client: Any, container: str, sent: bytes, limits: Limits) -> Ending:
         client.api.wait(container, timeout=_PATIENCE)
         state = client.api.inspect_container(container)["State"]
     finally:
-        attached.close()
+        for each in (attached, line):
+            each.close()
     return Ending(
         code=state["ExitCode"],
         stopped="" if in_time else "timeout",

@@ -1,4 +1,4 @@
-"""Makes the image that test programs run in: from a registry where one answers, else from this machine's Python."""
+"""Makes the image that test programs run in: from a registry, or from this machine's Python."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _BALLAST = frozenset({"__pycache__", "test", "tests", "idlelib", "ensurepip", "l
 _PACKAGES = frozenset({"site-packages", "dist-packages"})
 _PROGRAMS = ("/bin/sh", "/usr/bin/env", "/usr/bin/timeout", "/bin/sleep", "/bin/cat")
 _CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-_FOLDERS = ("tmp", "run", "var/tmp", "proc", "sys", "dev", "sandbox")
+# Some engines give memory that is mounted on a folder the folder's own rights, whatever they are asked for.
+_FOLDERS = dict.fromkeys(("tmp", "run", "var/tmp"), 0o1777) | dict.fromkeys(
+    ("proc", "sys", "dev", "sandbox"), 0o755
+)
 _ACCOUNTS = {
     "etc/passwd": "root:x:0:0::/root:/bin/sh\ntester:x:65534:65534::/tmp:/bin/sh\n",
     "etc/group": "root:x:0:\ntester:x:65534:\n",
@@ -139,11 +142,13 @@ def _fill(archive: tarfile.TarFile, python: Path, folders: Iterable[Path]) -> No
     made: set[Path] = set()
     programs = {Path(name) for name in _PROGRAMS if os.path.exists(name)} | {python}
     library = {path for folder in folders for path in _library(folder)}
-    files = programs | library | _shared_libraries(programs | {path for path in library if path.suffix == ".so"})
+    files = (
+        programs | library | _shared_libraries(programs | {path for path in library if path.suffix == ".so"})
+    )
     if os.path.exists(_CERTIFICATES):
         files.add(Path(_CERTIFICATES))
-    for name in _FOLDERS:
-        _make(archive, Path("/", name), made)
+    for name, rights in _FOLDERS.items():
+        _make(archive, Path("/", name), made, rights)
     for name, text in _ACCOUNTS.items():
         _make(archive, Path("/", name).parent, made)
         _add(archive, tarfile.TarInfo(name), text.encode())
@@ -154,12 +159,12 @@ def _fill(archive: tarfile.TarFile, python: Path, folders: Iterable[Path]) -> No
         _add(archive, entry, path.read_bytes())
 
 
-def _make(archive: tarfile.TarFile, folder: Path, made: set[Path]) -> None:
+def _make(archive: tarfile.TarFile, folder: Path, made: set[Path], rights: int = 0o755) -> None:
     for each in (*reversed(folder.parents), folder):
         if each not in made and each != Path("/"):
             made.add(each)
             entry = tarfile.TarInfo(str(each).lstrip("/"))
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            entry.type, entry.mode = tarfile.DIRTYPE, rights if each == folder else 0o755
             archive.addfile(entry)
 
 

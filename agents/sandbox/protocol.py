@@ -66,7 +66,7 @@ class Limits:
         processes: Processes and threads at one time. Only a sandbox that gives each run a user of its own
             can hold this; `process` does not.
         output_bytes: Bytes kept of stdout, and as many of stderr; the rest is read and dropped.
-        file_bytes: Bytes of the largest file. The scratch folder of an isolating sandbox holds four such files.
+        file_bytes: Bytes of the largest file. The scratch folder of a sandbox that isolates holds four such.
         open_files: Open files of one process.
     """
 

@@ -1,4 +1,4 @@
-"""Reads the one stream that a container has: Docker's frames, and in them the supervisor's (`supervisor.py`)."""
+"""Reads the one stream that a container has: Docker's frames, and in them those of `supervisor.py`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MixedStream:
             end = _DOCKER_HEAD + int.from_bytes(self._raw[4:8], "big")
             if len(self._raw) < end:
                 return
-            source, content = self._raw[0], self._raw[_DOCKER_HEAD:end]
+            source, content = self._raw[0], bytes(self._raw[_DOCKER_HEAD:end])
             del self._raw[:end]
             if source == _STDOUT:
                 self._unmix(content)

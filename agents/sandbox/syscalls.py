@@ -1,8 +1,8 @@
 """The system calls that a test program in bubblewrap has no use for, and the kernel's filter against them.
 
-The filter is what `bwrap --seccomp` takes: a program of the classic Berkeley packet filter, as the kernel runs
-it before every system call. It is assembled here, since it is a list of numbers to refuse: a library for it
-would need a C library beside it that not every system has.
+The filter is what `bwrap --seccomp` takes: a program of the classic Berkeley packet filter, which the kernel
+runs before every system call. It is assembled here, since it is a list of numbers to refuse: a library for
+it would need a C library beside it that not every system has.
 """
 
 from __future__ import annotations

@@ -14,7 +14,9 @@ from agents.sandbox.registry import choose_sandbox, find_sandbox, sandboxes
 from agents.sandbox.settings import SandboxSettings
 from store.errors import WorkbenchError
 
-WITHOUT_BUBBLEWRAP = SandboxSettings(bwrap="a-program-that-nobody-has")
+WITHOUT_BUBBLEWRAP = SandboxSettings(
+    bwrap="a-program-that-nobody-has", docker_host="unix:///nowhere/docker.sock"
+)
 OTHER = TestProgram("", "def test_a():\n    pass\n")
 
 
@@ -72,7 +74,8 @@ async def test_a_requested_sandbox_that_does_not_work_is_refused():
 
 async def test_bubblewrap_is_chosen_where_it_works():
     check = await bubblewrap.create(SandboxSettings()).check()
-    chosen = await choose_sandbox(SandboxSettings(), None, frozenset())
+    settings = SandboxSettings(docker_host="unix:///nowhere/docker.sock")
+    chosen = await choose_sandbox(settings, None, frozenset())
 
     assert chosen.name == ("bubblewrap" if check.works else "process")
 
