@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import threading
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -112,7 +113,9 @@ def connect(settings: SandboxSettings) -> Any:
             return docker.DockerClient(base_url=settings.docker_host, timeout=_PATIENCE, version="auto")
         return docker.from_env(timeout=_PATIENCE, version="auto")
     except (DockerException, OSError, ValueError) as error:
-        raise SandboxError("No Docker Engine answers", _one_line(error), _ENGINE_HINT) from error
+        place = settings.docker_host or os.environ.get("DOCKER_HOST") or "the usual socket"
+        message = f"At {place}: {_one_line(error)}"
+        raise SandboxError("No Docker Engine answers", message, _ENGINE_HINT) from error
 
 
 class _Stop:

@@ -142,9 +142,8 @@ def _fill(archive: tarfile.TarFile, python: Path, folders: Iterable[Path]) -> No
     made: set[Path] = set()
     programs = {Path(name) for name in _PROGRAMS if os.path.exists(name)} | {python}
     library = {path for folder in folders for path in _library(folder)}
-    files = (
-        programs | library | _shared_libraries(programs | {path for path in library if path.suffix == ".so"})
-    )
+    modules = {path for path in library if path.suffix == ".so"}
+    files = programs | library | _shared_libraries(programs | modules)
     if os.path.exists(_CERTIFICATES):
         files.add(Path(_CERTIFICATES))
     for name, rights in _FOLDERS.items():

@@ -43,9 +43,9 @@ TYPE_CHECKING = False  # what type checkers know by this name; importing `typing
 if TYPE_CHECKING:
     import types
     from typing import Any
-
+if TYPE_CHECKING or __package__:
     from agents.sandbox import harness
-else:
+else:  # in a sandbox the two lie side by side, without the package
     import harness
 
 FLOOD = 64  # as in child.py: so many times what is kept is read and dropped
