@@ -222,28 +222,30 @@ class Watch:
                 elif descriptor == 0:
                     if not os.read(0, PIECE):
                         os._exit(1)
-                elif not self._take(descriptor, kinds, read(descriptor)):
+                elif (piece := read(descriptor)) == b"":
                     poll.unregister(descriptor)
+                elif piece:
+                    self._take(descriptor, kinds, piece)
             if self._stopped and code is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         for descriptor in (results, *kinds):
             for _ in range(16):  # what a pipe holds; a process left behind may go on writing
-                if self._stopped or not self._take(descriptor, kinds, read(descriptor)):
+                piece = read(descriptor)
+                if not piece:
                     break
+                self._take(descriptor, kinds, piece)
         return code
 
-    def _take(self, descriptor: int, kinds: dict[int, bytes], piece: bytes | None) -> bool:
-        """Deal with what was read; False when no more is to be had."""
-        if not piece:
-            return False
+    def _take(self, descriptor: int, kinds: dict[int, bytes], piece: bytes) -> None:
+        """Deal with what was read; after a stop it is dropped."""
         if self._stopped:
-            return True
+            return
         if descriptor in kinds:
             if not self._channel.pass_on(kinds[descriptor], piece):
                 self._stopped = True
                 self._channel.say(event="flooded")
-            return True
+            return
         lines = (self._line + piece).split(b"\n")
         self._line = lines.pop()
         try:
@@ -254,7 +256,6 @@ class Watch:
         except (Forged, ValueError, TypeError, KeyError, RecursionError, AttributeError):
             self._stopped = True
             self._channel.say(event="forged")
-        return True
 
     def _record(self, line: bytes) -> None:
         """Check one record of the harness and pass it on; raises `Forged` or another when it is none."""
