@@ -176,7 +176,8 @@ def _library(folder: Path) -> Iterator[Path]:
     """List the files of a standard library that a test program may need."""
     for parent, names, files in os.walk(folder):
         names[:] = [name for name in names if name not in _BALLAST | _PACKAGES and "config-" not in name]
-        yield from (Path(parent, name) for name in files if not name.endswith((".a", ".pyc")))
+        paths = (Path(parent, name) for name in files if not name.endswith((".a", ".pyc")))
+        yield from (path for path in paths if path.is_file())  # some links lead nowhere
 
 
 def _shared_libraries(programs: Iterable[Path]) -> set[Path]:

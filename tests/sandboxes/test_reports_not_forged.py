@@ -50,18 +50,20 @@ def forge():
     wrote = []
     for process in os.listdir("/proc"):
         if process.isdigit() and int(process) != os.getpid():
-            for number in range(64):
+            # Bubblewrap's own process has the stdout of the program, and nothing else.
+            for number in range(0 if int(process) == os.getppid() else 3, 64):
                 try:
                     file = os.open(f"/proc/{process}/fd/{number}", os.O_WRONLY | os.O_NONBLOCK)
                     wrote.append((process, number, os.write(file, LINES + FRAMES)))
                 except OSError:
                     pass
-            for name in ("mem", "environ", "maps"):
-                try:
-                    assert not open(f"/proc/{process}/{name}", "rb").read(1), (process, name)
-                except OSError:
-                    pass
     assert not wrote, wrote
+    for name in ("mem", "environ", "maps"):
+        try:
+            open(f"/proc/{os.getppid()}/{name}", "rb").read(1)
+        except PermissionError:
+            continue
+        assert False, name
 """
 TRACE = """
 import ctypes

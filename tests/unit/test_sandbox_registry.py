@@ -21,7 +21,7 @@ OTHER = TestProgram("", "def test_a():\n    pass\n")
 
 
 def test_our_own_sandboxes_are_found_through_the_registry():
-    assert {"bubblewrap", "process"} <= set(sandboxes())
+    assert {"bubblewrap", "docker", "process"} <= set(sandboxes())
     assert [find_sandbox(name, SandboxSettings()).name for name in ("bubblewrap", "process")] == [
         "bubblewrap",
         "process",
@@ -29,7 +29,7 @@ def test_our_own_sandboxes_are_found_through_the_registry():
 
 
 def test_an_unknown_sandbox_is_refused_with_the_known_ones():
-    with pytest.raises(SandboxError, match="bubblewrap, process") as caught:
+    with pytest.raises(SandboxError, match="bubblewrap, docker, process") as caught:
         find_sandbox("vault", SandboxSettings())
 
     assert isinstance(caught.value, WorkbenchError)
