@@ -167,6 +167,10 @@ def test_it_is_contained_and_leaves_nothing(sandbox, name, tmp_path, monkeypatch
     if name in SAYS:
         assert report.outcomes[0].message.startswith(SAYS[name])
     assert len(report.stdout) <= limits.output_bytes
+    # A killed process has a name until the kernel is done with it, which is after its pipes were closed.
+    end = time.monotonic() + 5
+    while running(marker) and time.monotonic() < end:
+        time.sleep(0.01)
     assert running(marker) == []
     assert os.listdir(folder) == []
     assert descriptors() == before
