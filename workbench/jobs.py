@@ -75,6 +75,4 @@ def sandbox_sentence(config: Config) -> str:
         return f"Test programs run in {chosen}."
     if shutil.which(config.sandbox.bwrap):
         return "Test programs run in bubblewrap, without network and without your files."
-    return (
-        "bubblewrap is not installed: test programs run in Docker where it works, else only the sample's do."
-    )
+    return "bubblewrap is not installed: without Docker only the test programs of the sample are run."

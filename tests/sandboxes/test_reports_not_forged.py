@@ -142,10 +142,8 @@ def test_the_process_that_reports_cannot_be_reached(sandbox, attempt):
 
 
 def test_the_time_of_a_test_is_not_its_own_to_say(sandbox):
-    test = (
-        "import time\ndef test_a():\n    time.sleep(0.2)\n    time.perf_counter = time.time = lambda: 0.0\n"
-    )
+    test = "import time\ndef test_a():\n    time.sleep(1)\n    time.perf_counter = time.time = lambda: 0.0\n"
     report = run(sandbox, "", test)
 
     assert outcomes(report) == [("test_a", "passed")]
-    assert report.outcomes[0].seconds >= 0.2
+    assert report.outcomes[0].seconds > 0.5
