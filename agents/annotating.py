@@ -289,7 +289,7 @@ class AnnotationWork:
                 self._number,
                 "warning",
                 "No isolating sandbox works here: only the shipped sample programs are run, and other "
-                "unclear items wait. See: workbench doctor",
+                "unclear items wait. See: workbench sandbox check",
             )
         )
 

@@ -23,8 +23,8 @@ class AgentSettings(BaseModel):
     """How many items are worked on at the same time."""
 
     sandbox: str | None = None
-    """Where test programs run: "bubblewrap" or "process". Unset: bubblewrap where it works, and otherwise a
-    plain process that runs nothing but the shipped sample programs."""
+    """Where test programs run: "bubblewrap", "docker" or "process". Unset: bubblewrap where it works, else
+    Docker where it works, else a plain process that runs nothing but the shipped sample programs."""
 
     failures_in_a_row: int = Field(default=20, ge=1)
     """After so many items in a row that failed, a job pauses (or ends, without a screen) and says why."""

@@ -60,6 +60,28 @@ def shared_data() -> Callable[[str], Path]:
     return find
 
 
+@pytest.fixture(scope="session")
+def docker_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Settings for a real Docker Engine that has the image for test programs."""
+    from engine import IMAGE, engine
+
+    from agents.sandbox.image import build_image
+    from agents.sandbox.settings import SandboxSettings
+
+    with engine(tmp_path_factory.mktemp("e")) as address:
+        settings = SandboxSettings(docker_host=address, image=IMAGE)
+        build_image(settings, "local")
+        yield settings
+
+
+@pytest.fixture(scope="session")
+def docker_sandbox(docker_settings: Any) -> Any:
+    """The Docker sandbox, on a real engine."""
+    from agents.sandbox import docker
+
+    return docker.create(docker_settings)
+
+
 @pytest.fixture
 def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in an empty folder."""

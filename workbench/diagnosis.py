@@ -59,7 +59,7 @@ def diagnose(given: Path | None) -> dict[str, Any]:
         problems += [
             f"{group}: {one['name']} cannot be loaded: {one['error']}" for one in found if one["error"]
         ]
-    boxes = asyncio.run(_sandboxes(config))
+    boxes = asyncio.run(sandbox_checks(config))
     if not any(box["works"] for box in boxes):
         problems.append("No sandbox works here: test programs cannot be run.")
     return {
@@ -98,7 +98,8 @@ def _entry(entry: EntryPoint) -> dict[str, str]:
     return {"name": entry.name, "value": entry.value, "package": package, "error": fault(entry, expected)}
 
 
-async def _sandboxes(config: Config) -> list[dict[str, Any]]:
+async def sandbox_checks(config: Config) -> list[dict[str, Any]]:
+    """Try every sandbox out; JSON-able."""
     from agents.sandbox.registry import find_sandbox, sandboxes
 
     found = []

@@ -75,4 +75,4 @@ def sandbox_sentence(config: Config) -> str:
         return f"Test programs run in {chosen}."
     if shutil.which(config.sandbox.bwrap):
         return "Test programs run in bubblewrap, without network and without your files."
-    return "bubblewrap is not installed: only the test programs of the sample are run."
+    return "bubblewrap is not installed: without Docker only the test programs of the sample are run."

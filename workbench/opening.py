@@ -21,7 +21,18 @@ if TYPE_CHECKING:
     from workbench.configured import Configured
 
 DEFAULT_WORKSPACE = Path("workbench.duckdb")
-COMMANDS = ("import", "annotate", "export", "items", "judge", "report", "doctor", "demo", "recover")
+COMMANDS = (
+    "import",
+    "annotate",
+    "export",
+    "items",
+    "judge",
+    "report",
+    "sandbox",
+    "doctor",
+    "demo",
+    "recover",
+)
 
 StartWith = Literal["home", "queue", "resume"]
 STARTS: tuple[StartWith, ...] = ("home", "queue", "resume")

@@ -4,7 +4,8 @@ An ordinary user's run gets a user namespace. Root's does not, since a user made
 kernel, for which no limit on processes holds: there bubblewrap makes the other namespaces as root and
 `setpriv` drops to a user id that no one has, one for each run, before any Python starts.
 
-A seccomp filter is not set yet.
+A filter of system calls (`syscalls.py`) closes what namespaces leave open, the making of further ones too:
+the kernel's refusal of those in `--disable-userns` is there only where bubblewrap makes a user namespace.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from agents.sandbox.interpreter import (
     CHECK_PROGRAM,
     FLAGS,
     HARNESS,
+    SUPERVISOR,
     environment_variables,
     find_interpreter,
     sources,
 )
 from agents.sandbox.protocol import SandboxCheck
 from agents.sandbox.reports import make_report
+from agents.sandbox.syscalls import seccomp_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,16 +113,19 @@ class BubblewrapSandbox:
         python = find_interpreter(self._settings.python)
         user = next(self._users) if os.geteuid() == 0 else None
         contents = {f"/work/{name}": source for name, source in sources(program).items()}
-        contents["/harness/harness.py"] = HARNESS.read_bytes()
+        contents |= {f"/harness/{script.name}": script.read_bytes() for script in (SUPERVISOR, HARNESS)}
         contents["/etc/passwd"] = f"tester:x:{user or _NOBODY}:{user or _NOBODY}::/tmp:/bin/sh\n".encode()
         contents["/etc/hosts"] = b"127.0.0.1 localhost\n::1 localhost\n"
         with ExitStack() as stack:
             # Files go in through memory: nothing is left on disk, even when the workbench is killed.
             files = {path: stack.enter_context(_in_memory(content)) for path, content in contents.items()}
+            calls = seccomp_filter()
+            filters = [] if calls is None else [stack.enter_context(_in_memory(calls))]
             ending = await run_child(
                 lambda channel: [
                     bwrap,
                     *_isolation(user),
+                    *(word for filtering in filters for word in ("--seccomp", str(filtering))),
                     *_system(python),
                     *_places(limits, files),
                     *_variables(python),
@@ -127,7 +133,7 @@ class BubblewrapSandbox:
                     *_drop_to(user),
                     str(_inside(python)),
                     *FLAGS,
-                    "/harness/harness.py",
+                    "/harness/supervisor.py",
                     "/work",
                     str(channel),
                     json.dumps(asdict(limits)),
@@ -135,7 +141,7 @@ class BubblewrapSandbox:
                 environment={"PATH": os.environ.get("PATH", os.defpath)},
                 folder="/",
                 limits=limits,
-                files=tuple(files.values()),
+                files=(*files.values(), *filters),
             )
         return make_report(ending, sandbox=self.name, limits=limits)
 

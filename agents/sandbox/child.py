@@ -44,6 +44,7 @@ class Ending:
         dropped: Bytes of stdout and stderr that were read and not kept.
         seconds: Wall time.
         started_at: Aware, in UTC.
+        out_of_memory: Whether the sandbox saw the kernel kill some of it for want of memory.
     """
 
     code: int | None
@@ -54,6 +55,7 @@ class Ending:
     dropped: int
     seconds: float
     started_at: datetime
+    out_of_memory: bool = False
 
 
 class _Sink:

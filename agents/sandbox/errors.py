@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from store.errors import WorkbenchError
 
-INSTALL_HINT = "Install bubblewrap (apt-get install bubblewrap), then try again; workbench doctor checks it."
+INSTALL_HINT = (
+    "Install bubblewrap (apt-get install bubblewrap), or Docker and then workbench sandbox build; "
+    "workbench sandbox check tries them out."
+)
 
 
 class SandboxError(WorkbenchError):

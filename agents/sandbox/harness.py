@@ -1,18 +1,8 @@
-"""The script inside every sandbox: loads a test program, runs its tests, and reports each of them.
+"""Runs the tests of a program and says what became of each, in a process that `supervisor.py` made for it.
 
-Standard library only, Python 3.8 or newer, run as `python -s -S -B harness.py WORK CHANNEL OPTIONS`:
-WORK holds `candidate.py` and `test_candidate.py`, CHANNEL is an inherited file descriptor, OPTIONS is a
-JSON object of limits. On stdout stands one line per test for people to read. What the workbench counts
-goes to CHANNEL, one JSON object a line, so that nothing a test prints can be taken for an outcome:
-
-    begin    python, platform                        the limits hold; from here on untrusted code runs
-    start    name                                    a test is about to run
-    outcome  name, outcome, message, seconds, category
-    program  outcome, message, category              the program itself ended badly, outside any test
-    end                                              every test ran; an execution without it is incomplete
-
-A test runs in the same process as this script, so a hostile program can find CHANNEL and write false
-records or an early `end`. What it cannot do is to forge by printing, by exiting, or from a child process.
+Standard library only, Python 3.8 or newer. On stdout stands one line per test for people to read. What the
+workbench counts goes to the supervisor as records, one JSON object a line after a secret, so that nothing a
+test prints or writes to a file can be taken for an outcome; the supervisor says what it makes of them.
 """
 
 from __future__ import annotations
@@ -23,9 +13,7 @@ import errno
 import importlib
 import json
 import os
-import signal
 import sys
-import time
 import traceback
 import types
 
@@ -40,23 +28,13 @@ LONGEST_MESSAGE = 500
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 NO_SPACE = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
-# A test may replace these for its own purposes (a frozen clock, a mocked os.write): keep the real ones.
-_write, _clock, _getpid, _exit, _dumps = os.write, time.perf_counter, os.getpid, os._exit, json.dumps
+# A test may replace these for its own purposes (a mocked os.write): keep the real ones.
+_write, _getpid, _exit, _dumps = os.write, os.getpid, os._exit, json.dumps
 
 
-def main(argv: list[str]) -> None:
-    """Run the program below WORK and end the process: 0 when all went well, 1 otherwise."""
-    work, channel, options = os.path.abspath(argv[1]), int(argv[2]), json.loads(argv[3])
-    if options.get("parent"):
-        die_with(options["parent"])
-    set_limits(options)
-    os.set_inheritable(channel, False)
-    report = Report(channel, work)
-    report.send(
-        event="begin",
-        python=f"{sys.implementation.name} {sys.version.split()[0]}",
-        platform=f"{sys.platform}-{os.uname().machine}",
-    )
+def run(work: str, names: list[str], channel: int, secret: bytes) -> None:
+    """Run the program below a folder and end the process: 0 when all went well, 1 otherwise."""
+    report = Report(channel, secret, work)
     # Tests import from here what a normal start of Python would offer: their folder, exit() and help().
     sys.path[0] = work
     import site
@@ -64,61 +42,22 @@ def main(argv: list[str]) -> None:
     site.setquit()
     site.sethelper()
     sys.argv = [os.path.join(work, TEST + ".py")]
-    names = test_names(sys.argv[0])
     if names:
         run_tests(report, names)
     else:
         run_script(report)
     flush()
-    report.send(event="end")
+    report.send(event="finished")
     _exit(1 if report.bad else 0)
-
-
-def set_limits(options: dict[str, int]) -> None:
-    """Bind the kernel's limits to this process and all that it starts."""
-    import resource
-
-    wanted = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_FSIZE: options["file_bytes"],
-        resource.RLIMIT_NOFILE: options["open_files"],
-    }
-    if sys.platform.startswith("linux"):  # elsewhere the address space cannot be limited
-        wanted[resource.RLIMIT_AS] = options["memory_bytes"]
-    if options.get("processes"):
-        wanted[resource.RLIMIT_NPROC] = options["processes"]
-    for kind, value in wanted.items():
-        lower(resource, kind, value, value)
-    # One second between SIGXCPU and SIGKILL, so that the first can be told from other kills.
-    lower(resource, resource.RLIMIT_CPU, options["cpu_seconds"], options["cpu_seconds"] + 1)
-
-
-def lower(resource: types.ModuleType, kind: int, soft: int, hard: int) -> None:
-    """Set one limit, never above the one already in force."""
-    ceiling = resource.getrlimit(kind)[1]
-    if ceiling != resource.RLIM_INFINITY:
-        soft, hard = min(soft, ceiling), min(hard, ceiling)
-    resource.setrlimit(kind, (soft, hard))
-
-
-def die_with(parent: int) -> None:
-    """Have the kernel kill this process when the workbench dies, where the kernel can."""
-    if not sys.platform.startswith("linux"):
-        return
-    import ctypes
-
-    set_parent_death_signal = 1
-    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the call
-        _exit(1)
 
 
 class Report:
     """Where outcomes go: records to the channel, readable lines to stdout, tracebacks to stderr."""
 
-    def __init__(self, channel: int, work: str) -> None:
+    def __init__(self, channel: int, secret: bytes, work: str) -> None:
         self.bad = False
         self._channel = channel
+        self._secret = secret.decode()
         self._work = work + os.sep
         self._owner = _getpid()
 
@@ -126,7 +65,7 @@ class Report:
         """Write one record; a fork that came back from a test ends here and reports nothing."""
         if _getpid() != self._owner:
             _exit(0)
-        put(self._channel, _dumps(record) + "\n")
+        put(self._channel, self._secret + _dumps(record) + "\n")
 
     def trace(self, title: str, error: BaseException) -> None:
         """Write a traceback to stderr, from the program's first line on and with short file names."""
@@ -199,12 +138,9 @@ def run_case(report: Report, name: str, call: Callable[[], object]) -> None:
     """Run one test, print its line and report it."""
     report.send(event="start", name=name)
     outcome, message, category = "passed", "", ""
-    started = _clock()
     try:
         await_or_refuse(call())
-        seconds = _clock() - started
     except BaseException as error:  # noqa: BLE001 - whatever a test raises is its outcome
-        seconds = _clock() - started
         if isinstance(error, MemoryError) and error.__traceback__:
             traceback.clear_frames(error.__traceback__)  # free what filled the memory, to have some here
         outcome = "failed" if isinstance(error, AssertionError) else "error"
@@ -214,9 +150,7 @@ def run_case(report: Report, name: str, call: Callable[[], object]) -> None:
         report.trace(name, error)
         report.bad = True
     flush()
-    report.send(
-        event="outcome", name=name, outcome=outcome, message=message, seconds=seconds, category=category
-    )
+    report.send(event="outcome", name=name, outcome=outcome, message=message, category=category)
     word = {"passed": "PASS", "failed": "FAIL", "error": "ERROR"}[outcome]
     put(1, "{} {}{}\n".format(word, name, ": " + message if message else ""))
 
@@ -380,7 +314,3 @@ def put(channel: int, text: str) -> None:
             rest = rest[_write(channel, rest) :]
         except OSError:
             return
-
-
-if __name__ == "__main__":
-    main(sys.argv)

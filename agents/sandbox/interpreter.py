@@ -10,6 +10,8 @@ from pathlib import Path
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.protocol import TestProgram
 
+# What runs inside: the first is started, the second is imported by it.
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
 HARNESS = Path(__file__).with_name("harness.py")
 
 # No user site, no site-packages, no bytecode files. Not -I: it would ignore PYTHONHASHSEED.

@@ -22,7 +22,7 @@ from agents.sandbox.errors import INSTALL_HINT, SandboxError
 from agents.sandbox.interpreter import (
     CHECK_PROGRAM,
     FLAGS,
-    HARNESS,
+    SUPERVISOR,
     environment_variables,
     find_interpreter,
     sources,
@@ -97,7 +97,7 @@ class ProcessSandbox:
                 lambda channel: (
                     str(python.program),
                     *FLAGS,
-                    str(HARNESS),
+                    str(SUPERVISOR),
                     str(folder / "work"),
                     str(channel),
                     json.dumps(options),

@@ -62,11 +62,11 @@ class Limits:
     Attributes:
         wall_seconds: Seconds from its start to its end, whatever it waits for.
         cpu_seconds: Seconds of processor time of one process.
-        memory_bytes: Bytes of address space of one process.
+        memory_bytes: Bytes of address space of one process; in a container also of all its memory.
         processes: Processes and threads at one time. Only a sandbox that gives each run a user of its own
             can hold this; `process` does not.
         output_bytes: Bytes kept of stdout, and as many of stderr; the rest is read and dropped.
-        file_bytes: Bytes of the largest file. The scratch folder of bubblewrap holds four such files.
+        file_bytes: Bytes of the largest file. The scratch folder of a sandbox that isolates holds four such.
         open_files: Open files of one process.
     """
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     CreateSandbox = Callable[[SandboxSettings, frozenset[str] | None], Sandbox]
 
 GROUP = "workbench.sandboxes"
-ISOLATING = "bubblewrap"
+ISOLATING = ("bubblewrap", "docker")
+"""The sandboxes that may run any program, in the order in which they are tried: the quicker first."""
 RESTRICTED = "process"
 
 
@@ -65,8 +66,8 @@ async def choose_sandbox(
         allowed: Digests of the programs that may run without isolation when nobody asked for anything.
 
     Returns:
-        The requested sandbox; else bubblewrap when it works here; else a subprocess that refuses every
-        program not in `allowed`.
+        The requested sandbox; else the first of `ISOLATING` that works here; else a subprocess that refuses
+        every program not in `allowed`.
 
     Raises:
         SandboxError: The requested sandbox does not exist or does not work here.
@@ -77,7 +78,8 @@ async def choose_sandbox(
         if not check.works:
             raise SandboxError(f"The sandbox {requested} does not work here", check.detail, check.hint)
         return sandbox
-    sandbox = find_sandbox(ISOLATING, settings, allowed)
-    if (await sandbox.check()).works:
-        return sandbox
+    for name in ISOLATING:
+        sandbox = find_sandbox(name, settings, allowed)
+        if (await sandbox.check()).works:
+            return sandbox
     return find_sandbox(RESTRICTED, settings, allowed)

@@ -1,7 +1,7 @@
-"""Reads how a child process ended, and what its harness recorded, as an execution report.
+"""Reads how a child process ended, and what its supervisor recorded, as an execution report.
 
-The records come over a channel that a hostile program can write to, so nothing in them is trusted to
-have the right form; what they can and cannot prove is said in `harness.py`.
+What the records can and cannot prove is said in `supervisor.py`; messages in them are the program's own
+words, and nothing is trusted to have the right form.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ class _Records:
     began: bool = False
     ended: bool = False
     damaged: bool = False
+    oom: bool = False
+    flooded: bool = False
+    dropped: int = 0
+    code: int | None = None
     python: str = ""
     platform: str = ""
     running: str = ""
@@ -36,13 +40,14 @@ class _Records:
     troubles: list[tuple[Outcome, str, str]] = field(default_factory=list)  # outcome, category, message
 
 
-def make_report(ending: Ending, *, sandbox: str, limits: Limits) -> ExecutionReport:
+def make_report(ending: Ending, *, sandbox: str, limits: Limits, image: str = "") -> ExecutionReport:
     """Say why an execution ended and what its tests showed.
 
     Args:
         ending: How the child ended, and the harness's records.
         sandbox: Name of the sandbox.
         limits: What it was allowed to use.
+        image: Digest of the image it ran in, where there is one.
 
     Returns:
         The report; its `error` is set exactly when the program did not execute.
@@ -52,7 +57,7 @@ def make_report(ending: Ending, *, sandbox: str, limits: Limits) -> ExecutionRep
     if records.running:
         message = error or "the program ended inside this test"
         records.outcomes.append(TestOutcome(records.running, "error", message, 0.0))
-    code = ending.code
+    code = ending.code if records.code is None else records.code
     return ExecutionReport(
         exit_reason=reason,
         exit_code=128 - code if code is not None and code < 0 else code,
@@ -62,8 +67,8 @@ def make_report(ending: Ending, *, sandbox: str, limits: Limits) -> ExecutionRep
         error=error,
         seconds=ending.seconds,
         sandbox=sandbox,
-        environment=_environment(records, sandbox),
-        output_dropped=ending.dropped,
+        environment=_environment(records, sandbox, image),
+        output_dropped=ending.dropped + records.dropped,
         started_at=ending.started_at,
     )
 
@@ -72,13 +77,15 @@ def _reason(ending: Ending, records: _Records, limits: Limits) -> tuple[ExitReas
     """Decide the exit reason and the error line; the first that applies, from outside to inside."""
     if not records.began:
         return "infrastructure", _last_line(ending) or "the sandbox ended before the program began"
-    if ending.stopped == "output" or ending.dropped:
+    if ending.stopped == "output" or ending.dropped or records.flooded or records.dropped:
         return "output", f"OutputLimit: wrote more than {limits.output_bytes} bytes to stdout or stderr"
     if ending.stopped == "timeout" and not records.ended:
         return "timeout", f"Timeout: not done after {limits.wall_seconds:g} s"
     if records.damaged:
         return "error", "DamagedReport: the program wrote into the report of its tests"
-    number = _signal(ending.code)
+    if records.oom or ending.out_of_memory:
+        return "memory", f"OutOfMemory: used more than {limits.memory_bytes} bytes"
+    number = _signal(ending.code) if records.code is None else max(-records.code, 0)
     if number and not records.ended:
         return _signalled(number, ending, limits)
     for category in _CATEGORIES:
@@ -88,7 +95,8 @@ def _reason(ending: Ending, records: _Records, limits: Limits) -> tuple[ExitReas
     if not records.ended:
         if b"MemoryError" in ending.stderr[-4096:]:
             return "memory", "MemoryError: no memory was left to report with"
-        return "error", f"EndedEarly: the program ended itself before its tests did (exit code {ending.code})"
+        code = ending.code if records.code is None else records.code
+        return "error", f"EndedEarly: the program ended itself before its tests did (exit code {code})"
     for _, found, message in records.troubles:
         if found == "environment":
             return "error", message
@@ -154,6 +162,16 @@ def _take(records: _Records, record: Any) -> None:
     elif event == "program":
         outcome = _outcome(record["outcome"])
         records.troubles.append((outcome, _string(record["category"]), _string(record["message"])))
+    elif event == "forged":
+        records.damaged = True
+    elif event == "flooded":
+        records.flooded = True
+    elif event == "dropped":
+        records.dropped = int(record["bytes"])
+    elif event == "oom":
+        records.oom = True
+    elif event == "exit":
+        records.code = int(record["code"])
     elif event == "end":
         records.ended = True
     else:
@@ -188,9 +206,9 @@ def _last_line(ending: Ending) -> str:
     return "the sandbox did not start in time" if ending.stopped == "timeout" else ""
 
 
-def _environment(records: _Records, sandbox: str) -> str:
+def _environment(records: _Records, sandbox: str, image: str) -> str:
     """Digest what the program ran on, so that equal environments can be told from unequal ones."""
     if not records.began:
         return ""
-    parts = (records.python, sandbox, records.platform)
+    parts = (records.python, sandbox, records.platform, *([image] if image else []))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]

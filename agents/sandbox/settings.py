@@ -24,7 +24,7 @@ class SandboxSettings(BaseModel):
     """Bytes of address space of one process; Python itself needs about 64 MiB."""
 
     processes: int = Field(default=_DEFAULT.processes, ge=1)
-    """Processes and threads at one time (bubblewrap only)."""
+    """Processes and threads at one time (bubblewrap and Docker only)."""
 
     output_bytes: int = Field(default=_DEFAULT.output_bytes, ge=1)
     """Bytes kept of stdout, and as many of stderr."""
@@ -41,6 +41,13 @@ class SandboxSettings(BaseModel):
 
     bwrap: str = "bwrap"
     """Name or path of the bubblewrap program, version 0.8 or newer."""
+
+    docker_host: str = ""
+    """Where the Docker Engine listens, such as `unix:///run/podman/podman.sock`; empty for DOCKER_HOST or
+    the usual socket."""
+
+    image: str = "workbench-sandbox"
+    """Name of the image that test programs run in; `workbench sandbox build` makes it."""
 
     @property
     def limits(self) -> Limits:

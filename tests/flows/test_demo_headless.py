@@ -66,7 +66,7 @@ def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
     assert against["share"] == agreed / facts["items"]
     assert against["raters"] == ["sample-ana", "sample-ben", "sample-chi"]
     assert facts["agreement_among_raters"]["units"] == facts["items"]
-    assert facts["sandbox"] in ("bubblewrap", "process")
+    assert facts["sandbox"] in ("bubblewrap", "docker", "process")
     assert facts["notice"] == NOTICE
     # The same words as annotate's, for the same numbers.
     again = workbench("annotate", at, "--model", scripted_model(), "--json").json()

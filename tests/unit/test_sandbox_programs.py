@@ -1,4 +1,4 @@
-"""Test programs of every kind, really run in both sandboxes."""
+"""Test programs of every kind, really run in every sandbox."""
 
 import ast
 import asyncio
@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from agents.sandbox import bubblewrap, process
-from agents.sandbox.interpreter import HARNESS
+from agents.sandbox.interpreter import HARNESS, SUPERVISOR
 from agents.sandbox.protocol import ExecutionReport, Limits, TestProgram
 from agents.sandbox.settings import SandboxSettings
 
@@ -23,8 +23,10 @@ def why_not_bubblewrap():
     return "" if check.works else f"bubblewrap does not work here: {check.detail}"
 
 
-@pytest.fixture(params=["bubblewrap", "process"])
+@pytest.fixture(params=["bubblewrap", "docker", "process"])
 def sandbox(request):
+    if request.param == "docker":
+        return request.getfixturevalue("docker_sandbox")
     if request.param == "process":
         return process.create(SandboxSettings(), None)
     if why_not_bubblewrap():
@@ -359,5 +361,6 @@ async def test_bytes_that_are_no_text_are_shown_as_bytes(sandbox):
     assert report.outcomes[0].message == "ValueError: \\ud800"
 
 
-def test_the_harness_is_python_3_8():
-    ast.parse(HARNESS.read_text(), feature_version=(3, 8))
+@pytest.mark.parametrize("script", [HARNESS, SUPERVISOR])
+def test_what_runs_inside_is_python_3_8(script):
+    ast.parse(script.read_text(), feature_version=(3, 8))

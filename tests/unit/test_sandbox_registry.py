@@ -14,12 +14,14 @@ from agents.sandbox.registry import choose_sandbox, find_sandbox, sandboxes
 from agents.sandbox.settings import SandboxSettings
 from store.errors import WorkbenchError
 
-WITHOUT_BUBBLEWRAP = SandboxSettings(bwrap="a-program-that-nobody-has")
+WITHOUT_BUBBLEWRAP = SandboxSettings(
+    bwrap="a-program-that-nobody-has", docker_host="unix:///nowhere/docker.sock"
+)
 OTHER = TestProgram("", "def test_a():\n    pass\n")
 
 
 def test_our_own_sandboxes_are_found_through_the_registry():
-    assert {"bubblewrap", "process"} <= set(sandboxes())
+    assert {"bubblewrap", "docker", "process"} <= set(sandboxes())
     assert [find_sandbox(name, SandboxSettings()).name for name in ("bubblewrap", "process")] == [
         "bubblewrap",
         "process",
@@ -27,7 +29,7 @@ def test_our_own_sandboxes_are_found_through_the_registry():
 
 
 def test_an_unknown_sandbox_is_refused_with_the_known_ones():
-    with pytest.raises(SandboxError, match="bubblewrap, process") as caught:
+    with pytest.raises(SandboxError, match="bubblewrap, docker, process") as caught:
         find_sandbox("vault", SandboxSettings())
 
     assert isinstance(caught.value, WorkbenchError)
@@ -72,7 +74,8 @@ async def test_a_requested_sandbox_that_does_not_work_is_refused():
 
 async def test_bubblewrap_is_chosen_where_it_works():
     check = await bubblewrap.create(SandboxSettings()).check()
-    chosen = await choose_sandbox(SandboxSettings(), None, frozenset())
+    settings = SandboxSettings(docker_host="unix:///nowhere/docker.sock")
+    chosen = await choose_sandbox(settings, None, frozenset())
 
     assert chosen.name == ("bubblewrap" if check.works else "process")
 

@@ -31,7 +31,7 @@ def annotate_command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="bubblewrap, or process, which runs generated programs without isolating them.",
+            help="bubblewrap, docker, or process, which runs generated programs without isolating them.",
         ),
     ] = None,
     config: ConfigFile = None,

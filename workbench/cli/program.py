@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from workbench import __version__
 from workbench.cli import annotate, demo, doctor, exchange, judging, opening, reporting
 from workbench.cli.options import ConfigFile, RaterName, remember, wants_json
+from workbench.cli.sandbox import sandbox_command, sandbox_commands
 
 OPEN = "open"
 
@@ -93,6 +94,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("items", judging.items_command, "List items with their labels."),
     ("judge", judging.judge_command, "Record a judgment."),
     ("report", reporting.report_command, "Print how far the work is, and who agrees."),
+    ("sandbox", sandbox_command, "Make, examine and use sandboxes."),
     ("doctor", doctor.doctor_command, "Examine what works here."),
     ("demo", demo.demo_command, "Show it all with sample data."),
     ("recover", exchange.recover_command, "Bring judgments back from the journal."),
@@ -100,4 +102,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
 
 program.command(OPEN, hidden=True)(opening.open_workspace)
 for _name, _function, _summary in COMMANDS:
-    program.command(_name, short_help=_summary)(_function)
+    if _function is sandbox_command:
+        program.add_typer(sandbox_commands, name=_name, short_help=_summary)
+    else:
+        program.command(_name, short_help=_summary)(_function)

@@ -1,0 +1,190 @@
+"""What a container for one test program may do, what it starts with, and how it is removed."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agents.sandbox.interpreter import FLAGS, environment_variables
+
+if TYPE_CHECKING:
+    from agents.sandbox.protocol import Limits
+
+LABEL = "workbench.sandbox"
+"""On every container of ours: the process that made it, as `owner()` writes it."""
+PYTHON_LABEL = "workbench.python"
+"""On an image: the path of its interpreter."""
+
+_SCRATCH_FILES = 4
+_MIB = 1024 * 1024
+# Memory of the supervisor, on top of what the program may have.
+_OWN_MEMORY = 32 * _MIB
+# The kernel counts a user's processes over all containers, so this only stands behind the container's own.
+_USER_PROCESSES = 8192
+# Seconds after which a container of another machine's workbench is nobody's.
+_ABANDONED = 3600.0
+_PLACE = "/sandbox"
+
+# Reads what it is told as one line of stdin, which stays open, and hands over to the supervisor.
+_BOOT = f"""
+import base64, json, os, sys
+told = b""
+while not told.endswith(b"\\n"):
+    piece = os.read(0, 65536)
+    if not piece:
+        os._exit(0)
+    told += piece
+told = json.loads(told)
+for name, content in told["files"].items():
+    path = os.path.join({_PLACE!r}, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(base64.b64decode(content))
+    os.chmod(path, 0o444)
+for folder in ("harness", "work"):
+    os.chmod(os.path.join({_PLACE!r}, folder), 0o555)
+sys.path[0] = {_PLACE!r} + "/harness"
+import supervisor
+supervisor.main(["supervisor.py", {_PLACE!r} + "/work", "1", told["options"]])
+"""
+
+
+def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    """Say what a container is made with.
+
+    Args:
+        client: The engine's client.
+        image: What the engine says of the image.
+        limits: What the program may use.
+
+    Returns:
+        Arguments of the client's `create_container`.
+    """
+    from docker.types import LogConfig, Ulimit
+
+    python = (image.get("Config", {}).get("Labels") or {}).get(PYTHON_LABEL, "python3")
+    scratch = limits.file_bytes * _SCRATCH_FILES
+    memory = limits.memory_bytes + _OWN_MEMORY
+    bounds = {
+        "nofile": limits.open_files,
+        "nproc": _USER_PROCESSES,
+        "core": 0,
+        "fsize": limits.file_bytes,
+    }
+    host = client.api.create_host_config(
+        network_mode="none",
+        mem_limit=memory,
+        memswap_limit=memory,
+        pids_limit=limits.processes + 1,  # the supervisor is not the program's
+        read_only=True,
+        tmpfs={
+            "/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={scratch}",
+            "/run": f"rw,noexec,nosuid,nodev,mode=1777,size={_MIB}",
+            "/var/tmp": f"rw,noexec,nosuid,nodev,mode=1777,size={_MIB}",
+            _PLACE: f"rw,noexec,nosuid,nodev,mode=755,uid=65534,gid=65534,size={16 * _MIB}",
+        },
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges"],
+        ulimits=[Ulimit(name=name, soft=value, hard=value) for name, value in bounds.items()],
+        shm_size=scratch,
+        log_config=LogConfig(type="none"),
+    )
+    return {
+        "image": image["Id"],
+        "entrypoint": [python, *FLAGS, "-c", _BOOT],
+        "command": [],
+        "user": "65534:65534",
+        "hostname": "sandbox",
+        "working_dir": "/tmp",
+        "environment": environment_variables(home="/tmp", path="/usr/local/bin:/usr/bin:/bin"),
+        "stdin_open": True,
+        "network_disabled": True,
+        "labels": {LABEL: owner()},
+        "host_config": host,
+    }
+
+
+def kill(client: Any, container: str) -> None:
+    """Kill a container that may have ended by itself meanwhile."""
+    from docker.errors import APIError
+
+    with suppress(APIError):
+        client.api.kill(container)
+
+
+def remove(client: Any, container: str) -> None:
+    """Remove a container, whatever it does; one that is gone already is well."""
+    from docker.errors import APIError, NotFound
+
+    try:
+        client.api.remove_container(container, force=True, v=True)
+    except NotFound:
+        return
+    except APIError as error:
+        if error.status_code != 409:  # somebody else is removing it
+            raise
+
+
+def owner() -> str:
+    """Name this process so that it can be told from every other one, also after a restart of the machine."""
+    return " ".join((socket.gethostname(), _boot(), str(os.getpid()), _since(os.getpid())))
+
+
+def reap(client: Any) -> int:
+    """Remove the containers whose owners are dead.
+
+    Args:
+        client: The engine's client.
+
+    Returns:
+        How many were removed.
+    """
+    from docker.errors import APIError
+
+    found = 0
+    for container in client.api.containers(all=True, filters={"label": LABEL}):
+        if _is_dead(container["Labels"][LABEL], _age(container)):
+            with suppress(APIError):
+                remove(client, container["Id"])
+                found += 1
+    return found
+
+
+def _is_dead(name: str, age: float) -> bool:
+    """Tell whether the owner of a container that is so many seconds old has ended."""
+    parts = name.split(" ")
+    if len(parts) != 4 or parts[0] != socket.gethostname():
+        return age > _ABANDONED
+    _, boot, process, since = parts
+    return boot != _boot() or not process.isdigit() or _since(int(process)) != since
+
+
+def _age(container: dict[str, Any]) -> float:
+    created = container.get("Created", 0)
+    if isinstance(created, str):  # podman's form of it
+        return time.time() - datetime.fromisoformat(created).timestamp()
+    return time.time() - float(created)
+
+
+def _boot() -> str:
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return "-"
+
+
+def _since(process: int) -> str:
+    """Return when a process began, in the kernel's ticks; "-" when there is none or it cannot be known."""
+    with suppress(OSError, IndexError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return "dead"
+    except PermissionError:
+        pass
+    return "-"

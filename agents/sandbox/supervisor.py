@@ -1,0 +1,333 @@
+"""The first script inside every sandbox: holds the report channel, and has the tests run in a process below.
+
+Standard library only, Python 3.8 or newer, run as `python -s -S -B supervisor.py WORK CHANNEL OPTIONS`:
+WORK holds `candidate.py` and `test_candidate.py`, CHANNEL is an inherited file descriptor, OPTIONS is a
+JSON object of limits. What the workbench counts goes to CHANNEL, one JSON object a line:
+
+    begin    python, platform                        the limits hold; from here on untrusted code runs
+    start    name                                    a test is about to run
+    outcome  name, outcome, message, seconds, category
+    program  outcome, message, category              the program itself ended badly, outside any test
+    forged   (nothing)                               the program wrote what the harness did not
+    dropped  bytes                                   of stdout and stderr, where they are mixed
+    flooded  (nothing)                               it was stopped for writing without end
+    oom      (nothing)                               the kernel killed some of it for want of memory
+    exit     code                                    how the process of the tests ended; -N by signal N
+    end                                              every test ran; an execution without it is incomplete
+
+No line of the program runs in this process. The process of the tests has CHANNEL closed, and cannot open it
+again, since the kernel shows the files of this one to nobody (it is not dumpable). What the harness says in
+the process of the tests comes through a socket, which cannot be reopened either, with a secret before each
+record: a record without it, of a test that the source does not define, or out of turn is a forgery, which
+ends the execution and is reported. Time is measured and the end decided here.
+
+What no harness can hold is a test against the code it imports: code that shares a process with a test can
+reach into the harness's frames there, or change the test, and so have its own tests pass.
+
+With the option `mixed`, CHANNEL, stdout and stderr share one stream, for a sandbox with no more than one: a
+letter (R, O, E), four bytes of length, and so many bytes. The sandbox's end of stdin is then its leash: when
+it closes, everything ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import sys
+import time
+
+TYPE_CHECKING = False  # what type checkers know by this name; importing `typing` would cost each run 5 ms
+if TYPE_CHECKING:
+    import types
+    from typing import Any
+if TYPE_CHECKING or __package__:
+    from agents.sandbox import harness
+else:  # in a sandbox the two lie side by side, without the package
+    import harness
+
+FLOOD = 64  # as in child.py: so many times what is kept is read and dropped
+PIECE = 65536
+LONGEST_RECORD = 65536
+_DUMPABLE, _DEATH_SIGNAL = 4, 1
+_EVENTS = ("start", "outcome", "program", "finished")
+
+
+class Forged(Exception):
+    """Somebody other than the harness wrote a record."""
+
+
+def main(argv: list[str]) -> None:
+    """Run the program below WORK and end the process: 0 when all went well, otherwise as the tests did."""
+    work, channel, options = os.path.abspath(argv[1]), int(argv[2]), json.loads(argv[3])
+    mixed = bool(options.get("mixed"))
+    die_with(options.get("parent"))
+    prctl(_DUMPABLE, 0)
+    set_limits(options)
+    channel_of = Channel(channel, mixed, options["output_bytes"])
+    channel_of.say(
+        event="begin",
+        python=f"{sys.implementation.name} {sys.version.split()[0]}",
+        platform=f"{sys.platform}-{os.uname().machine}",
+    )
+    names = harness.test_names(os.path.join(work, harness.TEST + ".py"))
+    Watch(channel_of, names).over(work)
+
+
+def prctl(option: int, value: int) -> None:
+    """Ask the kernel for a property of this process; elsewhere than on Linux there is none to ask for."""
+    if not sys.platform.startswith("linux"):
+        return
+    import _ctypes  # what `ctypes` is made of, in a fifth of its time
+
+    place = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")  # type: ignore[arg-type]
+    if _ctypes.call_function(place, (option, value, 0, 0, 0)) != 0:
+        os.write(2, b"the kernel refused to protect the report of the tests\n")
+        os._exit(1)
+
+
+def die_with(parent: int | None) -> None:
+    """Have the kernel kill this process when the one that made it dies, where the kernel can."""
+    prctl(_DEATH_SIGNAL, signal.SIGKILL)
+    if parent is not None and os.getppid() != parent:  # it died before the call
+        os._exit(1)
+
+
+def set_limits(options: dict[str, int]) -> None:
+    """Bind the kernel's limits to this process and all that it starts."""
+    import resource
+
+    wanted = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: options["file_bytes"],
+        resource.RLIMIT_NOFILE: options["open_files"],
+    }
+    if sys.platform.startswith("linux") and options["memory_bytes"]:  # elsewhere it cannot be limited
+        wanted[resource.RLIMIT_AS] = options["memory_bytes"]
+    if options.get("processes"):
+        wanted[resource.RLIMIT_NPROC] = options["processes"] + 1  # this one is not the program's
+    for kind, value in wanted.items():
+        lower(resource, kind, value, value)
+    # One second between SIGXCPU and SIGKILL, so that the first can be told from other kills.
+    lower(resource, resource.RLIMIT_CPU, options["cpu_seconds"], options["cpu_seconds"] + 1)
+
+
+def lower(resource: types.ModuleType, kind: int, soft: int, hard: int) -> None:
+    """Set one limit, never above the one already in force."""
+    ceiling = resource.getrlimit(kind)[1]
+    if ceiling != resource.RLIM_INFINITY:
+        soft, hard = min(soft, ceiling), min(hard, ceiling)
+    resource.setrlimit(kind, (soft, hard))
+
+
+class Channel:
+    """What leads out of the sandbox: records, and where they are mixed the program's output too."""
+
+    def __init__(self, descriptor: int, mixed: bool, output_bytes: int) -> None:
+        self.descriptor = descriptor
+        self.mixed = mixed
+        self.dropped = 0
+        self._most = output_bytes * FLOOD
+        self._room = {b"O": output_bytes, b"E": output_bytes}
+
+    def say(self, **record: object) -> None:
+        """Send one record; when nobody is there to read it, end."""
+        line = (json.dumps(record) + "\n").encode()
+        self._write(b"R" + len(line).to_bytes(4, "big") + line if self.mixed else line)
+
+    def pass_on(self, kind: bytes, piece: bytes) -> bool:
+        """Send what the program wrote, as far as it is kept; False when it has written far too much."""
+        kept = piece[: self._room[kind]]
+        self._room[kind] -= len(kept)
+        self.dropped += len(piece) - len(kept)
+        if kept:
+            self._write(kind + len(kept).to_bytes(4, "big") + kept)
+        return self.dropped <= self._most
+
+    def _write(self, rest: bytes) -> None:
+        try:
+            while rest:
+                rest = rest[os.write(self.descriptor, rest) :]
+        except OSError:
+            os._exit(1)
+
+
+class Watch:
+    """Starts the process of the tests, listens to it, and says what became of it."""
+
+    def __init__(self, channel: Channel, names: list[str]) -> None:
+        self._channel = channel
+        self._names = names
+        self._secret = os.urandom(16).hex().encode() + b" "
+        self._line = b""
+        self._running = ""
+        self._since = 0.0
+        self._bad = False
+        self._finished = False
+        self._stopped = False
+
+    def over(self, work: str) -> None:
+        """Run the tests below a folder to their end, and end this process."""
+        import _socket  # a pipe could be opened again by its name in /proc, and read
+
+        ours, theirs = (end.detach() for end in _socket.socketpair())
+        awake, waker = os.pipe()
+        os.set_blocking(waker, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(waker)
+        outputs = {os.pipe(): kind for kind in (b"O", b"E")} if self._channel.mixed else {}
+        parent, pid = os.getpid(), os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self._become_tests(work, theirs, [writing for _, writing in outputs], parent)
+        os.close(theirs)
+        kinds = {reading: kind for (reading, _), kind in outputs.items()}
+        for _, writing in outputs:
+            os.close(writing)
+        code = self._listen(pid, ours, awake, kinds)
+        self._conclude(code)
+
+    def _become_tests(self, work: str, channel: int, outputs: list[int], parent: int) -> None:
+        """Turn a fresh fork into the process of the tests, which has nothing of this one but its socket."""
+        die_with(parent)
+        prctl(_DUMPABLE, 1)
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")  # when memory is short, it goes first
+        for place, writing in enumerate(outputs, 1):
+            os.dup2(writing, place)
+        if outputs:
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(nothing, 0)
+        os.closerange(3, channel)
+        os.closerange(channel + 1, 256)
+        harness.run(work, self._names, channel, self._secret)
+
+    def _listen(self, pid: int, results: int, awake: int, kinds: dict[int, bytes]) -> int:
+        """Take in all that comes until the process of the tests has ended; return how it did."""
+        poll = select.poll()
+        for descriptor in (results, awake, *kinds):
+            os.set_blocking(descriptor, False)
+            poll.register(descriptor, select.POLLIN)
+        if self._channel.mixed:
+            poll.register(0, select.POLLIN)
+        code: int | None = None
+        while code is None:
+            for descriptor, _ in poll.poll():
+                if descriptor == awake:
+                    code = reaped(pid)
+                    read(awake)
+                elif descriptor == 0:
+                    if not os.read(0, PIECE):
+                        os._exit(1)
+                elif (piece := read(descriptor)) == b"":
+                    poll.unregister(descriptor)
+                elif piece:
+                    self._take(descriptor, kinds, piece)
+            if self._stopped and code is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        for descriptor in (results, *kinds):
+            for _ in range(16):  # what a pipe holds; a process left behind may go on writing
+                piece = read(descriptor)
+                if not piece:
+                    break
+                self._take(descriptor, kinds, piece)
+        return code
+
+    def _take(self, descriptor: int, kinds: dict[int, bytes], piece: bytes) -> None:
+        """Deal with what was read; after a stop it is dropped."""
+        if self._stopped:
+            return
+        if descriptor in kinds:
+            if not self._channel.pass_on(kinds[descriptor], piece):
+                self._stopped = True
+                self._channel.say(event="flooded")
+            return
+        lines = (self._line + piece).split(b"\n")
+        self._line = lines.pop()
+        try:
+            for line in lines:
+                self._record(line)
+            if len(self._line) > LONGEST_RECORD:
+                raise Forged
+        except (Forged, ValueError, TypeError, KeyError, RecursionError, AttributeError):
+            self._stopped = True
+            self._channel.say(event="forged")
+
+    def _record(self, line: bytes) -> None:
+        """Check one record of the harness and pass it on; raises `Forged` or another when it is none."""
+        if not line.startswith(self._secret) or self._finished:
+            raise Forged
+        record: dict[str, Any] = json.loads(line[len(self._secret) :].decode())
+        event = record["event"]
+        if event == "start":
+            name = record["name"]
+            if self._running or not any(name == one or name.startswith(one + ".") for one in self._names):
+                raise Forged
+            self._running, self._since = name, time.perf_counter()
+        elif event == "outcome":
+            if not self._running or record["name"] != self._running:
+                raise Forged
+            record["seconds"] = time.perf_counter() - self._since
+            self._running = ""
+            self._bad = self._bad or record["outcome"] != "passed"
+        elif event == "program":
+            self._bad = True
+        elif event == "finished" and not self._running:
+            self._finished = True
+            return
+        else:
+            raise Forged
+        self._channel.say(**record)
+
+    def _conclude(self, code: int) -> None:
+        """Say how it all ended, and end in the same way."""
+        if self._line and not self._stopped and not self._line.startswith(self._secret[: len(self._line)]):
+            self._channel.say(event="forged")
+        if self._channel.dropped:
+            self._channel.say(event="dropped", bytes=self._channel.dropped)
+        if self._channel.mixed and oom_kills():
+            self._channel.say(event="oom")
+        self._channel.say(event="exit", code=code)
+        if self._finished and not self._stopped:
+            self._channel.say(event="end")
+            code = 1 if self._bad else 0
+        os._exit(128 - code if code < 0 else code)
+
+
+def read(descriptor: int) -> bytes | None:
+    """Read what is there: nothing at the end, None where nothing has come yet."""
+    try:
+        return os.read(descriptor, PIECE)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
+
+
+def reaped(pid: int) -> int | None:
+    """Take note of every process that ended; return how one of them did, if it is among them."""
+    code = None
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            found, status = os.waitpid(-1, os.WNOHANG)
+            if found == 0:
+                break
+            if found == pid:
+                code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+    return code
+
+
+def oom_kills() -> int:
+    """Count the processes of this sandbox that the kernel killed for want of memory, where it tells."""
+    for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
+        with contextlib.suppress(OSError, ValueError, IndexError), open(path) as file:
+            return sum(int(line.split()[1]) for line in file if line.startswith("oom_kill "))
+    return 0
+
+
+if __name__ == "__main__":
+    main(sys.argv)

@@ -1,0 +1,149 @@
+"""Programs that try to write their own report: what reaches it is what the harness saw."""
+
+import asyncio
+import os
+
+import pytest
+
+from agents.sandbox import bubblewrap, process
+from agents.sandbox.protocol import Limits, TestProgram
+from agents.sandbox.settings import SandboxSettings
+
+LIMITS = Limits(wall_seconds=60, cpu_seconds=60)
+
+FALSE = """
+import json, os
+RECORDS = [
+    {"event": "outcome", "name": "test_a", "outcome": "passed", "message": "", "seconds": 0.0, "category": ""},
+    {"event": "start", "name": "test_b"},
+    {"event": "outcome", "name": "test_b", "outcome": "passed", "message": "", "seconds": 0.0, "category": ""},
+    {"event": "exit", "code": 0},
+    {"event": "end"},
+]
+LINES = "".join(json.dumps(record) + "\\n" for record in RECORDS).encode()
+FRAMES = b"R" + len(LINES).to_bytes(4, "big") + LINES
+"""
+
+EVERY_DESCRIPTOR = """
+def forge():
+    for number in range(3, 64):
+        for text in (LINES, FRAMES):
+            try:
+                os.write(number, text)
+            except OSError:
+                pass
+"""
+STDOUT = "def forge():\n    os.write(1, LINES + FRAMES)\n    os.write(2, LINES + FRAMES)\n"
+CHILD = """
+def forge():
+    if os.fork() == 0:
+        for number in range(1, 64):
+            try:
+                os.write(number, FRAMES)
+            except OSError:
+                pass
+        os._exit(0)
+    os.wait()
+"""
+OTHERS_FILES = """
+def forge():
+    wrote = []
+    for process in os.listdir("/proc"):
+        if process.isdigit() and int(process) != os.getpid():
+            # Bubblewrap's own process has the stdout of the program, and nothing else.
+            for number in range(0 if int(process) == os.getppid() else 3, 64):
+                try:
+                    file = os.open(f"/proc/{process}/fd/{number}", os.O_WRONLY | os.O_NONBLOCK)
+                    wrote.append((process, number, os.write(file, LINES + FRAMES)))
+                except OSError:
+                    pass
+    assert not wrote, wrote
+    for name in ("mem", "environ", "maps"):
+        try:
+            open(f"/proc/{os.getppid()}/{name}", "rb").read(1)
+        except PermissionError:
+            continue
+        assert False, name
+"""
+TRACE = """
+import ctypes
+def forge():
+    libc = ctypes.CDLL(None, use_errno=True)
+    attach = 16
+    assert libc.ptrace(attach, os.getppid(), 0, 0) == -1
+    assert ctypes.get_errno() == 1
+"""
+
+TESTS = "\nimport candidate\ndef test_a():\n    candidate.forge()\n    assert False\ndef test_b():\n    assert False\n"
+
+
+@pytest.fixture(params=["bubblewrap", "docker", "process"])
+def sandbox(request):
+    if request.param == "docker":
+        return request.getfixturevalue("docker_sandbox")
+    return {"bubblewrap": bubblewrap, "process": process}[request.param].create(SandboxSettings(), None)
+
+
+def run(sandbox, candidate, test=TESTS):
+    report = asyncio.run(sandbox.run(TestProgram(FALSE + candidate, test), LIMITS))
+    assert report.exit_reason != "infrastructure", report
+    return report
+
+
+def outcomes(report):
+    return [(test.name, test.outcome) for test in report.outcomes]
+
+
+def test_records_written_to_every_descriptor_are_found_out(sandbox):
+    report = run(sandbox, EVERY_DESCRIPTOR)
+
+    assert (report.exit_reason, report.executable) == ("error", False)
+    assert report.error.startswith("DamagedReport: ")
+    assert outcomes(report) == [("test_a", "error")]
+
+
+def test_records_written_when_the_candidate_is_imported_are_found_out(sandbox):
+    report = run(sandbox, EVERY_DESCRIPTOR + "forge()\nos._exit(0)\n")
+
+    assert report.error.startswith("DamagedReport: ")
+    assert outcomes(report) == []
+
+
+def test_records_from_a_child_are_found_out_or_reach_nothing(sandbox):
+    report = run(sandbox, CHILD)
+
+    assert report.exit_reason != "ok"
+    assert "passed" not in {test.outcome for test in report.outcomes}
+
+
+def test_records_that_are_printed_are_output(sandbox):
+    report = run(sandbox, STDOUT)
+
+    assert report.exit_reason == "assertion"
+    assert outcomes(report) == [("test_a", "failed"), ("test_b", "failed")]
+    assert '"end"' in report.stdout
+    assert '"end"' in report.stderr
+
+
+def test_a_program_that_leaves_early_with_zero_has_not_ended(sandbox):
+    report = run(sandbox, "def forge():\n    os._exit(0)\n")
+
+    assert (report.exit_reason, report.exit_code, report.executable) == ("error", 0, False)
+    assert outcomes(report) == [("test_a", "error")]
+
+
+@pytest.mark.parametrize("attempt", [OTHERS_FILES, TRACE])
+def test_the_process_that_reports_cannot_be_reached(sandbox, attempt):
+    if sandbox.name == "process" and os.geteuid() == 0:
+        sandbox = bubblewrap.create(SandboxSettings(), None)  # root without isolation may do everything
+    report = run(sandbox, attempt, "import candidate\ndef test_a():\n    candidate.forge()\n")
+
+    assert report.exit_reason == "ok", report
+
+
+def test_the_time_of_a_test_is_not_its_own_to_say(sandbox):
+    test = "import time\ndef test_a():\n    time.sleep(1)\n    time.perf_counter = time.time = lambda: 0.0\n"
+    report = run(sandbox, "", test)
+
+    assert outcomes(report) == [("test_a", "passed")]
+    assert report.outcomes[0].seconds > 0.5

@@ -1,0 +1,116 @@
+"""sandbox: what works here and why not, the image, one program and its report."""
+
+import pytest
+
+ADD = "def add(a, b):\n    return a + b\n"
+TEST = "from candidate import add\ndef test_sum():\n    print('seen')\n    assert add(1, 2) == 3\n"
+WRONG = "from candidate import add\ndef test_sum():\n    assert add(1, 2) == 4\n"
+
+
+@pytest.fixture
+def programs(in_folder):
+    (in_folder / "candidate.py").write_text(ADD, encoding="utf-8")
+    (in_folder / "good.py").write_text(TEST, encoding="utf-8")
+    (in_folder / "wrong.py").write_text(WRONG, encoding="utf-8")
+    return in_folder
+
+
+@pytest.fixture
+def with_docker(docker_settings, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_SANDBOX__DOCKER_HOST", docker_settings.docker_host)
+    monkeypatch.setenv("WORKBENCH_SANDBOX__IMAGE", docker_settings.image)
+
+
+@pytest.fixture
+def nothing_isolates(monkeypatch):
+    monkeypatch.setenv("WORKBENCH_SANDBOX__DOCKER_HOST", "unix:///nowhere/d.sock")
+    monkeypatch.setenv("WORKBENCH_SANDBOX__BWRAP", "a-program-that-nobody-has")
+
+
+def test_check_tells_what_works(workbench, in_folder, with_docker):
+    done = workbench("sandbox", "check", "--json")
+    facts = done.json()
+
+    assert done.code == 0
+    assert {box["name"] for box in facts["sandboxes"]} >= {"bubblewrap", "docker", "process"}
+    assert {"bubblewrap", "docker"} <= set(facts["isolating"])
+    assert "process" not in facts["isolating"]
+
+
+def test_check_tells_why_nothing_works(workbench, in_folder, nothing_isolates):
+    plain, done = workbench("sandbox", "check"), workbench("sandbox", "check", "--json")
+    found = {box["name"]: box for box in done.json()["sandboxes"]}
+
+    assert (plain.code, done.code) == (1, 1)
+    assert done.json()["isolating"] == []
+    assert found["process"]["works"]
+    assert "apt-get install bubblewrap" in found["bubblewrap"]["hint"]
+    assert "DOCKER_HOST" in found["docker"]["hint"]
+    assert "✗ does not work" in plain.out
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "docker", "process"])
+def test_run_prints_the_report(workbench, programs, with_docker, sandbox):
+    done = workbench(
+        "sandbox", "run", "good.py", "--candidate", "candidate.py", "--sandbox", sandbox, "--json"
+    )
+    report = done.json()
+
+    assert done.code == 0, report
+    assert (report["exit_reason"], report["executable"], report["sandbox"]) == ("ok", True, sandbox)
+    assert [(one["name"], one["outcome"]) for one in report["tests"]] == [("test_sum", "passed")]
+    assert report["stdout"] == "seen\nPASS test_sum\n"
+    assert report["environment"]
+
+
+def test_run_tells_a_failure_with_its_place_and_its_own_exit_code(workbench, programs):
+    done = workbench("sandbox", "run", "wrong.py", "--candidate", "candidate.py")
+
+    assert done.code == 1
+    assert "assertion" in done.out
+    assert "AssertionError: assert add(1, 2) == 4" in done.out
+    assert 'File "test_candidate.py", line 3' in done.out
+
+
+def test_without_a_sandbox_a_program_is_refused_with_the_hint(workbench, programs, nothing_isolates):
+    done = workbench("sandbox", "run", "good.py", "--candidate", "candidate.py", "--json")
+
+    assert done.code == 2
+    assert done.json()["error"]["title"] == "This program needs a real sandbox"
+    assert "workbench sandbox check" in done.json()["error"]["hint"]
+
+
+def test_what_is_not_there_is_said(workbench, programs, nothing_isolates):
+    for arguments, says in [
+        (("run", "none.py"), "none.py: No such file"),
+        (("run", "good.py", "--candidate", "none.py"), "none.py: No such file"),
+        (("run", "good.py", "--sandbox", "vault"), "No sandbox is called 'vault'"),
+        (("build",), "/nowhere"),
+    ]:
+        done = workbench("sandbox", *arguments)
+        assert (done.code, done.out) == (2, ""), arguments
+        assert says in done.err or says in done.err.replace("\n", "")
+
+
+def test_a_file_that_is_no_text_is_the_programs_error(workbench, programs):
+    (programs / "bytes.py").write_bytes(b"x = '\xff'\n")
+    done = workbench("sandbox", "run", "bytes.py", "--json")
+
+    assert done.code == 1
+    assert done.json()["error"].startswith("SyntaxError: ")
+
+
+def test_build_makes_the_image_of_this_python(workbench, in_folder, with_docker, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_SANDBOX__IMAGE", "workbench-built:1")
+    done = workbench("sandbox", "build", "--json")
+    again = workbench("sandbox", "build", "--from", "local", "--json")
+
+    assert (done.code, again.code) == (0, 0), done.err
+    assert done.json()["image"] == "workbench-built:1"
+    assert done.json()["from"] in {"local", "registry"}
+    assert again.json()["from"] == "local"
+    assert again.json()["digest"].startswith("sha256:")
+    (in_folder / "good.py").write_text(
+        "def test_a():\n    import ssl, sqlite3, ctypes, decimal\n", encoding="utf-8"
+    )
+    assert workbench("sandbox", "run", "good.py", "--sandbox", "docker").code == 0

@@ -1,0 +1,200 @@
+"""`workbench sandbox`: make the image for test programs, try the sandboxes out, run one program in one."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from workbench.cli.options import AsJson, ConfigFile, command, settings
+
+if TYPE_CHECKING:
+    from agents.sandbox.image import Source
+    from agents.sandbox.protocol import ExecutionReport, Sandbox, TestProgram
+    from workbench.config import Config
+
+sandbox_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+
+
+class ImageSource(StrEnum):
+    """What an image can be made from."""
+
+    auto = "auto"
+    registry = "registry"
+    local = "local"
+
+
+@sandbox_commands.callback()
+def sandbox_command() -> None:
+    """Make, examine and use the sandboxes that test programs run in."""
+
+
+@sandbox_commands.command("build", short_help="Make the image for Docker.")
+@command
+def build_command(
+    source: Annotated[
+        ImageSource,
+        typer.Option(
+            "--from",
+            help="registry: the official image of Python; local: a copy of this machine's Python (Linux); "
+            "auto: the first that can be had.",
+        ),
+    ] = ImageSource.auto,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the image that test programs run in with Docker, under the name of sandbox.image."""
+    from agents.sandbox.image import build_image
+    from workbench.output import print_facts, print_json
+
+    wanted: Source | None = None
+    if source is not ImageSource.auto:
+        wanted = "registry" if source is ImageSource.registry else "local"
+    built = build_image(settings(config).sandbox, wanted)
+    facts = {"image": built.name, "digest": built.digest, "from": built.source, "python": built.python}
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts("", facts.items())
+
+
+@sandbox_commands.command("check", short_help="Say which sandboxes work here, and why not.")
+@command
+def check_command(config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """Run a small program in every sandbox and say which of them work here, and why not.
+
+    Ends with exit code 1 when none works that isolates a program.
+    """
+    from agents.sandbox.registry import RESTRICTED
+    from workbench.diagnosis import sandbox_checks
+    from workbench.output import print_facts, print_json
+
+    checks = asyncio.run(sandbox_checks(settings(config)))
+    isolating = [box["name"] for box in checks if box["works"] and box["name"] != RESTRICTED]
+    if as_json:
+        print_json({"sandboxes": checks, "isolating": isolating})
+    else:
+        print_facts(
+            "",
+            [
+                (box["name"], f"{'✓ works' if box['works'] else '✗ does not work'}: {_why(box)}")
+                for box in checks
+            ],
+        )
+    if not isolating:
+        raise typer.Exit(1)
+
+
+@sandbox_commands.command("run", short_help="Run one test program and print its report.")
+@command
+def run_command(
+    program: Annotated[Path, typer.Argument(help="The test program.", show_default=False)],
+    candidate: Annotated[
+        Path | None,
+        typer.Option("--candidate", metavar="FILE", help="What the test imports as `candidate`."),
+    ] = None,
+    sandbox: Annotated[
+        str | None,
+        typer.Option(
+            "--sandbox",
+            metavar="S",
+            help="bubblewrap, docker, or process, which isolates nothing; the best that works by default.",
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run one test program and print what happened.
+
+    Ends with exit code 1 when it did not end well.
+    """
+    from agents.sandbox.protocol import TestProgram
+    from workbench.output import print_json
+
+    loaded = settings(config)
+    whole = TestProgram("" if candidate is None else _source(candidate), _source(program))
+    report = asyncio.run(_run(loaded, sandbox or loaded.agents.sandbox, whole))
+    if as_json:
+        print_json(report_facts(report))
+    else:
+        _print_report(report)
+    if report.exit_reason != "ok":
+        raise typer.Exit(1)
+
+
+async def _run(loaded: Config, name: str | None, program: TestProgram) -> ExecutionReport:
+    from agents.sandbox.registry import choose_sandbox
+    from workbench.sample import allowed_programs
+
+    chosen: Sandbox = await choose_sandbox(loaded.sandbox, name, allowed_programs())
+    return await chosen.run(program)
+
+
+def _source(path: Path) -> str:
+    """Read a program's file; what is not UTF-8 in it reaches Python as it is, which says so.
+
+    Raises:
+        WorkbenchError: There is no such file.
+    """
+    from store.errors import WorkbenchError
+
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise WorkbenchError("No program", f"{path}: {error.strerror}", "Give the path of a file.") from error
+
+
+def report_facts(report: ExecutionReport) -> dict[str, Any]:
+    """Return a report as `--json` prints it."""
+    return {
+        "exit_reason": report.exit_reason,
+        "executable": report.executable,
+        "exit_code": report.exit_code,
+        "error": report.error,
+        "passed": report.passed,
+        "failed": report.failed,
+        "errors": report.errors,
+        "tests": [
+            {"name": one.name, "outcome": one.outcome, "message": one.message, "seconds": one.seconds}
+            for one in report.outcomes
+        ],
+        "stdout": report.stdout,
+        "stderr": report.stderr,
+        "output_dropped": report.output_dropped,
+        "seconds": report.seconds,
+        "sandbox": report.sandbox,
+        "environment": report.environment,
+        "started_at": report.started_at,
+    }
+
+
+def _print_report(report: ExecutionReport) -> None:
+    from workbench.output import print_facts, print_table, say
+
+    print_facts(
+        "",
+        [
+            ("ended", report.exit_reason + (f": {report.error}" if report.error else "")),
+            ("exit code", report.exit_code),
+            ("seconds", f"{report.seconds:.2f}"),
+            ("sandbox", f"{report.sandbox} {report.environment}"),
+            ("bytes dropped", report.output_dropped or None),
+        ],
+    )
+    if report.outcomes:
+        say("")
+        print_table(
+            ("test", "outcome", "message"),
+            [(one.name, one.outcome, one.message) for one in report.outcomes],
+            wide=("message",),
+        )
+    for name, text in (("stdout", report.stdout), ("stderr", report.stderr)):
+        if text:
+            say("", f"{name}:", text.rstrip("\n"))
+
+
+def _why(box: dict[str, Any]) -> str:
+    return " ".join(part for part in (box["detail"], box["hint"]) if part)
