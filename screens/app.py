@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -42,6 +43,9 @@ LEAVE_SECONDS = 10.0
 """How long a lost terminal may hold up the end of the program."""
 
 SESSION = "review"
+
+BEHIND = ("store.recording", "screens.review.screen", "screens.review.pair")
+"""What the first judgment needs, imported behind the first screen."""
 
 SWITCH_SECONDS = 0.001
 """How long a thread keeps the interpreter while the keys' thread wants it; Python's own choice is 5 ms, and
@@ -108,8 +112,8 @@ class WorkbenchApp(RecordingApp):
             self.context.prepare()
         except (WorkbenchError, OSError) as error:
             self.call_later(self.tell, "Not prepared", str(error), alarm=True)
-        import store.recording  # noqa: F401
-
+        for name in BEHIND:
+            import_module(name)
         if not gc.isenabled():
             # The start has put the collector off; see workbench.opening.
             keep_what_is_there()
