@@ -58,6 +58,9 @@ def connect_to_newest(path: Path) -> duckdb.DuckDBPyConnection:
             master = connect(path)
         if version < newest:
             migrate(master, path, version)
+            if version:
+                # DuckDB 1.5 replays a log of changed tables and indexes less surely than one of rows.
+                master.execute("CHECKPOINT")
     except duckdb.Error as error:
         master.close()
         raise _unreadable(path, error) from error

@@ -8,24 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, RowMapping, insert, select
+from sqlalchemy import Connection, RowMapping, select
 
 from store.errors import JudgmentRefused
 from store.ids import beside, now
 from store.journal import Journal, journal_path
 from store.scales import Scale
 from store.supersession import (
+    ItemRecords,
     Record,
     action_to_redo,
     action_to_undo,
-    id_before,
-    is_newest,
     key_of,
     records_of,
-    row_table,
-    standing_judgments,
-    standing_marks,
-    stored,
 )
 from store.tables.columns import table_of
 from store.tables.imported import Item
@@ -76,7 +71,7 @@ class Recorder:
         """Record an action.
 
         Args:
-            action: Its records must be this rater's, with ids of the workspace's clock.
+            action: Its records must be this rater's and of one item, with ids of the workspace's clock.
 
         Returns:
             A future of the action as it was stored, with what each record supersedes and the records that
@@ -84,9 +79,12 @@ class Recorder:
 
         Raises:
             JudgmentRefused: (from the future) A value is off its scale, or the item does not exist.
+            ValueError: A mistake of the program: another rater's records, or several items' in one action.
         """
         if any(record.rater_id != self.rater.id for record in action.records):
             raise ValueError(f"the records of {action.id} are another rater's")
+        if any(record.item_id != action.item_id for record in action.records):
+            raise ValueError(f"the records of {action.id} are about several items")
         return self._workspace.lane.submit(lambda connection: self._write(connection, action), urgent=True)
 
     def undo(self, since: UUID | None = None) -> Future[Action | None]:
@@ -110,45 +108,42 @@ class Recorder:
         return self._workspace.lane.submit(lambda connection: self._redo(connection, action), urgent=True)
 
     def _write(self, connection: Connection, action: Action) -> Action:
+        item = _item(connection, action.item_id)
+        records = ItemRecords(connection, action.item_id)
         written: list[Record] = []
         fresh: list[Record] = []
         for record in action.records:
-            known = stored(connection, record, record.id)
+            known = records.stored(record.id)
             if known is None:
-                self._check(connection, record)
-                known = self._insert(connection, record)
+                self._check(connection, record, item)
+                known = records.insert(record)
                 fresh.append(known)
             written.append(known)
         for record in tuple(fresh):
-            for further in self._consequences(connection, record):
-                fresh.append(self._insert(connection, further))
+            for further in self._consequences(records, record):
+                fresh.append(records.insert(further))
                 written.append(fresh[-1])
         if fresh:
             # Last, so that what the database refuses is not in it.
-            self._journal.append([self._line(connection, record) for record in fresh])
+            self._journal.append([self._line(connection, record, item) for record in fresh])
         return Action(action.id, tuple(written))
 
-    def _insert(self, connection: Connection, record: Record) -> Record:
-        record = record.model_copy(update={"supersedes": id_before(connection, record)})
-        connection.execute(insert(row_table(record)).values(**record.model_dump()))
-        return record
-
-    def _consequences(self, connection: Connection, record: Record) -> list[Record]:
+    def _consequences(self, records: ItemRecords, record: Record) -> list[Record]:
         """Return what follows: judging ends skip and cannot decide; cannot decide withdraws judgments.
 
         Whichever was done later wins, also when it was stored first because the other had to be retried.
         """
-        if record.origin in ("undo", "redo") or not is_newest(connection, record):
+        if record.origin in ("undo", "redo") or not records.is_newest(record):
             return []
         further: list[Record] = []
         if isinstance(record, Judgment) and record.value is not None:
-            for mark in standing_marks(connection, record, ("cannot_decide", "skip")):
+            for mark in records.standing_marks(record, ("cannot_decide", "skip")):
                 if mark.kind == "cannot_decide" and mark.id > record.id:
                     further.append(_withdrawn(record, mark))
                 else:
                     further.append(_ended(mark, record))
         elif isinstance(record, Mark) and record.active and record.kind in ("cannot_decide", "skip"):
-            judgments = standing_judgments(connection, record)
+            judgments = records.standing_judgments(record)
             later = [judgment for judgment in judgments if judgment.id > record.id]
             if later:
                 further.append(_ended(record, later[0]))
@@ -166,21 +161,21 @@ class Recorder:
         # What stood before the action is what is next older than its first record of each key. `supersedes`
         # names it, too, but not what an import brought in between afterwards.
         earliest: dict[tuple[Any, ...], Record] = {}
-        for record in records_of(connection, target):
+        about = records_of(connection, target)
+        for record in about:
             earliest.setdefault(key_of(record), record)
-        before = [
-            (record, stored(connection, record, id_before(connection, record)))
-            for record in earliest.values()
-        ]
-        return self._again(connection, action, before, "undo", target)
+        records = ItemRecords(connection, about[0].item_id)
+        before = [(record, records.stored(records.id_before(record))) for record in earliest.values()]
+        return self._again(connection, action, before, "undo", about)
 
     def _redo(self, connection: Connection, action: UUID) -> Action | None:
         target = action_to_redo(connection, self.rater.id)
         if target is None:
             return None
-        latest = {key_of(record): record for record in records_of(connection, target)}
+        about = records_of(connection, target)
+        latest = {key_of(record): record for record in about}
         again = [(record, record) for record in latest.values()]
-        return self._again(connection, action, again, "redo", target)
+        return self._again(connection, action, again, "redo", about)
 
     def _again(
         self,
@@ -188,7 +183,7 @@ class Recorder:
         action: UUID,
         wanted: Sequence[tuple[Record, Record | None]],
         origin: str,
-        target: UUID,
+        about: Sequence[Record],
     ) -> Action:
         """Record, for the key of each first one, that the content of the second one stands; None: nothing."""
         records = []
@@ -197,21 +192,20 @@ class Recorder:
                 "id": beside(action, place),
                 "action": action,
                 "origin": origin,
-                "target_action": target,
+                "target_action": about[0].action,
                 "restores": None if content is None else content.restores or content.id,
                 "created_at": now(),
             }
             if content is None:
                 fresh |= {"active": False, "text": ""} if isinstance(like, Mark) else _NO_LABEL
             records.append((content or like).model_copy(update=fresh))
-        about = tuple(records_of(connection, target))
-        return replace(self._write(connection, Action(action, tuple(records))), about=about)
+        return replace(self._write(connection, Action(action, tuple(records))), about=tuple(about))
 
-    def _check(self, connection: Connection, record: Record) -> None:
+    def _check(self, connection: Connection, record: Record, item: RowMapping | None) -> None:
         """Refuse what does not belong into the record; what stood in it before may stand in it again."""
         if record.origin in ("undo", "redo"):
             return
-        if _item(connection, record.item_id) is None:
+        if item is None:
             raise JudgmentRefused(
                 "No such item", f"There is no item {record.item_id}.", "List them: workbench items WORKSPACE"
             )
@@ -245,8 +239,7 @@ class Recorder:
             self._guidelines[number] = version
         return self._guidelines[number]
 
-    def _line(self, connection: Connection, record: Record) -> dict[str, Any]:
-        item = _item(connection, record.item_id)
+    def _line(self, connection: Connection, record: Record, item: RowMapping | None) -> dict[str, Any]:
         line: dict[str, Any] = {
             "type": "judgment" if isinstance(record, Judgment) else "mark",
             "rater": self.rater.name,

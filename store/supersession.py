@@ -6,11 +6,21 @@ imported or recorded by another session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, CompoundSelect, Connection, Subquery, Table, func, select, union_all
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    Subquery,
+    Table,
+    func,
+    insert,
+    select,
+    union_all,
+)
 
 from store.tables.columns import table_of
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
@@ -25,48 +35,68 @@ _JUDGMENT_KEY = (*_PLACE, "question_id")
 _MARK_KEY = (*_PLACE, "kind")
 
 
-def row_table(record: Record) -> Table:
-    """Return the table that a record is a row of."""
-    return _TABLES[type(record)]
-
-
 def key_of(record: Record) -> tuple[Any, ...]:
     """Return what a record supersedes within; a judgment and a mark never share a key."""
     names = _JUDGMENT_KEY if isinstance(record, Judgment) else _MARK_KEY
     return (type(record).__name__, *(getattr(record, name) for name in names))
 
 
-def stored(connection: Connection, like: Record, number: UUID | None) -> Record | None:
-    """Return the record of some id on the item of another one; None where there is none."""
-    if number is None:
-        return None
-    return next((record for record in _on_item(connection, like) if record.id == number), None)
+class ItemRecords:
+    """What all raters recorded of one item, read once for the action that is being written.
 
+    Args:
+        connection: The lane's; nobody else writes while it is used.
+        item_id: The item. Records of another one are no concern of it.
+    """
 
-def id_before(connection: Connection, record: Record) -> UUID | None:
-    """Return the id of what a record supersedes: the newest of its key that is older than itself."""
-    older = [one.id for one in _of_key(connection, record) if one.id < record.id]
-    return older[-1] if older else None
+    def __init__(self, connection: Connection, item_id: int) -> None:
+        self._connection = connection
+        self._records: list[Record] = [*self._rows(Judgment, item_id), *self._rows(Mark, item_id)]
 
+    def insert(self, record: Record) -> Record:
+        """Write a record; it is returned with the id of what it supersedes."""
+        record = record.model_copy(update={"supersedes": self.id_before(record)})
+        self._connection.execute(insert(_TABLES[type(record)]).values(**record.model_dump()))
+        self._records.append(record)
+        return record
 
-def is_newest(connection: Connection, record: Record) -> bool:
-    """Return whether a stored record is the current one of its key; one that came late is not."""
-    return _of_key(connection, record)[-1].id == record.id
+    def stored(self, number: UUID | None) -> Record | None:
+        """Return the record of some id; None where there is none."""
+        return next((record for record in self._records if record.id == number), None)
 
+    def id_before(self, record: Record) -> UUID | None:
+        """Return the id of what a record supersedes: the newest of its key that is older than itself."""
+        return max((one.id for one in self._of_key(record) if one.id < record.id), default=None)
 
-def standing_marks(connection: Connection, record: Record, kinds: tuple[str, ...]) -> list[Mark]:
-    """Return the active marks of some kinds by the rater of a record on its item."""
-    latest = {
-        mark.kind: mark for mark in _rows(connection, Mark, record.item_id) if _same_place(mark, record)
-    }
-    return [mark for mark in latest.values() if mark.active and mark.kind in kinds]
+    def is_newest(self, record: Record) -> bool:
+        """Return whether a stored record is the current one of its key; one that came late is not."""
+        return max(one.id for one in self._of_key(record)) == record.id
 
+    def standing_marks(self, record: Record, kinds: tuple[str, ...]) -> list[Mark]:
+        """Return the active marks of some kinds by the rater of a record."""
+        latest = [one for one in self._latest(record) if isinstance(one, Mark)]
+        return [mark for mark in latest if mark.active and mark.kind in kinds]
 
-def standing_judgments(connection: Connection, record: Record) -> list[Judgment]:
-    """Return the judgments with a value by the rater of a record on its item, one a question."""
-    judgments = _rows(connection, Judgment, record.item_id)
-    latest = {one.question_id: one for one in judgments if _same_place(one, record)}
-    return [judgment for judgment in latest.values() if judgment.value is not None]
+    def standing_judgments(self, record: Record) -> list[Judgment]:
+        """Return the judgments with a value by the rater of a record, one a question."""
+        latest = [one for one in self._latest(record) if isinstance(one, Judgment)]
+        return [judgment for judgment in latest if judgment.value is not None]
+
+    def _of_key(self, record: Record) -> list[Record]:
+        key = key_of(record)
+        return [one for one in self._records if key_of(one) == key]
+
+    def _latest(self, record: Record) -> list[Record]:
+        """Return the current record of each key of the same rater, assignment and phase."""
+        place = _place_of(record)
+        found = [one for one in self._records if _place_of(one) == place]
+        return list({key_of(one): one for one in sorted(found, key=lambda one: one.id)}.values())
+
+    def _rows(self, model: type[RecordT], item_id: int) -> list[RecordT]:
+        # One condition alone, which DuckDB answers from what it knows of each block of rows.
+        table = _TABLES[model]
+        found = select(table).where(table.c.item_id == item_id)
+        return [model(**row) for row in self._connection.execute(found).mappings()]
 
 
 def records_of(connection: Connection, action: UUID) -> list[Record]:
@@ -107,29 +137,8 @@ def action_to_redo(connection: Connection, rater_id: int) -> UUID | None:
     return action
 
 
-def _on_item(connection: Connection, like: Record) -> Sequence[Record]:
-    if isinstance(like, Judgment):
-        return _rows(connection, Judgment, like.item_id)
-    return _rows(connection, Mark, like.item_id)
-
-
-def _of_key(connection: Connection, record: Record) -> list[Record]:
-    key = key_of(record)
-    return [one for one in _on_item(connection, record) if key_of(one) == key]
-
-
-def _same_place(one: Record, other: Record) -> bool:
-    return all(getattr(one, name) == getattr(other, name) for name in _PLACE)
-
-
-def _rows(connection: Connection, model: type[RecordT], item_id: int) -> list[RecordT]:
-    """Return all judgments or marks of an item, the oldest first.
-
-    One condition alone lets DuckDB use the index on it; with further ones it reads the whole table.
-    """
-    table = _TABLES[model]
-    found = select(table).where(table.c.item_id == item_id).order_by(table.c.id)
-    return [model(**row) for row in connection.execute(found).mappings()]
+def _place_of(record: Record) -> tuple[Any, ...]:
+    return tuple(getattr(record, name) for name in _PLACE)
 
 
 def _made(rater_id: int) -> Subquery:

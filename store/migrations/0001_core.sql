@@ -1,6 +1,6 @@
 -- The common core of all task kinds. Imported entities have BIGINT keys, records UUIDv7.
 -- No foreign keys on tables that grow while an expert works: DuckDB checks them eagerly, and the importers
--- and the recorder resolve every reference before they write.
+-- and the recorder resolve every reference before they write. No indexes either, see 0002.
 CREATE TABLE workspace_fact (name VARCHAR PRIMARY KEY, value VARCHAR NOT NULL);
 
 CREATE TABLE source (
@@ -52,7 +52,6 @@ CREATE TABLE judgment (
     guideline_id BIGINT, blind BOOLEAN NOT NULL, reason VARCHAR NOT NULL, comment VARCHAR NOT NULL,
     evidence VARCHAR NOT NULL, elapsed_ms BIGINT, active_ms BIGINT, created_at TIMESTAMPTZ NOT NULL
 );
-CREATE INDEX judgment_item ON judgment (item_id);
 CREATE TABLE mark (
     id UUID NOT NULL, action UUID NOT NULL, item_id BIGINT NOT NULL, rater_id BIGINT NOT NULL,
     assignment_id UUID, phase VARCHAR NOT NULL,
@@ -60,7 +59,6 @@ CREATE TABLE mark (
     active BOOLEAN NOT NULL, text VARCHAR NOT NULL, origin VARCHAR NOT NULL, supersedes UUID,
     target_action UUID, restores UUID, created_at TIMESTAMPTZ NOT NULL
 );
-CREATE INDEX mark_item ON mark (item_id);
 
 CREATE TABLE run (
     id UUID PRIMARY KEY, kind VARCHAR NOT NULL, name VARCHAR NOT NULL, configuration VARCHAR NOT NULL,

@@ -159,7 +159,7 @@ def test_what_the_database_refuses_is_not_in_the_journal(workspace, desk):
 
 
 def test_an_action_with_one_bad_record_stores_none(workspace, desk):
-    good, bad = desk.label(1), desk.label(99)
+    good, bad = desk.label(1), desk.label(1, 7.0)
     with pytest.raises(JudgmentRefused):
         desk.submit(Action(good.id, (*good.records, bad.records[0].model_copy(update={"action": good.id}))))
     assert (judgments(workspace), journaled(workspace)) == ([], [])
@@ -168,6 +168,12 @@ def test_an_action_with_one_bad_record_stores_none(workspace, desk):
 def test_another_raters_records_are_a_mistake_of_the_program(workspace, desk):
     with pytest.raises(ValueError, match="another rater"):
         desk.recorder.submit(Desk(workspace, "eli").label(1))
+
+
+def test_records_of_several_items_in_one_action_are_a_mistake_of_the_program(desk):
+    first, second = desk.label(1), desk.label(2)
+    with pytest.raises(ValueError, match="several items"):
+        desk.recorder.submit(Action(first.id, (*first.records, *second.records)))
 
 
 def test_without_a_journal_nothing_is_stored_and_later_it_is(workspace, desk):
