@@ -1,7 +1,10 @@
-"""The app on a workspace, with a load behind it from its first moment: `busy_app.py PATH LOAD FOLDER`.
+"""The app on a workspace, with a load behind it from its first moment: `busy_app.py PATH LOAD FOLDER [bare]`.
 
 LOAD is idle, importing (a file of 412,080 pairs in FOLDER, made by `synthetic.py`) or annotating (scripted
 replies that take as long as a quick service's). Run by `screen_speed.py` in a pseudo-terminal.
+
+With `bare`, a Textual app that only puts the next text into three panes has the same load behind it, and
+tells what a key takes on this machine at least.
 """
 
 from __future__ import annotations
@@ -13,7 +16,12 @@ import threading
 from pathlib import Path
 
 from large_workspace import RATER
+from textual import events
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Static
 
+from agents.jobs import AnnotationJob
 from agents.settings import AnnotationSettings
 from screens.app import WorkbenchApp
 from store.importing import import_files
@@ -37,17 +45,57 @@ def annotation(folder: Path) -> AnnotationSettings:
     return AnnotationSettings(model=f"scripted:{path}", item_ids=tuple(range(FIRST, FIRST + ANNOTATED)))
 
 
+class BareApp(App[None]):
+    """Shows the next of many texts in three panes at every key; nothing is read, recorded or highlighted."""
+
+    CSS = "Static { border: round; width: 1fr; height: 1fr } #prompt { height: 4 }"
+    number = 1
+
+    def compose(self) -> ComposeResult:
+        """Three panes, as the review of a pair has them."""
+        yield Static(id="prompt", markup=False)
+        with Horizontal():
+            yield Static(id="code", markup=False)
+            yield Static(id="case", markup=False)
+
+    def on_mount(self) -> None:
+        """Show the first text."""
+        self.show_next()
+
+    def on_key(self, event: events.Key) -> None:
+        """Show the next text, whatever the key."""
+        event.stop()
+        self.number += 1
+        self.show_next()
+
+    def show_next(self) -> None:
+        """Put the texts of a number into the panes."""
+        lines = [f"{line:3}  value_{self.number} = compute({line})" for line in range(12)]
+        self.query_one("#prompt", Static).update(f"thing number {self.number} ")
+        self.query_one("#code", Static).update("\n".join(lines))
+        self.query_one("#case", Static).update(f"clear match: it does number {self.number}\n" * 4 + "left ")
+        self.title = f"pair-{self.number} "
+        self.query_one("#prompt", Static).border_title = f"pair-{self.number} "
+
+
 def main() -> None:
     """Run the app until it is ended."""
     path, load, folder = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+    bare = sys.argv[4:] == ["bare"]
     # As the program's own start does.
     gc.disable()
     with Workspace.open(path) as workspace, Runners(workspace) as runners:
         workspace.share_cores()
         job = annotation(folder) if load == "annotating" else None
-        app = WorkbenchApp(
-            make_context(workspace, Configured(), RATER, runners, annotation=job, start_with="queue")
-        )
+        app: App[None]
+        if bare:
+            app = BareApp()
+            if job is not None:
+                runners.make(lambda _: None).start(AnnotationJob(job))
+        else:
+            app = WorkbenchApp(
+                make_context(workspace, Configured(), RATER, runners, annotation=job, start_with="queue")
+            )
         if load == "importing":
             threading.Thread(target=import_files, args=(workspace, [folder / IMPORTED]), daemon=True).start()
         app.run()

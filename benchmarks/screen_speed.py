@@ -4,12 +4,15 @@
 
 Each figure stands beside what it is compared with in the same run. Goals: start to a usable queue under 1 s
 and at most twice an empty Textual app that opens the same file; jump to the end under 0.1 s; key to the
-next item painted under 50 ms for 95 of 100 keys, idle and while importing and annotating.
+next item painted under 50 ms for 95 of 100 keys, idle and while importing and annotating. Beside the keys
+stand those of a bare Textual app with the same load behind it, which records and reads nothing: what it
+takes is the terminal's, Textual's and the machine's part.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import statistics
 import sys
 import tempfile
@@ -109,29 +112,46 @@ def measure_end(path: Path, pairs: int, rounds: int) -> None:
         terminal.close()
 
 
-def measure_keys(path: Path, keys: int, load: str, folder: Path) -> None:
-    """Print how long it takes from a judgment key until the next item is painted, key by key."""
-    terminal = Terminal([sys.executable, str(HERE / "busy_app.py"), str(path), load, str(folder)])
+def key_seconds(path: Path, keys: int, load: str, folder: Path, *, bare: bool) -> list[float]:
+    """Return how long it takes from each key until the next item is painted, by the app or the bare one."""
+    command = [sys.executable, str(HERE / "busy_app.py"), str(path), load, str(folder)]
+    terminal = Terminal([*command, "bare"] if bare else command)
     try:
         terminal.wait_for("thing number 1 ")
         terminal.drain(1.0 if load == "idle" else 0.3)
-        terminal.send("\r")
-        # The session line comes last; keys before the first item is painted would be refused.
-        terminal.wait_for(" left ")
-        terminal.drain(0.3)
+        if not bare:
+            terminal.send("\r")
+            # The session line comes last; keys before the first item is painted would be refused.
+            terminal.wait_for(" left ")
+            terminal.drain(0.3)
         seconds = []
         for number in range(2, keys + 2):
             pressed = terminal.send("1" if number % 2 else "0")
             seconds.append(terminal.wait_for(f"pair-{number} ", timeout=10) - pressed)
             # A hand takes longer than this to come back.
             terminal.drain(0.1)
-        p95 = statistics.quantiles(seconds, n=20)[18]
-        print(
-            f"key to next item painted, {load:<10}  median {statistics.median(seconds) * 1000:6.1f} ms  "
-            f"p95 {p95 * 1000:6.1f} ms  worst {max(seconds) * 1000:6.1f} ms  of {keys}"
-        )
+        return seconds
     finally:
         terminal.close()
+
+
+def measure_keys(path: Path, keys: int, load: str, folder: Path) -> None:
+    """Print how long keys take with a load behind them, beside those of the bare app."""
+    p95 = {}
+    for bare in (True, False):
+        # Each has the load to itself, on a file of its own: what one wrote must not be there for the other.
+        copy = folder / f"{load}-{'bare' if bare else 'app'}.duckdb"
+        shutil.copy(path, copy)
+        seconds = key_seconds(copy, keys, load, folder, bare=bare)
+        for file in folder.glob(f"{copy.name}*"):
+            file.unlink()
+        p95[bare] = statistics.quantiles(seconds, n=20)[18]
+        print(
+            f"key to {'bare app painted' if bare else 'next item painted'}, {load:<10}  "
+            f"median {statistics.median(seconds) * 1000:6.1f} ms  "
+            f"p95 {p95[bare] * 1000:6.1f} ms  worst {max(seconds) * 1000:6.1f} ms  of {keys}"
+            + ("" if bare else f"  ratio of p95 {p95[False] / p95[True]:.2f}")
+        )
 
 
 def main() -> None:

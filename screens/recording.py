@@ -80,6 +80,8 @@ class RecordingApp(GuardedApp):
         # A label and its reason are two writes of one action, so the action's id does not tell them apart.
         number = action.records[0].id
         self.unsaved[number] = action
+        # What the key did is painted first: both need the interpreter, and only one of them is waited for.
+        self.context.workspace.lane.hold(KEY_SECONDS)
         self._submitted[number] = future = self.recorder.submit(action)
         self._follow(future, JudgmentSaved, lambda error: JudgmentFailed(action, error))
 

@@ -25,7 +25,8 @@ T = TypeVar("T")
 Write = Callable[["Connection"], Any]
 
 # In this order: what a person waits for, what agents do, a wait until both are done, the end of the lane.
-URGENT, BATCH, _BARRIER, _END = 0, 1, 2, 3
+# The last is none of these: it only has the lane look up.
+URGENT, BATCH, _BARRIER, _END, _WAKE = 0, 1, 2, 3, 4
 
 
 @dataclass(order=True, slots=True)
@@ -82,7 +83,7 @@ class WriteLane:
         self._ready: list[_Pending] = []
         self._overtaken_since: float | None = None
         self._in_turn = False
-        self._still_until = 0.0
+        self._still_until = self._held_until = 0.0
         self._connection: Connection | None = None
         self._gate = threading.Lock()
         self._numbers = itertools.count()
@@ -118,6 +119,21 @@ class WriteLane:
             seconds: How long, from now; a batch that was kept waiting long enough goes nevertheless.
         """
         self._still_until = time.monotonic() + seconds
+
+    def hold(self, seconds: float) -> None:
+        """Begin nothing for a moment, not even what is urgent: the screen is about to be painted.
+
+        Args:
+            seconds: How long, from now, unless `go_on` comes before; a hold is not made longer by another.
+        """
+        if (now := time.monotonic()) >= self._held_until:
+            self._held_until = now + seconds
+
+    def go_on(self) -> None:
+        """End what `hold` began."""
+        if self._held_until:
+            self._held_until = 0.0
+            self._put(_WAKE, None)
 
     @property
     def waiting(self) -> int:
@@ -174,10 +190,14 @@ class WriteLane:
             now, was_waiting = time.monotonic(), self._overtaken_since is not None
             patience = self._patience(now)
             self._in_turn = was_waiting and patience is not None and patience <= 0
-            if self._urgent and not self._in_turn:
-                return self._urgent.popleft()
-            still = min(self._still_until - now, patience or 0.0)
+            still = self._held_until - now
             if still <= 0:
+                if self._urgent and not self._in_turn:
+                    return self._urgent.popleft()
+                still = min(self._still_until - now, patience or 0.0)
+            if still <= 0:
+                if not self._ready:
+                    continue
                 self._overtaken_since = None
                 return heapq.heappop(self._ready)
             with suppress(Empty):
@@ -203,7 +223,7 @@ class WriteLane:
     def _sort_in(self, pending: _Pending) -> None:
         if pending.priority == URGENT:
             self._urgent.append(pending)
-        else:
+        elif pending.priority != _WAKE:
             heapq.heappush(self._ready, pending)
 
     def _transact(self, first: _Pending) -> None:

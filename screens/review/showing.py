@@ -150,6 +150,7 @@ class ShowingItems(CopyingText):
         if shown != self._shown or self.item is None or self._painted_at is not None:
             return
         self._painted_at = time.monotonic()
+        self.workbench.context.workspace.lane.go_on()
         self._panes.fill()
         ahead = tuple(number for number in (self.order.at(1), self.order.at(2), self.order.at(-1)) if number)
         if any(self.reader.kept(number) is None for number in ahead):

@@ -202,9 +202,24 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
         """
         self._painting = True
         try:
-            return super().render_lines(crop)
+            below = self._rows_below_text(crop)
+            if len(below) < 2:
+                return super().render_lines(crop)
+            # They all look alike, and most of a short snippet's pane is made of them: painting one is enough.
+            upper, lower = crop.split_horizontal(below.start + 1 - crop.y)
+            alike = len(below) - 1
+            lower = lower.shrink((alike, 0, 0, 0))
+            strips = super().render_lines(upper)
+            return [*strips, *strips[-1:] * alike, *(super().render_lines(lower) if lower else [])]
         finally:
             self._painting = False
+
+    def _rows_below_text(self, crop: Region) -> range:
+        """Return which rows of a region show nothing but the pane's ground, counted as the region's are."""
+        shown = self._flow.rows if self._source.text and self._flow is not None else len(self._empty_rows)
+        top = self.content_offset.y
+        first = top + max(0, shown - round(self.scroll_y))
+        return range(max(crop.y, first), min(crop.bottom, top + self.size.height))
 
     def render_line(self, y: int) -> Strip:
         """Paint one row.

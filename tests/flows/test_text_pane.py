@@ -355,6 +355,23 @@ async def test_the_same_text_again_keeps_the_place_and_another_starts_at_the_top
         assert (pane.first_line, pane.scroll_y) == (1, 0)
 
 
+@pytest.mark.parametrize("text", ["", "one\ntwo", "".join(f"line {number}\n" for number in range(19))])
+async def test_the_rows_below_a_text_are_those_that_would_be_painted_one_by_one(text: str) -> None:
+    app = Reading(lambda pane: pane.load(text, language="python", title="a title", empty="nothing here"))
+    async with app.run_test(size=(40, 16)) as pilot:
+        await quiet(pilot)
+        for top in (0, 3, app.pane.max_scroll_y):
+            app.pane.scroll_to(y=top, animate=False)
+            await quiet(pilot)
+            width, height = app.pane.outer_size
+            for first in range(height):
+                for last in range(first + 1, height + 1):
+                    crop = Region(0, first, width, last - first)
+                    together = app.pane.render_lines(crop)
+                    one_by_one = [app.pane.render_lines(Region(0, y, width, 1))[0] for y in crop.line_range]
+                    assert together == one_by_one
+
+
 async def test_search_goes_round_and_says_so() -> None:
     text = "\n".join("needle here" if at in (5, 40, 90) else f"line {at}" for at in range(100))
     app = Reading()

@@ -390,6 +390,39 @@ def test_no_batch_begins_while_a_key_is_handled_and_a_judgment_does(workspace):
     assert notes(workspace) == [2, 3, 4, 1]
 
 
+def test_nothing_begins_while_the_screen_is_painted(workspace):
+    lane = WriteLane(workspace.engine.connect)
+    lane.hold(600)
+    written = [lane.submit(note(1)), lane.submit(note(2), urgent=True)]
+    lane.hold(6000)
+    with pytest.raises(TimeoutError):
+        written[1].result(0.1)
+    lane.go_on()
+    for future in written:
+        future.result(60)
+    lane.close()
+    assert notes(workspace) == [2, 1]
+
+
+def test_a_hold_ends_by_itself_and_is_not_made_longer(workspace):
+    lane = WriteLane(workspace.engine.connect)
+    lane.hold(0.05)
+    written = lane.submit(note(1), urgent=True)
+    lane.hold(600)
+    assert written.result(60) is not None
+    lane.close()
+
+
+def test_a_lane_that_was_told_to_go_on_waits_for_work(workspace):
+    lane = WriteLane(workspace.engine.connect)
+    lane.hold(600)
+    lane.go_on()
+    lane.go_on()
+    assert lane.waiting == 0
+    assert lane.submit(note(1)).result(60) is not None
+    lane.close()
+
+
 def test_keys_without_a_pause_hold_a_batch_up_for_a_moment_only(workspace):
     lane = WriteLane(workspace.engine.connect, patience_seconds=0.05)
     lane.give_way(600)
