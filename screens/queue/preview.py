@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from screens.help import with_keys
 from screens.widgets.visible import one_line
 
 if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
     from screens.review.part import ItemView
     from screens.widgets.text_pane import TextPane
 
@@ -51,6 +53,6 @@ class Preview(Vertical):
             language=subject.language,
             kind=subject.kind,
             title=subject.title,
-            empty=subject.empty,
+            empty=with_keys(cast("WorkbenchApp", self.app).context.settings, subject.empty),
             landmarks=subject.landmarks,
         )

@@ -25,6 +25,7 @@ from screens.queue.order import Found, QueueOrders
 from screens.queue.preview import Preview
 from screens.widgets.item_list import CursorMoved, ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
+from screens.widgets.line import Line
 from screens.widgets.top_line import TopLine
 from screens.widgets.visible import one_line
 from store.counted import counted
@@ -89,8 +90,9 @@ class QueueScreen(CoveredScreen):
         self.orders = QueueOrders(context.workspace, rater_id, blind=blind)
         yield TopLine("queue")
         yield Static(id="sentence")
-        yield Input(
-            id="find", placeholder="part of the query, the code or its name · Enter lists, Esc leaves"
+        leaves = self._key("line.close")
+        yield Line(
+            id="find", placeholder=f"part of the query, the code or its name · Enter lists, {leaves} leaves"
         )
         with Horizontal(id="body"):
             yield ItemList(lambda ids: self.orders.rows(list(ids)), blind=blind, id="items")
@@ -405,6 +407,10 @@ class QueueScreen(CoveredScreen):
     def _close_find(self) -> None:
         self.query_one("#find", Input).display = False
         self.items.focus()
+
+    def action_close_line(self) -> None:
+        """Close the line in which a text is looked for."""
+        self._close_find()
 
     def action_back(self) -> None:
         """Close the search line, otherwise go home."""

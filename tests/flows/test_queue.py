@@ -477,6 +477,22 @@ async def test_keys_of_the_list_and_of_dialogs_can_be_changed(workspace: Workspa
         assert app.screen.asked.sort == QueueSort("title")
 
 
+async def test_the_line_of_a_search_closes_with_its_own_key(workspace: Workspace) -> None:
+    app = app_of(workspace, settings=ScreenSettings(keys={"line.close": "f3", "queue.back": "q"}))
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("slash", "q")
+        box = screen.query_one("#find", Input)
+        assert box.placeholder.endswith("Enter lists, f3 leaves")
+        assert box.value == "q"
+        await pilot.press("escape")
+        assert box.display
+        await pilot.press("f3")
+        assert not box.display
+        assert screen.items.has_focus
+        assert screen.asked.wanted.text == ""
+
+
 async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(workspace: Workspace) -> None:
     app = app_of(workspace)
     async with app.run_test(size=(120, 40)) as pilot:
