@@ -25,7 +25,8 @@ class Preview(Vertical):
 
     def compose(self) -> ComposeResult:
         """Lay out the first two; the pane comes with the first item, since a start need not wait for it."""
-        yield Static(id="preview-prompt")
+        self.add_class("-waiting")
+        yield Static("Reading …", id="preview-prompt")
         yield Static(id="preview-claim")
 
     async def _pane(self) -> TextPane:
@@ -42,6 +43,7 @@ class Preview(Vertical):
     async def show(self, view: ItemView) -> None:
         """Show an item."""
         pane = await self._pane()
+        self.remove_class("-waiting")
         prompt, claim = self.query_one("#preview-prompt", Static), self.query_one("#preview-claim", Static)
         prompt.border_title = Content(one_line(view.external_id, 30))
         prompt.update(Content(one_line(view.prompt, PROMPT_CHARACTERS)))

@@ -406,10 +406,23 @@ async def test_preview_follows_the_cursor_where_there_is_room(at_home: Callable[
         screen = await opened(pilot)
         prompt = screen.query_one("#preview-prompt", Static)
         await until(pilot, lambda: QUERIES[0] in str(prompt.content))
+        assert prompt.styles.border_top[0] == "round"
         await pilot.press("down")
         await until(pilot, lambda: QUERIES[1] in str(prompt.content))
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: not prompt.region.width or not prompt.parent.display)  # type: ignore[union-attr]
+
+
+async def test_a_preview_that_waits_for_its_first_item_says_so_and_has_no_border(
+    at_home: Callable[..., WorkbenchApp], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QueueScreen, "_read_preview", lambda self, item_id: None)
+    app = at_home()
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await opened(pilot)
+        prompt = screen.query_one("#preview-prompt", Static)
+        assert str(prompt.content) == "Reading …"
+        assert prompt.styles.border_top[0] == ""
 
 
 async def test_resizing_keeps_the_place(at_home: Callable[..., WorkbenchApp]) -> None:
