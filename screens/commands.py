@@ -35,7 +35,7 @@ DIALOGS: tuple[tuple[Scope, ...], ...] = (("filter", "value"), ("order",), ("imp
 
 WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "home": ("import",),
-    "queue": ("list", "filter", "value", "order"),
+    "queue": ("list", "line", "filter", "value", "order"),
     "review": ("text", "line"),
     "jobs": (),
     "app": ("keys",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -15,6 +16,9 @@ from screens.commands import WHERE, WITHIN, Command, Scope, all_commands, bindin
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings
+
+_PLACE = re.compile(r"\{([a-z]+\.\w+)\}")
+"""Where a sentence names the key of a command."""
 
 _NAMES = {
     "question_mark": "?",
@@ -112,10 +116,23 @@ class KeysScreen(ModalScreen[None]):
         return _row(key_name(keys_of(command, self._settings)), command.help)
 
 
-def first_key(settings: ScreenSettings, command_id: str) -> str:
-    """Return the first key of a command, as it is configured and as a person reads it."""
+def first_key(settings: ScreenSettings, command_id: str, *, rather: str = "") -> str:
+    """Return the first key of a command, as it is configured and as a person reads it.
+
+    Args:
+        settings: Which keys are other ones.
+        command_id: The command.
+        rather: The key that is returned instead where it is one of the command's.
+    """
     command = next(one for one in all_commands() if one.id == command_id)
-    return key_name(keys_of(command, settings).split(",")[0])
+    keys = [key.strip() for key in keys_of(command, settings).split(",")]
+    return key_name(rather if rather in keys else keys[0])
+
+
+def with_keys(settings: ScreenSettings, text: str) -> str:
+    """Return a sentence in which `{app.jobs}`, a command's id, stands for that command's first key."""
+    known = {command.id for command in all_commands()}
+    return _PLACE.sub(lambda found: first_key(settings, found[1]) if found[1] in known else found[0], text)
 
 
 def hint(settings: ScreenSettings, *parts: tuple[str, str]) -> str:

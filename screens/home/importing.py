@@ -19,7 +19,7 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from screens.commands import bindings
-from screens.help import hint
+from screens.help import first_key, hint
 from screens.jobs.wording import bar, in_words
 from screens.widgets.visible import one_line
 from store.counted import counted
@@ -27,6 +27,7 @@ from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp
+    from screens.settings import ScreenSettings
     from store.events import Progress, Report
     from store.import_report import ImportReport
 
@@ -114,9 +115,16 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
             yield Input(id="path", placeholder="path of a file", suggester=FileSuggester())
             yield Static(id="files")
             yield Static(id="outcome")
-            settings = cast("WorkbenchApp", self.app).context.settings
-            keys = hint(settings, ("import.complete", "completes the path"), ("import.leave", "leaves"))
+            keys = hint(self._settings, ("import.complete", "completes the path"), ("import.leave", "leaves"))
             yield Static(Content(f"Enter imports · {keys}"), classes="keys")
+
+    @property
+    def _settings(self) -> ScreenSettings:
+        return cast("WorkbenchApp", self.app).context.settings
+
+    @property
+    def _leaving_key(self) -> str:
+        return first_key(self._settings, "import.leave")
 
     def on_mount(self) -> None:
         """List what is in the folder."""
@@ -225,14 +233,16 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         self._ended()
         self._report = report
         lines = [one_line(file.sentence(), 700) for file in report.files]
-        lines.append("Esc closes this; home then says what to do next." if report.adds else "Nothing new.")
+        closed = f"{self._leaving_key} closes this; home then says what to do next."
+        lines.append(closed if report.adds else "Nothing new.")
         self._say(f"{'✓' if report.adds else '·'} " + "\n".join(lines), "done" if report.adds else "")
         self.query_one("#path", Input).value = ""
 
     def action_leave(self) -> None:
         """Leave; while a file is imported, it is said that this goes on."""
         if self._importing:
-            self._what = "Still importing; it cannot be left half done. Press Esc once more when it is done."
+            again = f"Press {self._leaving_key} once more when it is done."
+            self._what = f"Still importing; it cannot be left half done. {again}"
             self._say(self._what)
             self._show_progress()
             return

@@ -191,7 +191,8 @@ class JobsScreen(CoveredScreen):
             lines.append(Content.styled(text, "bold") if here else Content(text))
         more = len(self.runs.runs) - RUNS_LISTED
         if more > 0:
-            lines.append(Content.styled(f"  ↑↓ {counted(more, 'more run')}", "$text-muted"))
+            arrows = self._key("up") + self._key("down")
+            lines.append(Content.styled(f"  {arrows} {counted(more, 'more run')}", "$text-muted"))
         return lines
 
     def _lay_out_now(self) -> None:

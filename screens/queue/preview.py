@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from screens.help import with_keys
 from screens.widgets.visible import one_line
 
 if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
     from screens.review.part import ItemView
     from screens.widgets.text_pane import TextPane
 
@@ -23,7 +25,8 @@ class Preview(Vertical):
 
     def compose(self) -> ComposeResult:
         """Lay out the first two; the pane comes with the first item, since a start need not wait for it."""
-        yield Static(id="preview-prompt")
+        self.add_class("-waiting")
+        yield Static("Reading …", id="preview-prompt")
         yield Static(id="preview-claim")
 
     async def _pane(self) -> TextPane:
@@ -40,6 +43,7 @@ class Preview(Vertical):
     async def show(self, view: ItemView) -> None:
         """Show an item."""
         pane = await self._pane()
+        self.remove_class("-waiting")
         prompt, claim = self.query_one("#preview-prompt", Static), self.query_one("#preview-claim", Static)
         prompt.border_title = Content(one_line(view.external_id, 30))
         prompt.update(Content(one_line(view.prompt, PROMPT_CHARACTERS)))
@@ -51,6 +55,6 @@ class Preview(Vertical):
             language=subject.language,
             kind=subject.kind,
             title=subject.title,
-            empty=subject.empty,
+            empty=with_keys(cast("WorkbenchApp", self.app).context.settings, subject.empty),
             landmarks=subject.landmarks,
         )

@@ -11,9 +11,9 @@ from textual.widgets import Input
 
 from screens.commands import Command
 from screens.review.judging import after
-from screens.review.line import harmless_line
 from screens.review.moving import MovingThrough
 from screens.review.reading import COMMENT
+from screens.widgets.line import harmless_line
 from screens.widgets.visible import one_line
 from store.recording import Action
 from store.tables.record import Judgment
@@ -182,7 +182,7 @@ class JudgeKeys(MovingThrough):
     def _codes(self, *, undecided: bool) -> list[tuple[str, str]]:
         settings = self.workbench.context.settings
         codes = settings.undecided if undecided else settings.reasons
-        return [*codes.items(), ("Esc", "records nothing" if undecided else "no reason")]
+        return [*codes.items(), (self._ending_key, "records nothing" if undecided else "no reason")]
 
     def on_key(self, event: events.Key) -> None:
         """Take the code of a reason while one is asked for; Enter gives none."""

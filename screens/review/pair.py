@@ -19,7 +19,7 @@ _ROLES = {"screener": "Screener", "test_writer": "Test writer", "executor": "Exe
 _NO_TEST = "No test program: the screener found the pair clear."
 _NOT_WRITTEN = "No test program was written."
 _NO_RUN = "Nothing was executed."
-_NOT_YET = "The agents have not looked at this pair yet. J shows them at work."
+_NOT_YET = "The agents have not looked at this pair yet. {app.jobs} shows them at work."
 
 
 def load(connection: Connection, item_id: int, rater_id: int, blind: bool) -> ItemView:

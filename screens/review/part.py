@@ -25,7 +25,7 @@ class PaneText:
         text: The text, exactly.
         language: What Pygments calls its language; none is guessed.
         kind: What it is: code, a test, a log, or words.
-        empty: What is said when there is no text.
+        empty: What is said when there is no text; `{app.jobs}`, the id of a command, stands for its key.
         landmarks: Lines worth jumping to, from 1.
     """
 

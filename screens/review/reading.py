@@ -66,6 +66,11 @@ class ReadingActions(CoveredScreen):
         command_id = verb if "." in verb else f"review.{verb}"
         return first_key(self.workbench.context.settings, command_id)
 
+    @property
+    def _ending_key(self) -> str:
+        """The key that ends a question or a search: Escape, unless another one goes back."""
+        return first_key(self.workbench.context.settings, "review.back", rather="escape")
+
     # -- panes ----------------------------------------------------------------------------------------
 
     @property
@@ -200,7 +205,8 @@ class ReadingActions(CoveredScreen):
 
     def action_wrap(self) -> None:
         """Wrap long lines of the focused pane, or let them run on."""
-        self._say("Long lines are wrapped." if self.pane.toggle_wrap() else "Long lines run on; ← → scroll.")
+        run_on = f"Long lines run on; {self._key('text.left')} {self._key('text.right')} scroll."
+        self._say("Long lines are wrapped." if self.pane.toggle_wrap() else run_on)
 
     def action_numbers(self) -> None:
         """Show or hide the line numbers of the focused pane."""
@@ -263,9 +269,9 @@ class ReadingActions(CoveredScreen):
 
     def _say_search(self) -> None:
         if self._searched is not None:
-            after, before = self._key("next"), self._key("find_back")
+            after, before, end = self._key("next"), self._key("find_back"), self._ending_key
             status = self._searched.search_status
-            self._say(f"find: {status} · {after} next match · {before} match before · Esc ends")
+            self._say(f"find: {status} · {after} next match · {before} match before · {end} ends")
 
     def next_match(self) -> None:
         """Go to the next match of the search."""

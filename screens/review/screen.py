@@ -18,10 +18,10 @@ from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, ReviewKeys, SayL
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judge_keys import JudgeKeys
 from screens.review.judging import Desk, SessionCount, desk_of
-from screens.review.line import Line
 from screens.review.reading import COMMENT, FIND, PROMPT, SUBJECT
 from screens.review.resuming import restored_order
 from screens.review.undone import undone_in_words
+from screens.widgets.line import Line
 from screens.widgets.text_pane import TextPane
 from store.errors import WorkbenchError
 from store.queries.standing import StandingChange, change_of

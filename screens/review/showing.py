@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from textual import work
 from textual.widgets import ContentSwitcher
 
+from screens.help import with_keys
 from screens.queue.asked import Asked
 from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys, SaveState, SayLine
 from screens.review.copying import CopyingText
@@ -183,9 +184,9 @@ class ShowingItems(CopyingText):
                 self._begin_code(pane)
                 pane.display = part.id == switcher.current
                 switcher.mount(pane)
-        self._panes.show(SUBJECT, view.subject)
-        for part in view.case:
-            self._panes.show(part.id, part)
+        settings = self.workbench.context.settings
+        for pane_id, part in ((SUBJECT, view.subject), *((part.id, part) for part in view.case)):
+            self._panes.show(pane_id, replace(part, empty=with_keys(settings, part.empty)))
         # A part without text for this item gives way to the first one, until an item has it again.
         told = {part.id for part in view.case if part.text}
         case = self.preferred if self.preferred in told else view.case[0].id

@@ -263,6 +263,20 @@ async def test_keys_of_the_configuration_are_the_keys_that_are_named(workspace: 
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
 
 
+async def test_the_import_names_the_key_that_leaves_it(empty: Workspace, in_folder: Path) -> None:
+    import_of(in_folder, PAIRS, "some_pairs.jsonl")
+    app = app_of(empty, settings=ScreenSettings(keys={"import.leave": "f3"}))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, ImportScreen))
+        await pilot.press(*"some_pairs.jsonl", "enter")
+        outcome = app.screen.query_one("#outcome", Static)
+        await until(pilot, lambda: "f3 closes this" in str(outcome.content))
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+
 def test_files_that_match_what_is_typed(in_folder: Path) -> None:
     for name in ("pairs.jsonl", "pairs.txt", "other.csv.gz", ".hidden.json"):
         (in_folder / name).touch()

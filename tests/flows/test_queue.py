@@ -406,10 +406,23 @@ async def test_preview_follows_the_cursor_where_there_is_room(at_home: Callable[
         screen = await opened(pilot)
         prompt = screen.query_one("#preview-prompt", Static)
         await until(pilot, lambda: QUERIES[0] in str(prompt.content))
+        assert prompt.styles.border_top[0] == "round"
         await pilot.press("down")
         await until(pilot, lambda: QUERIES[1] in str(prompt.content))
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: not prompt.region.width or not prompt.parent.display)  # type: ignore[union-attr]
+
+
+async def test_a_preview_that_waits_for_its_first_item_says_so_and_has_no_border(
+    at_home: Callable[..., WorkbenchApp], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QueueScreen, "_read_preview", lambda self, item_id: None)
+    app = at_home()
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await opened(pilot)
+        prompt = screen.query_one("#preview-prompt", Static)
+        assert str(prompt.content) == "Reading …"
+        assert prompt.styles.border_top[0] == ""
 
 
 async def test_resizing_keeps_the_place(at_home: Callable[..., WorkbenchApp]) -> None:
@@ -475,6 +488,22 @@ async def test_keys_of_the_list_and_of_dialogs_can_be_changed(workspace: Workspa
         await pilot.press("w", "enter")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
         assert app.screen.asked.sort == QueueSort("title")
+
+
+async def test_the_line_of_a_search_closes_with_its_own_key(workspace: Workspace) -> None:
+    app = app_of(workspace, settings=ScreenSettings(keys={"line.close": "f3", "queue.back": "q"}))
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("slash", "q")
+        box = screen.query_one("#find", Input)
+        assert box.placeholder.endswith("Enter lists, f3 leaves")
+        assert box.value == "q"
+        await pilot.press("escape")
+        assert box.display
+        await pilot.press("f3")
+        assert not box.display
+        assert screen.items.has_focus
+        assert screen.asked.wanted.text == ""
 
 
 async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(workspace: Workspace) -> None:

@@ -612,6 +612,24 @@ async def test_a_label_can_have_another_key(workspace: Workspace) -> None:
         assert judgments(workspace) == [(1, 1, "accept", "")]
 
 
+async def test_what_the_review_says_names_the_keys_that_are_configured(workspace: Workspace) -> None:
+    keys = {"app.jobs": "f4", "review.back": "f2"}
+    app = review_app(workspace, settings=ScreenSettings(keys=keys), at=6)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await painted(pilot)
+        assert "f4 shows them at work" in screen_text(app)
+        await press(pilot, "d")
+        assert "f2 records nothing" in screen_text(app)
+        await press(pilot, "f2")
+        assert said(app) == "No reason given."
+        await press(pilot, "slash")
+        await pilot.press("d", "enter")
+        await until(pilot, lambda: said(app).endswith("f2 ends"))
+        await press(pilot, "f2")
+        assert said(app) == ""
+        assert marks(workspace) == []
+
+
 @pytest.mark.parametrize("size", [(20, 5), (20, 8), (40, 10), (80, 13), (80, 24)])
 async def test_what_is_typed_is_in_sight_in_the_smallest_terminal(
     workspace: Workspace, size: tuple[int, int]

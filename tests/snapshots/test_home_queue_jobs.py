@@ -336,6 +336,19 @@ def test_queue_loading(
     assert snap_compare(app_of(workspace, start_with="queue"), terminal_size=size, run_before=settled)
 
 
+def test_queue_before_the_first_preview(
+    workspace: Workspace, snap_compare: Snap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QueueScreen, "_read_preview", lambda self, item_id: None)
+
+    async def wait(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen) and pilot.app.screen._complete)
+        await settled(pilot)
+
+    app = app_of(workspace, start_with="queue")
+    assert snap_compare(app, terminal_size=(120, 40), run_before=wait)
+
+
 @sizes
 def test_queue_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     async def fail(pilot: Pilot[Any]) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from textual.binding import Binding
 from textual.dom import DOMNode
 
 import screens
 from screens.commands import WHERE, WITHIN, all_commands, commands_of
-from screens.help import KeysScreen, hint
+from screens.help import KeysScreen, first_key, hint, with_keys
 from screens.settings import ScreenSettings
 
 
@@ -58,3 +61,26 @@ def test_hints_name_the_keys_that_are_configured() -> None:
     assert (
         hint(changed, ("filter.up filter.down", "line"), ("filter.leave", "leaves")) == "^u↓ line · f2 leaves"
     )
+
+
+def test_the_key_that_one_expects_is_named_while_it_is_one_of_the_commands() -> None:
+    assert first_key(ScreenSettings(), "review.back", rather="escape") == "Esc"
+    assert first_key(ScreenSettings(keys={"review.back": "f2,f3"}), "review.back", rather="escape") == "f2"
+
+
+def test_sentences_name_the_key_of_a_command_and_leave_other_braces_alone() -> None:
+    assert with_keys(ScreenSettings(), "{app.jobs} or {app.none} {x}") == "J or {app.none} {x}"
+    assert with_keys(ScreenSettings(keys={"app.jobs": "f4"}), "{app.jobs} shows") == "f4 shows"
+
+
+def test_no_sentence_names_a_key_that_can_be_another_one(repository: Path) -> None:
+    key = re.compile(r"\b(Esc|Tab|PgUp|PgDn)\b|\b[JUNWLYV] \w+s\b|[↑↓←→] ?[↑↓←→]")
+    for file in sorted((repository / "screens").rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described:
+                # The names of keys themselves, and the keys by which Textual scrolls the list of keys.
+                if file.name == "help.py" and (len(node.value) < 5 or "scroll" in node.value):
+                    continue
+                assert not key.search(node.value), f"{file.name}:{node.lineno} {node.value!r}"
