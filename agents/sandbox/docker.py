@@ -12,19 +12,17 @@ Before the first program, a canary tries out whether the engine holds to its lim
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
 import os
 import threading
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agents.sandbox.child import Ending, finish
-from agents.sandbox.containers import container_options, kill, reap, remove
+from agents.sandbox.containers import container_options, kill, reap, remove, told_first, told_of
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.interpreter import CHECK_PROGRAM, HARNESS, SUPERVISOR, sources
+from agents.sandbox.interpreter import CHECK_PROGRAM, options
 from agents.sandbox.protocol import SandboxCheck, TestProgram
 from agents.sandbox.reports import make_report
 from agents.sandbox.stream import MixedStream
@@ -253,18 +251,10 @@ async def _stopped(work: asyncio.Future[ExecutionReport], stop: _Stop) -> None:
 
 
 def _sent(program: TestProgram, limits: Limits, per_process: bool) -> bytes:
-    """Put together what a container is told over stdin: files, and the supervisor's arguments."""
+    """Put together what a container is told over stdin."""
     # Processes are counted by the container: the user's other processes are those of other containers.
-    options = {**asdict(limits), "processes": 0, "mixed": True}
-    if not per_process:
-        options["memory_bytes"] = 0
-    files = {f"harness/{script.name}": script.read_bytes() for script in (SUPERVISOR, HARNESS)}
-    files |= {f"work/{name}": source for name, source in sources(program).items()}
-    told = {
-        "files": {name: base64.b64encode(content).decode() for name, content in files.items()},
-        "options": json.dumps(options),
-    }
-    return json.dumps(told).encode() + b"\n"
+    further = {"processes": 0, "mixed": 1} if per_process else {"processes": 0, "mixed": 1, "memory_bytes": 0}
+    return told_first() + told_of(program, options(limits, **further))
 
 
 def _attend(client: Any, container: str, sent: bytes, limits: Limits) -> Ending:
