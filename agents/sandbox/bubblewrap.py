@@ -88,6 +88,12 @@ class BubblewrapSandbox:
         for _ in range(os.getpid() % len(_USER_IDS)):
             next(self._users)
 
+    async def open(self, programs: int) -> None:
+        """Nothing can be made ready (see `Sandbox.open`)."""
+
+    async def close(self) -> None:
+        """Nothing is held between runs (see `Sandbox.close`)."""
+
     async def check(self) -> SandboxCheck:
         """Run a small program inside, and say why not when that fails."""
         try:

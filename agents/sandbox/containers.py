@@ -93,6 +93,11 @@ def _part(content: bytes) -> bytes:
     return len(content).to_bytes(4, "big") + content
 
 
+def bounds(limits: Limits) -> tuple[int, ...]:
+    """Return those limits that a container has from its making; a run with others cannot have it."""
+    return (limits.memory_bytes, limits.processes, limits.file_bytes, limits.open_files)
+
+
 def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """Say what a container is made with.
 
@@ -109,7 +114,7 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
     python = (image.get("Config", {}).get("Labels") or {}).get(PYTHON_LABEL, "python3")
     scratch = limits.file_bytes * _SCRATCH_FILES
     memory = limits.memory_bytes + _OWN_MEMORY
-    bounds = {
+    highest = {
         "nofile": limits.open_files,
         "nproc": _USER_PROCESSES,
         "core": 0,
@@ -129,7 +134,7 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
         },
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
-        ulimits=[Ulimit(name=name, soft=value, hard=value) for name, value in bounds.items()],
+        ulimits=[Ulimit(name=name, soft=value, hard=value) for name, value in highest.items()],
         shm_size=scratch,
         log_config=LogConfig(type="none"),
     )

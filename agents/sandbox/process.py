@@ -60,6 +60,12 @@ class ProcessSandbox:
         self._settings = settings
         self._allowed = allowed
 
+    async def open(self, programs: int) -> None:
+        """Nothing can be made ready (see `Sandbox.open`)."""
+
+    async def close(self) -> None:
+        """Nothing is held between runs (see `Sandbox.close`)."""
+
     async def check(self) -> SandboxCheck:
         """Run a small program."""
         try:

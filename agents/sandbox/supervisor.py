@@ -25,8 +25,8 @@ What no harness can hold is a test against the code it imports: code that shares
 reach into the harness's frames there, or change the test, and so have its own tests pass.
 
 With the option `mixed`, CHANNEL, stdout and stderr share one stream, for a sandbox with no more than one: a
-letter (R, O, E), four bytes of length, and so many bytes. The sandbox's end of stdin is then its leash: when
-it closes, everything ends.
+letter (R, O, E; Z for the last, which is empty), four bytes of length, and so many bytes. The sandbox's end
+of stdin is then its leash: when it closes, everything ends.
 
 Every run pays for what is imported here: `json`, `signal`, `ctypes` and `contextlib` would double the time
 that the interpreter takes to start, so this makes do with what they are made of.
@@ -153,6 +153,11 @@ class Channel:
         if kept:
             self._write(kind + len(kept).to_bytes(4, "big") + kept)
         return self.dropped <= self._most
+
+    def close(self) -> None:
+        """Say that no more will come."""
+        if self.mixed:
+            self._write(b"Z" + bytes(4))
 
     def _write(self, rest: bytes) -> None:
         try:
@@ -305,6 +310,7 @@ class Watch:
         if self._finished and not self._stopped:
             self._channel.say(event="end")
             code = 1 if self._bad else 0
+        self._channel.close()
         os._exit(128 - code if code < 0 else code)
 
 
