@@ -83,6 +83,7 @@ class AnnotationWork:
         settings = self._settings
         part = agents_part(settings.kind)
         model = open_model(settings.model, settings.models)
+        sandbox: Sandbox | None = None
         try:
             sandbox = await choose_sandbox(settings.sandboxes, settings.sandbox, settings.allowed)
             self._warn_of(sandbox)
@@ -95,10 +96,15 @@ class AnnotationWork:
                 JobStarted(self._number, record.id, record.run.name, model.name, sandbox.name, total, ruled)
             )
             self._began()
+            await sandbox.open(min(settings.concurrency, max(total, 1)))
             annotator = part.make_annotator(sandbox, settings.sandboxes.limits)
             await self._work(feed, annotator, record, model, progress)
         finally:
-            await model.close()
+            try:
+                await model.close()
+            finally:
+                if sandbox is not None:
+                    await sandbox.close()
         state = self._outcome(progress)
         await asyncio.gather(*self._notes)
         await record.set_state(state)

@@ -105,7 +105,9 @@ async def sandbox_checks(config: Config) -> list[dict[str, Any]]:
     found = []
     for name in sandboxes():
         try:
-            check = await find_sandbox(name, config.sandbox, allowed_programs()).check()
+            sandbox = find_sandbox(name, config.sandbox, allowed_programs())
+            check = await sandbox.check()
+            await sandbox.close()
         except (ImportError, AttributeError) as error:
             found.append({"name": name, "works": False, "detail": str(error), "hint": "Install it again."})
         else:

@@ -11,23 +11,22 @@ the kernel's refusal of those in `--disable-userns` is there only where bubblewr
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import shutil
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.sandbox.child import run_child
 from agents.sandbox.errors import INSTALL_HINT, SandboxError
 from agents.sandbox.interpreter import (
+    BOOT,
     CHECK_PROGRAM,
     FLAGS,
-    HARNESS,
-    SUPERVISOR,
     environment_variables,
     find_interpreter,
+    options,
+    scripts,
     sources,
 )
 from agents.sandbox.protocol import SandboxCheck
@@ -89,6 +88,12 @@ class BubblewrapSandbox:
         for _ in range(os.getpid() % len(_USER_IDS)):
             next(self._users)
 
+    async def open(self, programs: int) -> None:
+        """Nothing can be made ready (see `Sandbox.open`)."""
+
+    async def close(self) -> None:
+        """Nothing is held between runs (see `Sandbox.close`)."""
+
     async def check(self) -> SandboxCheck:
         """Run a small program inside, and say why not when that fails."""
         try:
@@ -113,7 +118,7 @@ class BubblewrapSandbox:
         python = find_interpreter(self._settings.python)
         user = next(self._users) if os.geteuid() == 0 else None
         contents = {f"/work/{name}": source for name, source in sources(program).items()}
-        contents |= {f"/harness/{script.name}": script.read_bytes() for script in (SUPERVISOR, HARNESS)}
+        contents |= {f"/harness/{name}": content for name, content in scripts().items()}
         contents["/etc/passwd"] = f"tester:x:{user or _NOBODY}:{user or _NOBODY}::/tmp:/bin/sh\n".encode()
         contents["/etc/hosts"] = b"127.0.0.1 localhost\n::1 localhost\n"
         with ExitStack() as stack:
@@ -133,10 +138,11 @@ class BubblewrapSandbox:
                     *_drop_to(user),
                     str(_inside(python)),
                     *FLAGS,
-                    "/harness/supervisor.py",
+                    "-c",
+                    BOOT.format(folder="/harness"),
                     "/work",
                     str(channel),
-                    json.dumps(asdict(limits)),
+                    *options(limits),
                 ],
                 environment={"PATH": os.environ.get("PATH", os.defpath)},
                 folder="/",

@@ -10,10 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents.sandbox.interpreter import FLAGS, environment_variables
+from agents.sandbox.interpreter import FLAGS, environment_variables, scripts, sources
 
 if TYPE_CHECKING:
-    from agents.sandbox.protocol import Limits
+    from collections.abc import Mapping
+
+    from agents.sandbox.protocol import Limits, TestProgram
 
 LABEL = "workbench.sandbox"
 """On every container of ours: the process that made it, as `owner()` writes it."""
@@ -30,28 +32,70 @@ _USER_PROCESSES = 8192
 _ABANDONED = 3600.0
 _PLACE = "/sandbox"
 
-# Reads what it is told as one line of stdin, which stays open, and hands over to the supervisor.
+# Takes parts from stdin, which stays open: the files of what runs inside, then the program's, each as its
+# name and its content up to an empty name, then the supervisor's arguments. What runs inside is imported
+# while a container that was started beforehand waits for its program.
 _BOOT = f"""
-import base64, json, os, sys
-told = b""
-while not told.endswith(b"\\n"):
-    piece = os.read(0, 65536)
-    if not piece:
-        os._exit(0)
-    told += piece
-told = json.loads(told)
-for name, content in told["files"].items():
-    path = os.path.join({_PLACE!r}, name)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as file:
-        file.write(base64.b64decode(content))
-    os.chmod(path, 0o444)
-for folder in ("harness", "work"):
-    os.chmod(os.path.join({_PLACE!r}, folder), 0o555)
+import os, sys
+def part():
+    return take(int.from_bytes(take(4), "big"))
+def take(count):
+    taken = b""
+    while len(taken) < count:
+        piece = os.read(0, count - len(taken))
+        if not piece:
+            os._exit(0)
+        taken += piece
+    return taken
+def files(folder):
+    while True:
+        name = part().decode()
+        if not name:
+            return
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(part())
+        os.chmod(path, 0o444)
+files({_PLACE!r} + "/harness")
 sys.path[0] = {_PLACE!r} + "/harness"
 import supervisor
-supervisor.main(["supervisor.py", {_PLACE!r} + "/work", "1", told["options"]])
+files({_PLACE!r} + "/work")
+for folder in ("harness", "work"):
+    os.chmod(os.path.join({_PLACE!r}, folder), 0o555)
+supervisor.main(["", {_PLACE!r} + "/work", "1", *part().decode().split()])
 """
+
+
+def told_first() -> bytes:
+    """Put together what a container is told as soon as it is started."""
+    return _files(scripts())
+
+
+def told_of(program: TestProgram, arguments: list[str]) -> bytes:
+    """Put together what a container is told of its program.
+
+    Args:
+        program: The program.
+        arguments: How the supervisor is to run it (`interpreter.options`).
+
+    Returns:
+        What follows on `told_first`.
+    """
+    return _files(sources(program)) + _part(" ".join(arguments).encode())
+
+
+def _files(files: Mapping[str, bytes]) -> bytes:
+    return b"".join(_part(name.encode()) + _part(content) for name, content in files.items()) + _part(b"")
+
+
+def _part(content: bytes) -> bytes:
+    return len(content).to_bytes(4, "big") + content
+
+
+def bounds(limits: Limits) -> tuple[int, ...]:
+    """Return those limits that a container has from its making; a run with others cannot have it."""
+    return (limits.memory_bytes, limits.processes, limits.file_bytes, limits.open_files)
 
 
 def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dict[str, Any]:
@@ -70,7 +114,7 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
     python = (image.get("Config", {}).get("Labels") or {}).get(PYTHON_LABEL, "python3")
     scratch = limits.file_bytes * _SCRATCH_FILES
     memory = limits.memory_bytes + _OWN_MEMORY
-    bounds = {
+    highest = {
         "nofile": limits.open_files,
         "nproc": _USER_PROCESSES,
         "core": 0,
@@ -90,7 +134,7 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
         },
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
-        ulimits=[Ulimit(name=name, soft=value, hard=value) for name, value in bounds.items()],
+        ulimits=[Ulimit(name=name, soft=value, hard=value) for name, value in highest.items()],
         shm_size=scratch,
         log_config=LogConfig(type="none"),
     )

@@ -12,71 +12,33 @@ Before the first program, a canary tries out whether the engine holds to its lim
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
-import os
 import threading
-from dataclasses import asdict, replace
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from agents.sandbox.canary import CANARY, canary_limits, judge
 from agents.sandbox.child import Ending, finish
-from agents.sandbox.containers import container_options, kill, reap, remove
+from agents.sandbox.containers import reap
+from agents.sandbox.engine import ENGINE_HINT, connect, one_line
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.interpreter import CHECK_PROGRAM, HARNESS, SUPERVISOR, sources
-from agents.sandbox.protocol import SandboxCheck, TestProgram
+from agents.sandbox.interpreter import CHECK_PROGRAM, options
+from agents.sandbox.pool import ContainerPool
+from agents.sandbox.protocol import SandboxCheck
 from agents.sandbox.reports import make_report
-from agents.sandbox.stream import MixedStream
+from agents.sandbox.started import StartedContainer
 
 if TYPE_CHECKING:
-    from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox
+    from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
     from agents.sandbox.settings import SandboxSettings
 
-# Seconds that an engine may take to answer, and a container to start.
-_PATIENCE = 60.0
-_PIECE = 65536
-_MIB = 1024 * 1024
-
-_ENGINE_HINT = (
-    "Start Docker, or say where it listens with sandbox.docker_host or DOCKER_HOST; "
-    "this user must be allowed to use it."
-)
+# Programs that are run at the same time; more wait for one of them to end.
+_RUNS = 64
+# Containers that are ended or removed at the same time, behind or beside the runs.
+_REMOVERS = 4
 _BUILD_HINT = "Make it with: workbench sandbox build"
-_CANARY_HINT = "Use an engine that limits processes and memory (with cgroups), or bubblewrap."
-
-_CANARY = TestProgram(
-    "",
-    """
-import os, signal
-
-def test_processes():
-    children = []
-    try:
-        for _ in range(64):
-            child = os.fork()
-            if child == 0:
-                signal.pause()
-            children.append(child)
-    except BlockingIOError:
-        return
-    finally:
-        for child in children:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-    assert False, "it let a program start 64 processes where 8 are allowed"
-
-def test_memory():
-    child = os.fork()
-    if child == 0:
-        kept = []
-        for _ in range(256):
-            kept.append(b"x" * 2**20)
-        os._exit(0)
-    ended = os.waitpid(child, 0)[1]
-    assert ended != 0, "it let a program take 256 MiB of memory where 64 are allowed"
-""",
-)
 
 
 def create(settings: SandboxSettings, allowed: frozenset[str] | None = None) -> Sandbox:
@@ -93,43 +55,18 @@ def create(settings: SandboxSettings, allowed: frozenset[str] | None = None) -> 
     return DockerSandbox(settings)
 
 
-def connect(settings: SandboxSettings) -> Any:
-    """Open a client of the configured engine.
-
-    Args:
-        settings: Where it listens; empty for where DOCKER_HOST or its usual socket is.
-
-    Returns:
-        The client, a `docker.DockerClient`, to be closed.
-
-    Raises:
-        SandboxError: No engine answers there.
-    """
-    import docker
-    from docker.errors import DockerException
-
-    try:
-        if settings.docker_host:
-            return docker.DockerClient(base_url=settings.docker_host, timeout=_PATIENCE, version="auto")
-        return docker.from_env(timeout=_PATIENCE, version="auto")
-    except (DockerException, OSError, ValueError) as error:
-        place = settings.docker_host or os.environ.get("DOCKER_HOST") or "the usual socket"
-        message = f"At {place}: {_one_line(error)}"
-        raise SandboxError("No Docker Engine answers", message, _ENGINE_HINT) from error
-
-
 class _Stop:
     """Ends an execution from another thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._container: tuple[Any, str] | None = None
+        self._container: StartedContainer | None = None
         self.asked = False
 
-    def may_go_on(self, client: Any, container: str) -> bool:
+    def may_go_on(self, container: StartedContainer) -> bool:
         """Take note of the container that a stop must end; False when it was asked to stop already."""
         with self._lock:
-            self._container = client, container
+            self._container = container
             return not self.asked
 
     def stop(self) -> None:
@@ -137,7 +74,7 @@ class _Stop:
         with self._lock:
             self.asked = True
             if self._container is not None:
-                remove(*self._container)
+                self._container.end()
 
 
 class DockerSandbox:
@@ -148,7 +85,22 @@ class DockerSandbox:
     def __init__(self, settings: SandboxSettings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
-        self._image: dict[str, Any] | None = None
+        self._tried = False
+        self._version = "auto"
+        self._pool: ContainerPool | None = None
+        self._runs = ThreadPoolExecutor(_RUNS, "container-run")
+        self._removers = ThreadPoolExecutor(_REMOVERS, "container-remover")
+
+    async def open(self, programs: int) -> None:
+        """Have containers started beforehand (see `Sandbox.open`)."""
+        size = min(programs, self._settings.ready_containers)
+        if size > 0 and self._pool is None:
+            self._pool = ContainerPool(size, self._settings.limits, self._start_ahead, self._remove_behind)
+            self._pool.fill()
+
+    async def close(self) -> None:
+        """Remove what waits and end the threads (see `Sandbox.close`)."""
+        await finish(asyncio.to_thread(self._close))
 
     async def check(self) -> SandboxCheck:
         """Try the engine's limits out, run a small program, and say why not when that fails."""
@@ -158,41 +110,58 @@ class DockerSandbox:
             return SandboxCheck(self.name, False, error.message, error.hint)
         if report.exit_reason == "ok":
             return SandboxCheck(self.name, True, "containers without network, limits of memory and processes")
-        return SandboxCheck(self.name, False, report.error or report.exit_reason, _ENGINE_HINT)
+        return SandboxCheck(self.name, False, report.error or report.exit_reason, ENGINE_HINT)
 
     async def run(self, program: TestProgram, limits: Limits | None = None) -> ExecutionReport:
         """Run one program, whoever wrote it (see `Sandbox.run`)."""
         stop = _Stop()
-        work = asyncio.ensure_future(
-            asyncio.to_thread(self._run, program, limits or self._settings.limits, stop)
-        )
+        work = self._runs.submit(self._run, program, limits or self._settings.limits, stop)
+        ended = asyncio.wrap_future(work)
         try:
-            return await asyncio.shield(work)
+            return await asyncio.shield(ended)
         except asyncio.CancelledError:
-            await finish(_stopped(work, stop))
+            if not work.cancel():  # it has begun
+                await finish(self._stopped(ended, stop))
             raise
 
+    async def _stopped(self, ended: asyncio.Future[ExecutionReport], stop: _Stop) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._removers, stop.stop)
+        await asyncio.wait({ended})
+        if not ended.cancelled():
+            ended.exception()  # nobody else will ask
+
     def _run(self, program: TestProgram, limits: Limits, stop: _Stop) -> ExecutionReport:
-        client = connect(self._settings)
+        client = self._connect()
         try:
             image = self._tried_out(client)
+            ready = None if self._pool is None else self._pool.take(image["Id"], limits)
+            if ready is not None:
+                report = self._use(ready, program, limits, stop)
+                if report is not None:
+                    return report
             return self._execute(client, image, program, limits, stop)
         finally:
             client.close()
 
+    def _connect(self) -> Any:
+        client = connect(self._settings, self._version)
+        self._version = client.api.api_version
+        return client
+
     def _tried_out(self, client: Any) -> dict[str, Any]:
-        """Return the image, once an engine is known to hold to its limits.
+        """Return the image as it is now, once the engine is known to hold to its limits.
 
         Raises:
             SandboxError: There is no image, or the limits do not bite.
         """
+        image = self._find_image(client)
         with self._lock:
-            if self._image is None:
-                image = self._find_image(client)
+            if not self._tried:
                 reap(client)
-                self._try_limits(client, image)
-                self._image = image
-            return self._image
+                limits = canary_limits(self._settings.limits)
+                judge(self._execute(client, image, CANARY, limits, _Stop(), per_process=False))
+                self._tried = True
+        return image
 
     def _find_image(self, client: Any) -> dict[str, Any]:
         from docker.errors import DockerException, ImageNotFound
@@ -204,18 +173,10 @@ class DockerSandbox:
             message = f"The engine has no image called {name!r}."
             raise SandboxError("No image for test programs", message, _BUILD_HINT) from error
         except (DockerException, OSError) as error:
-            raise SandboxError("The Docker Engine failed", _one_line(error), _ENGINE_HINT) from error
+            # It is asked anew which version it speaks: another one may listen there by then.
+            self._version = "auto"
+            raise SandboxError("The Docker Engine failed", one_line(error), ENGINE_HINT) from error
         return found
-
-    def _try_limits(self, client: Any, image: dict[str, Any]) -> None:
-        limits = replace(self._settings.limits, processes=8, memory_bytes=64 * _MIB, wall_seconds=_PATIENCE)
-        report = self._execute(client, image, _CANARY, limits, _Stop(), per_process=False)
-        wrong = [test.message for test in report.outcomes if test.outcome != "passed"]
-        if wrong:
-            raise SandboxError("The Docker Engine's limits do not bite", "; ".join(wrong), _CANARY_HINT)
-        if len(report.outcomes) != _CANARY.test.count("def test_"):
-            message = report.error or f"the trial of its limits ended with {report.exit_reason}"
-            raise SandboxError("The Docker Engine runs no containers", message, _ENGINE_HINT)
 
     def _execute(
         self,
@@ -227,92 +188,79 @@ class DockerSandbox:
         *,
         per_process: bool = True,
     ) -> ExecutionReport:
-        """Run one program in a container that is gone when this returns."""
+        """Run one program in a container that is made for it, and gone when this returns."""
         from docker.errors import DockerException
 
         started_at, start = datetime.now(UTC), monotonic()
         try:
-            container = client.api.create_container(**container_options(client, image, limits))["Id"]
+            container = StartedContainer(client, image, limits)
             try:
-                if not stop.may_go_on(client, container):
+                if not stop.may_go_on(container):
                     raise OSError("it was stopped before it began")
-                ending = _attend(client, container, _sent(program, limits, per_process), limits)
+                container.start()
+                ending = container.run(program, limits, _arguments(limits, per_process))
             finally:
-                remove(client, container)
+                container.remove()
         except (DockerException, OSError, ValueError) as error:
-            trouble = _one_line(error).encode()
+            trouble = one_line(error).encode()
             ending = Ending(None, "", b"", trouble, b"", 0, monotonic() - start, started_at)
         return make_report(ending, sandbox=self.name, limits=limits, image=image["Id"])
 
+    def _use(
+        self, ready: StartedContainer, program: TestProgram, limits: Limits, stop: _Stop
+    ) -> ExecutionReport | None:
+        """Run one program in a container that waited for it; None when it did not begin there."""
+        from docker.errors import DockerException
 
-async def _stopped(work: asyncio.Future[ExecutionReport], stop: _Stop) -> None:
-    await asyncio.to_thread(stop.stop)
-    await asyncio.wait({work})
-    if not work.cancelled():
-        work.exception()  # nobody else will ask
-
-
-def _sent(program: TestProgram, limits: Limits, per_process: bool) -> bytes:
-    """Put together what a container is told over stdin: files, and the supervisor's arguments."""
-    # Processes are counted by the container: the user's other processes are those of other containers.
-    options = {**asdict(limits), "processes": 0, "mixed": True}
-    if not per_process:
-        options["memory_bytes"] = 0
-    files = {f"harness/{script.name}": script.read_bytes() for script in (SUPERVISOR, HARNESS)}
-    files |= {f"work/{name}": source for name, source in sources(program).items()}
-    told = {
-        "files": {name: base64.b64encode(content).decode() for name, content in files.items()},
-        "options": json.dumps(options),
-    }
-    return json.dumps(told).encode() + b"\n"
-
-
-def _attend(client: Any, container: str, sent: bytes, limits: Limits) -> Ending:
-    """Start a container, tell it what to run, and read all it says until it ends or has to be ended."""
-    way = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
-    attached = client.api.attach_socket(container, params=way)  # before the start, to lose nothing
-    stream = MixedStream(limits.output_bytes)
-    line = getattr(attached, "_sock", attached)  # the socket itself, which alone has a time limit
-    try:
-        line.settimeout(_PATIENCE)
-        client.api.start(container)
-        line.sendall(sent)
-        started_at, start = datetime.now(UTC), monotonic()
-        in_time = _listen(line, stream, start + limits.wall_seconds)
-        seconds = monotonic() - start
-        if not in_time:
-            kill(client, container)
-        client.api.wait(container, timeout=_PATIENCE)
-        state = client.api.inspect_container(container)["State"]
-    finally:
-        for each in (attached, line):
-            each.close()
-    return Ending(
-        code=state["ExitCode"],
-        stopped="" if in_time else "timeout",
-        stdout=bytes(stream.stdout),
-        stderr=bytes(stream.stderr or stream.trouble) or state.get("Error", "").encode(),
-        channel=bytes(stream.channel),
-        dropped=0,
-        seconds=seconds,
-        started_at=started_at,
-        out_of_memory=in_time and bool(state.get("OOMKilled")),
-    )
-
-
-def _listen(line: Any, stream: MixedStream, until: float) -> bool:
-    """Read a container's stream to its end; False when its time is over before."""
-    while (left := until - monotonic()) > 0:
-        line.settimeout(left)
         try:
-            piece = line.recv(_PIECE)
-        except TimeoutError:
-            return False
-        if not piece:
-            return True
-        stream.take(piece)
-    return False
+            if not stop.may_go_on(ready):
+                return None
+            ending = ready.run(program, limits, _arguments(limits))
+        except (DockerException, OSError, ValueError):
+            return None
+        finally:
+            self._remove_behind(ready)
+        if not ending.channel and not ending.stopped:
+            return None
+        return make_report(ending, sandbox=self.name, limits=limits, image=ready.image["Id"])
+
+    def _start_ahead(self) -> StartedContainer:
+        """Make and start a container, with a client of its own."""
+        from docker.errors import DockerException
+
+        client = self._connect()
+        container: StartedContainer | None = None
+        try:
+            container = StartedContainer(client, self._tried_out(client), self._settings.limits)
+            container.start()
+        except (DockerException, OSError, SandboxError) as error:
+            if container is not None:
+                self._remove_behind(container)
+            else:
+                client.close()
+            raise SandboxError("No container could be started", one_line(error), ENGINE_HINT) from error
+        return container
+
+    def _remove_behind(self, container: StartedContainer) -> None:
+        self._removers.submit(_remove, container)
+
+    def _close(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
+        self._runs.shutdown(wait=True, cancel_futures=True)
+        self._removers.shutdown(wait=True)
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def _remove(container: StartedContainer) -> None:
+    from docker.errors import DockerException
+
+    with suppress(DockerException, OSError):  # the reaper of the next start tries again
+        container.remove()
+        container.client.close()
+
+
+def _arguments(limits: Limits, per_process: bool = True) -> list[str]:
+    """Say what the supervisor in a container is told."""
+    # Processes are counted by the container: the user's other processes are those of other containers.
+    further = {"processes": 0, "mixed": 1}
+    return options(limits, **(further if per_process else {**further, "memory_bytes": 0}))

@@ -1,35 +1,33 @@
 """Runs the tests of a program and says what became of each, in a process that `supervisor.py` made for it.
 
 Standard library only, Python 3.8 or newer. On stdout stands one line per test for people to read. What the
-workbench counts goes to the supervisor as records, one JSON object a line after a secret, so that nothing a
-test prints or writes to a file can be taken for an outcome; the supervisor says what it makes of them.
+workbench counts goes to the supervisor as records, one a line after a secret (see `encode`), so that nothing
+a test prints or writes to a file can be taken for an outcome; the supervisor says what it makes of them.
+
+Every run pays for what is imported here, so what only a failure needs is imported when there is one.
 """
 
 from __future__ import annotations
 
-import ast
-import contextlib
+import _ast
 import errno
-import importlib
-import json
 import os
 import sys
-import traceback
-import types
 
 TYPE_CHECKING = False  # what type checkers know by this name; importing `typing` would cost each run 5 ms
 if TYPE_CHECKING:
+    import types
     from collections.abc import Callable
     from typing import Any
 
 CANDIDATE = "candidate"
 TEST = "test_candidate"
 LONGEST_MESSAGE = 500
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
 NO_SPACE = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
 # A test may replace these for its own purposes (a mocked os.write): keep the real ones.
-_write, _getpid, _exit, _dumps = os.write, os.getpid, os._exit, json.dumps
+_write, _getpid, _exit = os.write, os.getpid, os._exit
 
 
 def run(work: str, names: list[str], channel: int, secret: bytes) -> None:
@@ -61,11 +59,11 @@ class Report:
         self._work = work + os.sep
         self._owner = _getpid()
 
-    def send(self, **record: object) -> None:
+    def send(self, **record: str) -> None:
         """Write one record; a fork that came back from a test ends here and reports nothing."""
         if _getpid() != self._owner:
             _exit(0)
-        put(self._channel, self._secret + _dumps(record) + "\n")
+        put(self._channel, self._secret + encode(record) + "\n")
 
     def trace(self, title: str, error: BaseException) -> None:
         """Write a traceback to stderr, from the program's first line on and with short file names."""
@@ -73,8 +71,9 @@ class Report:
         while own is not None and not own.tb_frame.f_code.co_filename.startswith(self._work):
             own = own.tb_next
         try:
-            lines = traceback.format_exception(type(error), error, own)
-            text = "".join(lines)
+            import traceback
+
+            text = "".join(traceback.format_exception(type(error), error, own))
         except Exception:  # noqa: BLE001 - __str__ of the program's own exception may raise anything
             text = type(error).__name__ + "\n"
         put(2, f"{title}\n{text.replace(self._work, '')}\n")
@@ -92,7 +91,7 @@ class Report:
 def run_tests(report: Report, names: list[str]) -> None:
     """Import the test module and run its tests in the order of their definition."""
     try:
-        module = importlib.import_module(TEST)
+        module = __import__(TEST)
     except BaseException as error:  # noqa: BLE001 - SystemExit of a module must not end the report
         tell_program(report, error, loading=True)
         return
@@ -141,8 +140,8 @@ def run_case(report: Report, name: str, call: Callable[[], object]) -> None:
     try:
         await_or_refuse(call())
     except BaseException as error:  # noqa: BLE001 - whatever a test raises is its outcome
-        if isinstance(error, MemoryError) and error.__traceback__:
-            traceback.clear_frames(error.__traceback__)  # free what filled the memory, to have some here
+        if isinstance(error, MemoryError):
+            free(error)
         outcome = "failed" if isinstance(error, AssertionError) else "error"
         category, cause = ("", error) if outcome == "failed" else refusal(error)
         message = describe(cause)
@@ -157,6 +156,10 @@ def run_case(report: Report, name: str, call: Callable[[], object]) -> None:
 
 def await_or_refuse(result: object) -> None:
     """Run an async test to its end; a generator never ran, which must not count as passed."""
+    if result is None:
+        return
+    import types
+
     if isinstance(result, types.CoroutineType):
         import asyncio
 
@@ -172,17 +175,17 @@ def test_names(path: str) -> list[str]:
     """
     try:
         with open(path, "rb") as file:
-            tree = ast.parse(file.read())
+            tree: Any = compile(file.read(), path, "exec", _ast.PyCF_ONLY_AST, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return [TEST]  # importing it will say what is wrong
     names: list[str] = []
 
-    def visit(body: list[ast.stmt]) -> None:
+    def visit(body: list[_ast.stmt]) -> None:
         for node in body:
             if isinstance(node, FUNCTIONS):
                 if node.name.startswith("test_"):
                     names.append(node.name)
-            elif isinstance(node, ast.ClassDef):
+            elif isinstance(node, _ast.ClassDef):
                 if any(isinstance(part, FUNCTIONS) and part.name.startswith("test") for part in node.body):
                     names.append(node.name)
             else:
@@ -280,12 +283,15 @@ def describe(error: BaseException) -> str:
 
 def asserted(error: AssertionError) -> str:
     """Find the source of the assertion that failed: the statement, or else its line."""
-    import linecache
-
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
     if last is None:
+        return ""
+    try:
+        import ast
+        import linecache
+    except Exception:  # noqa: BLE001 - the program may have used up all files or memory
         return ""
     path, number = last.tb_frame.f_code.co_filename, last.tb_lineno
     source = "".join(linecache.getlines(path))
@@ -302,8 +308,37 @@ def asserted(error: AssertionError) -> str:
 def flush() -> None:
     """Push out what the test printed, so that it stands before the line that is printed about it."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # a test may have put anything in their place
+        try:
             stream.flush()
+        except Exception:  # noqa: BLE001 - a test may have put anything in their place
+            continue
+
+
+def free(error: BaseException) -> None:
+    """Let go of what the frames of an exception hold, which may be all the memory there is."""
+    place = error.__traceback__
+    while place is not None:
+        try:
+            place.tb_frame.clear()
+        except RuntimeError:  # it is still running
+            pass
+        place = place.tb_next
+
+
+def encode(record: dict[str, str]) -> str:
+    """Put a record of texts in one line: NAME=TEXT, separated by tabs."""
+    texts = (text.replace("%", "%25").replace("\n", "%0A").replace("\t", "%09") for text in record.values())
+    return "\t".join(name + "=" + text for name, text in zip(record, texts))  # noqa: B905 - of Python 3.10
+
+
+def decode(line: bytes) -> dict[str, str]:
+    """Read what `encode` wrote; raises ValueError when it is something else."""
+    pairs = [part.partition("=") for part in line.decode().split("\t")]
+    if not all(mark for _, mark, _ in pairs):
+        raise ValueError("not a record")
+    return {
+        name: text.replace("%09", "\t").replace("%0A", "\n").replace("%25", "%") for name, _, text in pairs
+    }
 
 
 def put(channel: int, text: str) -> None:

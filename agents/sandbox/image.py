@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from agents.sandbox.containers import PYTHON_LABEL
-from agents.sandbox.docker import connect
+from agents.sandbox.engine import connect
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.interpreter import find_interpreter
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import importlib.util
+import marshal
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.protocol import TestProgram
 
+if TYPE_CHECKING:
+    from agents.sandbox.protocol import Limits
+
 # What runs inside: the first is started, the second is imported by it.
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 HARNESS = Path(__file__).with_name("harness.py")
+
+BOOT = "import sys; sys.path[0] = {folder!r}; import supervisor; supervisor.main(sys.argv)"
+"""What the interpreter is told by -c, to be followed by `supervisor.main`'s arguments."""
 
 # No user site, no site-packages, no bytecode files. Not -I: it would ignore PYTHONHASHSEED.
 FLAGS = ("-s", "-S", "-B")
@@ -65,6 +75,38 @@ def find_interpreter(chosen: str = "") -> Interpreter:
         program = Path(sys.base_prefix, "bin", version)
         program = (program if program.exists() else Path(sys.executable)).resolve()
     return Interpreter(program, program.parent.parent)
+
+
+@cache
+def scripts() -> dict[str, bytes]:
+    """Return the files of what runs inside, by their names below the folder of `BOOT`.
+
+    With each goes its bytecode for this version of Python, since to compile them anew takes half as long as
+    to start the interpreter; another version leaves it alone.
+    """
+    files = {}
+    for script in (SUPERVISOR, HARNESS):
+        source = script.read_bytes()
+        files[script.name] = source
+        code = marshal.dumps(compile(source, script.name, "exec", dont_inherit=True))
+        # Its form is PEP 552's, with the flag that says that the source need not be looked at.
+        head = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + importlib.util.source_hash(source)
+        files[f"__pycache__/{script.stem}.{sys.implementation.cache_tag}.pyc"] = head + code
+    return files
+
+
+def options(limits: Limits, **further: int) -> list[str]:
+    """Write the last arguments of `supervisor.main`.
+
+    Args:
+        limits: What it is to hold the program to.
+        further: What it is told besides, or instead of one of these.
+
+    Returns:
+        NAME=NUMBER for each.
+    """
+    numbers = {name: value for name, value in asdict(limits).items() if isinstance(value, int)}
+    return [f"{name}={value}" for name, value in (numbers | further).items()]
 
 
 def environment_variables(*, home: str, path: str) -> dict[str, str]:

@@ -8,23 +8,23 @@ that makes a session of its own.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import tempfile
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.sandbox.child import finish, run_child
 from agents.sandbox.errors import INSTALL_HINT, SandboxError
 from agents.sandbox.interpreter import (
+    BOOT,
     CHECK_PROGRAM,
     FLAGS,
     SUPERVISOR,
     environment_variables,
     find_interpreter,
+    options,
     sources,
 )
 from agents.sandbox.protocol import SandboxCheck
@@ -60,6 +60,12 @@ class ProcessSandbox:
         self._settings = settings
         self._allowed = allowed
 
+    async def open(self, programs: int) -> None:
+        """Nothing can be made ready (see `Sandbox.open`)."""
+
+    async def close(self) -> None:
+        """Nothing is held between runs (see `Sandbox.close`)."""
+
     async def check(self) -> SandboxCheck:
         """Run a small program."""
         try:
@@ -89,7 +95,7 @@ class ProcessSandbox:
 
     async def _execute(self, program: TestProgram, limits: Limits) -> ExecutionReport:
         # Counted per user, not per run: a limit on processes would count the user's other programs too.
-        options = {**asdict(limits), "processes": 0, "parent": os.getpid()}
+        arguments = options(limits, processes=0, parent=os.getpid())
         python = find_interpreter(self._settings.python)
         async with _folder(program) as folder:
             scratch = str(folder / "scratch")
@@ -97,10 +103,11 @@ class ProcessSandbox:
                 lambda channel: (
                     str(python.program),
                     *FLAGS,
-                    str(SUPERVISOR),
+                    "-c",
+                    BOOT.format(folder=str(SUPERVISOR.parent)),
                     str(folder / "work"),
                     str(channel),
-                    json.dumps(options),
+                    *arguments,
                 ),
                 environment=environment_variables(home=scratch, path=os.defpath),
                 folder=scratch,

@@ -67,7 +67,7 @@ async def choose_sandbox(
 
     Returns:
         The requested sandbox; else the first of `ISOLATING` that works here; else a subprocess that refuses
-        every program not in `allowed`.
+        every program not in `allowed`. It is the caller's to close.
 
     Raises:
         SandboxError: The requested sandbox does not exist or does not work here.
@@ -76,10 +76,12 @@ async def choose_sandbox(
         sandbox = find_sandbox(requested, settings, None)
         check = await sandbox.check()
         if not check.works:
+            await sandbox.close()
             raise SandboxError(f"The sandbox {requested} does not work here", check.detail, check.hint)
         return sandbox
     for name in ISOLATING:
         sandbox = find_sandbox(name, settings, allowed)
         if (await sandbox.check()).works:
             return sandbox
+        await sandbox.close()
     return find_sandbox(RESTRICTED, settings, allowed)

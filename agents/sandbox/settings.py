@@ -49,6 +49,10 @@ class SandboxSettings(BaseModel):
     image: str = "workbench-sandbox"
     """Name of the image that test programs run in; `workbench sandbox build` makes it."""
 
+    ready_containers: int = Field(default=8, ge=0)
+    """Containers that are kept started before their programs come (Docker only): as many as a job runs
+    programs at the same time, but no more than this. An idle one takes about 20 MB; 0 for none."""
+
     @property
     def limits(self) -> Limits:
         """The limits as the value that sandboxes take."""

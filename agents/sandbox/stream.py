@@ -5,6 +5,7 @@ from __future__ import annotations
 from agents.sandbox.child import CHANNEL_BYTES
 
 _STDOUT = 1
+_LAST = b"Z"
 _LONGEST_TROUBLE = 65536
 _DOCKER_HEAD, _MIXED_HEAD = 8, 5
 
@@ -20,6 +21,8 @@ class MixedStream:
         self.stdout, self.stderr, self.channel = bytearray(), bytearray(), bytearray()
         self.trouble = bytearray()
         """What the container itself wrote to stderr: why it could not begin."""
+        self.ended = False
+        """Whether the supervisor said that it has nothing more to say."""
         self._kept = {b"O": (self.stdout, output_bytes), b"E": (self.stderr, output_bytes)}
         self._kept[b"R"] = (self.channel, CHANNEL_BYTES)
         self._raw, self._mixed = bytearray(), bytearray()
@@ -46,6 +49,9 @@ class MixedStream:
         self._mixed += content
         while len(self._mixed) >= _MIXED_HEAD:
             kind, end = bytes(self._mixed[:1]), _MIXED_HEAD + int.from_bytes(self._mixed[1:5], "big")
+            if kind == _LAST:
+                self.ended = True
+                return
             if kind not in self._kept:
                 raise ValueError("not the supervisor's stream")
             if len(self._mixed) < end:

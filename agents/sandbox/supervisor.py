@@ -1,8 +1,8 @@
 """The first script inside every sandbox: holds the report channel, and has the tests run in a process below.
 
-Standard library only, Python 3.8 or newer, run as `python -s -S -B supervisor.py WORK CHANNEL OPTIONS`:
-WORK holds `candidate.py` and `test_candidate.py`, CHANNEL is an inherited file descriptor, OPTIONS is a
-JSON object of limits. What the workbench counts goes to CHANNEL, one JSON object a line:
+Standard library only, Python 3.8 or newer, started as `interpreter.BOOT` says, with WORK CHANNEL OPTIONS:
+WORK holds `candidate.py` and `test_candidate.py`, CHANNEL is an inherited file descriptor, OPTIONS are limits
+as NAME=NUMBER. What the workbench counts goes to CHANNEL, one JSON object a line:
 
     begin    python, platform                        the limits hold; from here on untrusted code runs
     start    name                                    a test is about to run
@@ -25,24 +25,26 @@ What no harness can hold is a test against the code it imports: code that shares
 reach into the harness's frames there, or change the test, and so have its own tests pass.
 
 With the option `mixed`, CHANNEL, stdout and stderr share one stream, for a sandbox with no more than one: a
-letter (R, O, E), four bytes of length, and so many bytes. The sandbox's end of stdin is then its leash: when
-it closes, everything ends.
+letter (R, O, E; Z for the last, which is empty), four bytes of length, and so many bytes. The sandbox's end
+of stdin is then its leash: when it closes, everything ends.
+
+Every run pays for what is imported here: `json`, `signal`, `ctypes` and `contextlib` would double the time
+that the interpreter takes to start, so this makes do with what they are made of.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import select
-import signal
 import sys
 import time
 
 TYPE_CHECKING = False  # what type checkers know by this name; importing `typing` would cost each run 5 ms
 if TYPE_CHECKING:
+    import signal
     import types
-    from typing import Any
+else:
+    import _signal as signal
 if TYPE_CHECKING or __package__:
     from agents.sandbox import harness
 else:  # in a sandbox the two lie side by side, without the package
@@ -52,7 +54,8 @@ FLOOD = 64  # as in child.py: so many times what is kept is read and dropped
 PIECE = 65536
 LONGEST_RECORD = 65536
 _DUMPABLE, _DEATH_SIGNAL = 4, 1
-_EVENTS = ("start", "outcome", "program", "finished")
+# What stands for itself in a JSON text, and what does not.
+_QUOTED = {number: f"\\u{number:04x}" for number in (*range(32), ord('"'), ord("\\"))}
 
 
 class Forged(Exception):
@@ -61,7 +64,7 @@ class Forged(Exception):
 
 def main(argv: list[str]) -> None:
     """Run the program below WORK and end the process: 0 when all went well, otherwise as the tests did."""
-    work, channel, options = os.path.abspath(argv[1]), int(argv[2]), json.loads(argv[3])
+    work, channel, options = os.path.abspath(argv[1]), int(argv[2]), numbers(argv[3:])
     mixed = bool(options.get("mixed"))
     die_with(options.get("parent"))
     prctl(_DUMPABLE, 0)
@@ -74,6 +77,11 @@ def main(argv: list[str]) -> None:
     )
     names = harness.test_names(os.path.join(work, harness.TEST + ".py"))
     Watch(channel_of, names).over(work)
+
+
+def numbers(options: list[str]) -> dict[str, int]:
+    """Read arguments of the form NAME=NUMBER."""
+    return {name: int(number) for name, _, number in (option.partition("=") for option in options)}
 
 
 def prctl(option: int, value: int) -> None:
@@ -134,7 +142,7 @@ class Channel:
 
     def say(self, **record: object) -> None:
         """Send one record; when nobody is there to read it, end."""
-        line = (json.dumps(record) + "\n").encode()
+        line = to_json(record)
         self._write(b"R" + len(line).to_bytes(4, "big") + line if self.mixed else line)
 
     def pass_on(self, kind: bytes, piece: bytes) -> bool:
@@ -145,6 +153,11 @@ class Channel:
         if kept:
             self._write(kind + len(kept).to_bytes(4, "big") + kept)
         return self.dropped <= self._most
+
+    def close(self) -> None:
+        """Say that no more will come."""
+        if self.mixed:
+            self._write(b"Z" + bytes(4))
 
     def _write(self, rest: bytes) -> None:
         try:
@@ -194,8 +207,11 @@ class Watch:
         """Turn a fresh fork into the process of the tests, which has nothing of this one but its socket."""
         die_with(parent)
         prctl(_DUMPABLE, 1)
-        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")  # when memory is short, it goes first
+        try:
+            with open("/proc/self/oom_score_adj", "w") as file:
+                file.write("1000")  # when memory is short, it goes first
+        except OSError:
+            pass
         for place, writing in enumerate(outputs, 1):
             os.dup2(writing, place)
         if outputs:
@@ -227,8 +243,7 @@ class Watch:
                 elif piece:
                     self._take(descriptor, kinds, piece)
             if self._stopped and code is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)  # it is there, since nobody took note of its end
         for descriptor in (results, *kinds):
             for _ in range(16):  # what a pipe holds; a process left behind may go on writing
                 piece = read(descriptor)
@@ -261,10 +276,10 @@ class Watch:
         """Check one record of the harness and pass it on; raises `Forged` or another when it is none."""
         if not line.startswith(self._secret) or self._finished:
             raise Forged
-        record: dict[str, Any] = json.loads(line[len(self._secret) :].decode())
+        record: dict[str, object] = {**harness.decode(line[len(self._secret) :])}
         event = record["event"]
         if event == "start":
-            name = record["name"]
+            name = str(record["name"])
             if self._running or not any(name == one or name.startswith(one + ".") for one in self._names):
                 raise Forged
             self._running, self._since = name, time.perf_counter()
@@ -295,6 +310,7 @@ class Watch:
         if self._finished and not self._stopped:
             self._channel.say(event="end")
             code = 1 if self._bad else 0
+        self._channel.close()
         os._exit(128 - code if code < 0 else code)
 
 
@@ -311,23 +327,32 @@ def read(descriptor: int) -> bytes | None:
 def reaped(pid: int) -> int | None:
     """Take note of every process that ended; return how one of them did, if it is among them."""
     code = None
-    with contextlib.suppress(ChildProcessError):
-        while True:
+    while True:
+        try:
             found, status = os.waitpid(-1, os.WNOHANG)
-            if found == 0:
-                break
-            if found == pid:
-                code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-    return code
+        except ChildProcessError:
+            return code
+        if found == 0:
+            return code
+        if found == pid:
+            code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 def oom_kills() -> int:
     """Count the processes of this sandbox that the kernel killed for want of memory, where it tells."""
     for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
-        with contextlib.suppress(OSError, ValueError, IndexError), open(path) as file:
-            return sum(int(line.split()[1]) for line in file if line.startswith("oom_kill "))
+        try:
+            with open(path) as file:
+                return sum(int(line.split()[1]) for line in file if line.startswith("oom_kill "))
+        except (OSError, ValueError, IndexError):
+            continue
     return 0
 
 
-if __name__ == "__main__":
-    main(sys.argv)
+def to_json(record: dict[str, object]) -> bytes:
+    """Write a record of texts and numbers as a line of JSON."""
+    values = [
+        f'"{name}": ' + (f'"{value.translate(_QUOTED)}"' if isinstance(value, str) else repr(value))
+        for name, value in record.items()
+    ]
+    return ("{" + ", ".join(values) + "}\n").encode("utf-8", "backslashreplace")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.sandbox import bubblewrap, containers, docker
+from agents.sandbox import bubblewrap, containers, docker, started
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.interpreter import CHECK_PROGRAM
 from agents.sandbox.protocol import Limits, TestProgram
@@ -154,7 +154,7 @@ def test_an_engine_whose_limits_do_not_bite_is_refused(docker_settings, monkeypa
         monkeypatch.setattr(client.api, "create_host_config", lambda **options: make(**(options | loose)))
         return containers.container_options(client, image, limits)
 
-    monkeypatch.setattr(docker, "container_options", without)
+    monkeypatch.setattr(started, "container_options", without)
     sandbox = docker.create(docker_settings)
     check = asyncio.run(sandbox.check())
 
@@ -178,7 +178,7 @@ def test_a_container_that_does_not_start_is_the_sandboxs_failure(docker_settings
     sandbox = docker.create(docker_settings)
     asyncio.run(sandbox.run(CHECK_PROGRAM, LIMITS))
     monkeypatch.setattr(
-        docker,
+        started,
         "container_options",
         lambda *options: containers.container_options(*options) | {"entrypoint": ["/no/such/program"]},
     )
@@ -192,6 +192,7 @@ def test_a_container_that_does_not_start_is_the_sandboxs_failure(docker_settings
 def test_a_cancelled_run_leaves_no_container(docker_sandbox, client):
     asyncio.run(docker_sandbox.run(CHECK_PROGRAM, LIMITS))
     assert ours(client) == []  # from here on this client has its connection
+    gc.collect()
     before = len(os.listdir("/proc/self/fd"))
 
     async def cancelled():

@@ -2,6 +2,8 @@
 
 import ast
 import asyncio
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -9,7 +11,8 @@ from functools import cache
 import pytest
 
 from agents.sandbox import bubblewrap, process
-from agents.sandbox.interpreter import HARNESS, SUPERVISOR
+from agents.sandbox.harness import decode, encode
+from agents.sandbox.interpreter import HARNESS, SUPERVISOR, scripts
 from agents.sandbox.protocol import ExecutionReport, Limits, TestProgram
 from agents.sandbox.settings import SandboxSettings
 
@@ -364,3 +367,47 @@ async def test_bytes_that_are_no_text_are_shown_as_bytes(sandbox):
 @pytest.mark.parametrize("script", [HARNESS, SUPERVISOR])
 def test_what_runs_inside_is_python_3_8(script):
     ast.parse(script.read_text(), feature_version=(3, 8))
+
+
+async def test_a_run_imports_little_before_the_program(sandbox):
+    test = (
+        "import sys\nearly = set(sys.modules)\n"
+        "def test_a():\n"
+        "    assert not early & {'json', 're', 'enum', 'collections', 'ctypes', 'signal', 'traceback', 'ast'}\n"
+    )
+
+    assert (await sandbox.run(TestProgram("", test), LIMITS)).exit_reason == "ok"
+
+
+def test_what_runs_inside_comes_compiled(tmp_path):
+    for name, content in scripts().items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    for name in ("supervisor.py", "harness.py"):
+        (tmp_path / name).write_text("raise SystemExit('the source was read')\n")
+    command = [sys.executable, "-S", "-B", "-c", "import supervisor"]
+
+    subprocess.run(command, cwd=tmp_path, check=True)
+
+
+async def test_a_failure_is_told_when_no_file_can_be_opened(sandbox):
+    test = (
+        "kept = []\n"
+        "def test_a():\n"
+        "    try:\n        while True:\n            kept.append(open('/dev/null'))\n"
+        "    except OSError:\n        pass\n"
+        "    assert False\n"
+        "def test_b():\n    raise ValueError('seen')\n"
+    )
+    report = await sandbox.run(TestProgram("", test), LIMITS)
+
+    assert [(one.name, one.outcome) for one in report.outcomes] == [("test_a", "failed"), ("test_b", "error")]
+    assert [one.message for one in report.outcomes] == ["AssertionError", "ValueError: seen"]
+
+
+@pytest.mark.parametrize("text", ["", "a=b", "a\tb\nc", "%0A%09%25", "100 % \N{EURO SIGN}"])
+def test_a_record_reads_as_it_was_written(text):
+    record = {"event": "outcome", "message": text}
+
+    assert "\n" not in encode(record)
+    assert decode(encode(record).encode()) == record

@@ -130,7 +130,10 @@ async def _run(loaded: Config, name: str | None, program: TestProgram) -> Execut
     from workbench.sample import allowed_programs
 
     chosen: Sandbox = await choose_sandbox(loaded.sandbox, name, allowed_programs())
-    return await chosen.run(program)
+    try:
+        return await chosen.run(program)
+    finally:
+        await chosen.close()
 
 
 def _source(path: Path) -> str:

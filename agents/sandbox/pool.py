@@ -1,0 +1,124 @@
+"""Containers that wait for their programs: started beforehand, one program each, replaced behind.
+
+Most of the time of a container goes into its making, its start and its removal. None of that need be waited
+for: a pool keeps as many started as a job runs programs at the same time, hands each out once, and starts
+another in its place. What waits is on the same leash as what runs: it ends when the workbench does.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from agents.sandbox.containers import bounds
+from agents.sandbox.errors import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agents.sandbox.protocol import Limits
+    from agents.sandbox.started import StartedContainer
+
+# Seconds that a container may have waited: what it was made of may have changed since.
+OLDEST = 600.0
+# Containers that are started at the same time; more only wait for each other in the engine.
+_STARTERS = 4
+
+
+class ContainerPool:
+    """Keeps containers of one image and with one set of limits ready.
+
+    Args:
+        size: How many.
+        limits: What programs may use; a run with others takes none from here.
+        start: Makes and starts one; may raise SandboxError.
+        discard: Removes one, behind whoever calls it.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        limits: Limits,
+        start: Callable[[], StartedContainer],
+        discard: Callable[[StartedContainer], None],
+    ) -> None:
+        self._size = size
+        self._bounds = bounds(limits)
+        self._start = start
+        self._discard = discard
+        self._lock = threading.Lock()
+        self._ready: list[StartedContainer] = []
+        self._starting = 0
+        self._closed = False
+        self._starters = ThreadPoolExecutor(min(size, _STARTERS), "container-starter")
+
+    def fill(self) -> None:
+        """Start what is missing, behind the caller.
+
+        One that fails is not tried again before the next call: an engine that fails is not asked without end.
+        """
+        with self._lock:
+            if self._closed:
+                return
+            missing = self._size - len(self._ready) - self._starting
+            self._starting += max(missing, 0)
+            for _ in range(missing):
+                self._starters.submit(self._start_one)
+
+    def take(self, image: str, limits: Limits) -> StartedContainer | None:
+        """Hand out a container that waits for its program, and have another one started.
+
+        Args:
+            image: The id of the image that is wanted.
+            limits: What the program may use.
+
+        Returns:
+            The container, now the caller's to remove; None when none is ready that fits.
+        """
+        if bounds(limits) != self._bounds:
+            return None
+        found: StartedContainer | None = None
+        stale = []
+        with self._lock:
+            while self._ready and found is None:
+                each = self._ready.pop(0)
+                young = monotonic() - each.since < OLDEST
+                if each.image["Id"] == image and young and each.waits():
+                    found = each
+                else:
+                    stale.append(each)
+        for each in stale:
+            self._discard(each)
+        self.fill()
+        return found
+
+    def ready(self) -> int:
+        """Return how many wait."""
+        with self._lock:
+            return len(self._ready)
+
+    def close(self) -> None:
+        """Remove all that wait, those too that are being started; returns when none is left to come."""
+        with self._lock:
+            self._closed = True
+            left, self._ready = self._ready, []
+        for each in left:
+            self._discard(each)
+        self._starters.shutdown(wait=True, cancel_futures=True)
+
+    def _start_one(self) -> None:
+        container: StartedContainer | None = None
+        try:
+            with suppress(SandboxError):  # whoever needs one meets the same failure, and tells it
+                container = self._start()
+        finally:
+            with self._lock:
+                self._starting -= 1
+                kept = container is not None and not self._closed
+                if container is not None and kept:
+                    self._ready.append(container)
+        if container is not None and not kept:
+            self._discard(container)
