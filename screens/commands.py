@@ -166,6 +166,10 @@ COMMANDS: tuple[Command, ...] = (
         "review.find_back", "N", "previous_match", "match before", "Go to the match before.", on_line=False
     ),
     Command("review.failure", "g", "failure", "failure", "Jump to the first failure in the log."),
+    Command("review.cite", "v", "cite", "cite line", "Choose lines as evidence; again cites them or not."),
+    Command(
+        "review.follow", "enter", "follow", "follow", "Go to the lines that the history cites.", on_line=False
+    ),
     Command("review.zoom", "z", "zoom", "zoom", "Give the pane the whole screen, and back."),
     Command("review.wrap", "W", "wrap", "wrap", "Wrap long lines, or let them run on.", on_line=False),
     Command("review.numbers", "L", "numbers", "numbers", "Show or hide line numbers.", on_line=False),
@@ -200,8 +204,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("list.page_down", "pagedown", "page(1)", "page down", "Go down by a screen."),
     Command("list.first", "home", "jump(0)", "first", "Go to the first item."),
     Command("list.last", "end", "jump(-1)", "last", "Go to the last item."),
-    Command("text.up", "up", "scroll_up", "line up", "Scroll one row up."),
-    Command("text.down", "down", "scroll_down", "line down", "Scroll one row down."),
+    Command("text.up", "up", "scroll_up", "line up", "Scroll one row up; go up when choosing lines."),
+    Command(
+        "text.down", "down", "scroll_down", "line down", "Scroll one row down; go down when choosing lines."
+    ),
     Command("text.left", "left", "scroll_left", "left", "Scroll to the left."),
     Command("text.right", "right", "scroll_right", "right", "Scroll to the right."),
     Command("text.page_up", "pageup", "page_up", "page up", "Scroll one page up."),
@@ -209,6 +215,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("text.page_left", "ctrl+pageup", "page_left", "page left", "Scroll one page to the left."),
     Command("text.page_right", "ctrl+pagedown", "page_right", "page right", "Scroll one page to the right."),
     Command("text.home", "home", "scroll_home", "top", "Go to the first line."),
+    Command(
+        "text.more_up", "shift+up", "extend(-1)", "more above", "Choose the line above too.", on_line=False
+    ),
+    Command(
+        "text.more_down", "shift+down", "extend(1)", "more below", "Choose the line below too.", on_line=False
+    ),
     Command("text.end", "end", "scroll_end", "end", "Go to the last line."),
     Command(
         "line.close", "escape", "screen.close_line", "closes", "Close the line; a comment stays as a draft."

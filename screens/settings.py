@@ -60,7 +60,7 @@ class ScreenSettings:
     """The name of a Textual theme; `ansi-dark` style themes use the terminal's own colours."""
 
     keys: dict[str, str] = field(default_factory=dict)
-    """Other keys for actions, by action id: `"review.accept" = "g"`; several keys are separated by commas."""
+    """Other keys for actions, by action id: `"review.accept" = "l"`; several keys are separated by commas."""
 
     reasons: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_REASONS))
     """Reasons of an override, by their one-key codes."""

@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection, RowMapping, select
 
 from store.errors import JudgmentRefused
+from store.evidence import NONE, BadEvidence, citations_of
 from store.ids import beside, now
 from store.journal import Journal, journal_path
 from store.scales import Scale
@@ -29,7 +30,7 @@ from store.tables.record import Judgment, Mark
 from store.who import AnyRater
 from store.workspace import Workspace
 
-_NO_LABEL: dict[str, Any] = {"value": None, "reason": "", "comment": "", "evidence": "[]"}
+_NO_LABEL: dict[str, Any] = {"value": None, "reason": "", "comment": "", "evidence": NONE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,12 @@ class Recorder:
             scale = self._question(connection, record.question_id)[1]
             if record.value is not None:
                 scale.check(record.value)
+            try:
+                citations_of(record.evidence)
+            except BadEvidence as bad:
+                raise JudgmentRefused(
+                    "No evidence", f"{bad}.", "See docs/exporting.md for its form."
+                ) from bad
 
     def _question(self, connection: Connection, number: int) -> tuple[str, Scale]:
         if number not in self._questions:

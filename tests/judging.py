@@ -10,6 +10,7 @@ from uuid import UUID
 from small_workspace import GOOD, WRONG, pairs_workspace
 from sqlalchemy import select
 
+from store.evidence import as_json, cite
 from store.ids import now
 from store.journal import journal_path, read_journal
 from store.raters import ensure_rater, question_number, register_kinds
@@ -18,6 +19,9 @@ from store.tables.columns import table_of
 from store.tables.people import Rater
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.workspace import Workspace
+
+EVIDENCE = as_json(cite("code", GOOD, GOOD.splitlines(), [2], None))
+"""What a judgment that cites a line of `GOOD` holds."""
 
 
 def judged_workspace(folder: Path, count: int = 4) -> Workspace:

@@ -10,6 +10,7 @@ from textual import events, on
 from textual.widgets import Input
 
 from screens.commands import Command
+from screens.review.citing import in_words
 from screens.review.judging import after
 from screens.review.moving import MovingThrough
 from screens.review.reading import COMMENT
@@ -103,17 +104,20 @@ class JudgeKeys(MovingThrough):
         if not any(known.value == value for known in item.question.scale.values):
             self._say(f"{value:g} is no value of this question.", alarm=True)
             return
-        action = self.desk.label(item, value, self._watch)
+        cited = self.citations
+        action = self.desk.label(item, value, self._watch, cited=cited)
         self._record(action)
         words = item.question.scale.word(value)
+        cites = f" · cites {in_words(cited)}" if cited else ""
         record = cast(Judgment, action.records[0])
         if record.origin == "override":
             self._reasons_for = (action, item.item_id, False)
-            said = f"● {words} · overrides ◆ · {one_line(item.external_id, 24)} · why? · {self._undo_hint}"
+            said = f"● {words} · overrides ◆{cites} · {one_line(item.external_id, 24)} · why? · "
+            said += self._undo_hint
         else:
             self._reasons_for = None
             accepts = " · accepts ◆" if record.origin == "accept" else ""
-            said = f"● {words}{accepts} · {one_line(item.external_id, 24)} · {self._undo_hint}"
+            said = f"● {words}{accepts}{cites} · {one_line(item.external_id, 24)} · {self._undo_hint}"
         self._advance(said, choices=self._codes(undecided=False) if self._reasons_for else ())
 
     def action_accept(self) -> None:
@@ -218,7 +222,7 @@ class JudgeKeys(MovingThrough):
             self._say(f"Reason: {reason} · {change} changes it · {undo} undo takes back label and reason")
         elif item is not None and item.item_id == item_id:
             value = item.own.labels[item.question.name]
-            self._record(desk.label(item, value, self._watch, reason))
+            self._record(desk.label(item, value, self._watch, reason, self.citations))
             self._say(f"Reason: {reason} · {self._undo_hint}")
 
     def _record(self, action: Action) -> None:
@@ -227,6 +231,7 @@ class JudgeKeys(MovingThrough):
         self.workbench.record(action)
         if item is not None and item.item_id == action.item_id:
             self.item = replace(item, own=after(item.own, action, item.question.name))
+            self.citations_went(action)
             self._show_claim()
 
     def _advance(self, said: str, choices: Sequence[tuple[str, str]] = ()) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sqlalchemy import select
 
 from screens.review.part import ItemView
+from store.evidence import Citation, as_json, readable_citations
 from store.ids import IdClock, now
 from store.kinds.protocol import task_kinds
 from store.queries.current import REVIEW
@@ -59,8 +61,10 @@ class Desk:
     guideline_ids: dict[str, int]
     blind: bool
 
-    def label(self, item: ItemView, value: float, watch: Stopwatch, reason: str = "") -> Action:
-        """Return the action of giving an item a label.
+    def label(
+        self, item: ItemView, value: float, watch: Stopwatch, reason: str = "", cited: Iterable[Citation] = ()
+    ) -> Action:
+        """Return the action of giving an item a label, with the lines that are cited for it.
 
         A label that equals the claim on the screen accepts it, another one overrides it; without a claim on
         the screen the label is independent.
@@ -83,6 +87,7 @@ class Desk:
             guideline_id=self.guideline_ids.get(item.kind),
             blind=self.blind,
             reason=reason,
+            evidence=as_json(cited),
             elapsed_ms=elapsed,
             active_ms=active,
             created_at=now(),
@@ -125,7 +130,8 @@ def after(own: OwnState, action: Action, question: str) -> OwnState:
             text = record.text if record.active else None
             if record.kind == "cannot_decide":
                 labels = {} if record.active else own.labels
-                own = replace(own, cannot_decide=text, labels=labels, skipped=False)
+                cited = () if record.active else own.citations
+                own = replace(own, cannot_decide=text, labels=labels, skipped=False, citations=cited)
             elif record.kind == "comment":
                 own = replace(own, comment=text or "")
             elif record.kind == "skip":
@@ -135,6 +141,7 @@ def after(own: OwnState, action: Action, question: str) -> OwnState:
         elif record.value is not None:
             labels = {**own.labels, question: record.value}
             own = replace(own, labels=labels, reason=record.reason, cannot_decide=None, skipped=False)
+            own = replace(own, citations=readable_citations(record.evidence))
     return own
 
 

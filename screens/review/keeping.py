@@ -82,8 +82,13 @@ class KeepingPlaces(ShowingItems):
                 "active": self.active,
                 "drafts": {str(number): text for number, text in drafts},
                 "places": {name: asdict(place) for name, place in self._places[self.item.item_id].items()},
+                **self._further_drafts(),
             }
         )
+
+    def _further_drafts(self) -> dict[str, Any]:
+        """Return what else a session keeps of what is begun and not recorded."""
+        return {}
 
     def _note_draft(self) -> None:
         """Take the text of an open comment line for the item's draft."""

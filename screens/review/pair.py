@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 
 from sqlalchemy import Connection
 
+from screens.review.history import history
 from screens.review.part import Claim, ItemView, PaneText, ReviewPart
 from store.counted import counted
 from store.kinds.pair import GUIDELINE, MATCH
-from store.queries.item import AgentCase, ExecutionSeen, PairSeen, RecordSeen, StepSeen, load_pair
+from store.queries.item import AgentCase, ExecutionSeen, PairSeen, StepSeen, load_pair
 
 OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
 
@@ -34,9 +34,7 @@ def view(pair: PairSeen) -> ItemView:
     if case is None:
         panes = (
             PaneText("guideline", "Guideline", GUIDELINE),
-            PaneText(
-                "history", "History", _history(pair.history), empty="You have recorded nothing here yet."
-            ),
+            history(pair.history, MATCH, "You have recorded nothing here yet."),
         )
     else:
         panes = (
@@ -44,9 +42,7 @@ def view(pair: PairSeen) -> ItemView:
             _test(case),
             _run(case),
             PaneText("steps", "Steps", _steps(case.steps), empty=_NOT_YET),
-            PaneText(
-                "history", "History", _history(pair.history), empty="Nobody has recorded anything here yet."
-            ),
+            history(pair.history, MATCH, "Nobody has recorded anything here yet."),
             PaneText("guideline", "Guide", GUIDELINE),
         )
     return ItemView(
@@ -54,7 +50,9 @@ def view(pair: PairSeen) -> ItemView:
         external_id=pair.external_id,
         kind=pair.kind,
         prompt=pair.query,
-        subject=PaneText("code", _heading(pair), pair.code, language=pair.language or None, kind="code"),
+        subject=PaneText(
+            "code", _heading(pair), pair.code, language=pair.language or None, kind="code", part="code"
+        ),
         case=panes,
         claim=_claim(case),
         question=MATCH,
@@ -133,7 +131,16 @@ def _verdict(case: AgentCase) -> str:
 def _test(case: AgentCase) -> PaneText:
     reply = case.reply_of("test_writer")
     program = case.execution.program if case.execution is not None else str(reply.get("test_program", ""))
-    return PaneText("test", "Test", program, language="python", kind="test", empty=_why_no_test(case))
+    return PaneText(
+        "test",
+        "Test",
+        program,
+        language="python",
+        kind="test",
+        empty=_why_no_test(case),
+        part="test",
+        execution=None if case.execution is None else case.execution.id,
+    )
 
 
 def _ending(execution: ExecutionSeen) -> str:
@@ -179,7 +186,7 @@ def _run(case: AgentCase) -> PaneText:
     if not marks and execution.exit_reason != "ok":
         # Of a run that was cut off, how it ended is the failure.
         marks = [1]
-    return PaneText("run", "Run", log, kind="log", landmarks=tuple(marks))
+    return PaneText("run", "Run", log, kind="log", landmarks=tuple(marks), part="log", execution=execution.id)
 
 
 def _role(role: str) -> str:
@@ -213,24 +220,6 @@ def _reply_lines(reply: Mapping[str, object]) -> Iterator[str]:
             yield f"   test program: {counted(str(value).count(chr(10)) + 1, 'line')}, in the Test pane"
         else:
             yield f"   {name.replace('_', ' ')}: {value}"
-
-
-def _history(records: tuple[RecordSeen, ...]) -> str:
-    """Return who recorded what, oldest first, undone things included."""
-    lines = []
-    for record in records:
-        value = f" {MATCH.scale.word(record.value)}" if record.what == MATCH.name else ""
-        what = "label" if record.what == MATCH.name else record.what.replace("_", " ")
-        seconds = f" · {record.elapsed_ms / 1000:.1f} s" if record.elapsed_ms is not None else ""
-        parts = [f"{_local(record.created_at)}  {record.rater}  {what}{value} · {record.origin}{seconds}"]
-        parts += [f"    reason: {record.reason}"] if record.reason else []
-        parts += [f"    {record.text}"] if record.text else []
-        lines += parts
-    return "\n".join(lines)
-
-
-def _local(moment: datetime) -> str:
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 PAIR = ReviewPart(kind="pair", load=load)

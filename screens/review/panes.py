@@ -9,10 +9,10 @@ from screens.widgets.text_view import Place
 
 if TYPE_CHECKING:
     from screens.review.part import PaneText
-    from screens.widgets.text_pane import TextPane
+    from screens.widgets.citing_pane import CitingPane
 
 
-class Panes(Mapping[str, "TextPane"]):
+class Panes(Mapping[str, "CitingPane"]):
     """Panes by their ids. Whoever looks a pane up finds it filled.
 
     Laying out a text takes time, and an item has more texts than are seen at once: the next item is
@@ -20,10 +20,10 @@ class Panes(Mapping[str, "TextPane"]):
     """
 
     def __init__(self) -> None:
-        self._panes: dict[str, TextPane] = {}
+        self._panes: dict[str, CitingPane] = {}
         self._waiting: dict[str, tuple[PaneText, Place | None]] = {}
 
-    def __getitem__(self, pane_id: str) -> TextPane:
+    def __getitem__(self, pane_id: str) -> CitingPane:
         pane = self._panes[pane_id]
         part, place = self._waiting.pop(pane_id, (None, None))
         if part is not None:
@@ -35,6 +35,7 @@ class Panes(Mapping[str, "TextPane"]):
                 empty=part.empty,
                 landmarks=part.landmarks,
             )
+            pane.mark_cited(part.cited, recorded=part.recorded)
         if place is not None:
             pane.restore(place)
         return pane
@@ -48,13 +49,18 @@ class Panes(Mapping[str, "TextPane"]):
     def __contains__(self, pane_id: object) -> bool:
         return pane_id in self._panes
 
-    def add(self, pane_id: str, pane: TextPane) -> None:
+    def add(self, pane_id: str, pane: CitingPane) -> None:
         """Take in a pane."""
         self._panes[pane_id] = pane
 
     def show(self, pane_id: str, part: PaneText) -> None:
         """Let a pane show a text, as soon as the pane is looked up or `fill` is called."""
         self._waiting[pane_id] = (part, None)
+
+    def end_cursors(self) -> bool:
+        """Take the cursors of all panes away; return whether there was one."""
+        # Not looked up, since nothing need be filled for it.
+        return any([pane.end_cursor() for pane in tuple(self._panes.values())])  # noqa: C419 - all of them
 
     def fill(self) -> None:
         """Fill the panes that still wait for their texts."""

@@ -11,8 +11,24 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from screens.widgets.text_pane import TextKind
+from store.evidence import Citation, Part
 from store.kinds.protocol import GROUP, QuestionSpec
 from store.queries.item import OwnState
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A stretch of a text that tells of cited lines.
+
+    Attributes:
+        first: Its first line, from 1.
+        last: Its last line.
+        citation: What is cited.
+    """
+
+    first: int
+    last: int
+    citation: Citation
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +43,11 @@ class PaneText:
         kind: What it is: code, a test, a log, or words.
         empty: What is said when there is no text; `{app.jobs}`, the id of a command, stands for its key.
         landmarks: Lines worth jumping to, from 1.
+        part: What its lines are cited as; None where they cannot be cited.
+        execution: The execution whose test or log it is.
+        cited: Lines that the rater cites, from 1.
+        recorded: Whether a judgment of the rater cites just these.
+        links: Stretches of it that tell of cited lines, which can be followed.
     """
 
     id: str
@@ -36,6 +57,11 @@ class PaneText:
     kind: TextKind = "reply"
     empty: str = ""
     landmarks: tuple[int, ...] = ()
+    part: Part | None = None
+    execution: UUID | None = None
+    cited: frozenset[int] = frozenset()
+    recorded: bool = True
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from screens.review.judging import Desk, SessionCount, desk_of
 from screens.review.reading import COMMENT, FIND, PROMPT, SUBJECT
 from screens.review.resuming import restored_order
 from screens.review.undone import undone_in_words
+from screens.widgets.citing_pane import CitingPane
 from screens.widgets.line import Line
 from screens.widgets.text_pane import TextPane
 from store.errors import WorkbenchError
@@ -64,7 +65,7 @@ class ReviewScreen(JudgeKeys):
         yield ClaimLine(id="claim")
         yield CaseTabs(id="tabs")
         with Horizontal(id="body"):
-            yield TextPane(id=SUBJECT)
+            yield CitingPane(id=SUBJECT)
             with Vertical(id="case"):
                 yield ContentSwitcher(id="switcher")
         yield Line(id=FIND, placeholder="find in this pane")
@@ -82,7 +83,7 @@ class ReviewScreen(JudgeKeys):
         app = self.workbench
         context = app.context
         rater_id = context.rater.id if context.rater else 0
-        self._panes.add(SUBJECT, self.query_one(f"#{SUBJECT}", TextPane))
+        self._panes.add(SUBJECT, self.query_one(f"#{SUBJECT}", CitingPane))
         self._begin_code(self._panes[SUBJECT])
         self.reader = ItemReader(context.workspace, rater_id, blind=context.settings.blind)
         self.take_session(app.kept_session())
@@ -171,6 +172,7 @@ class ReviewScreen(JudgeKeys):
         self.order.go_to(action.item_id)
         self.reader.forget(action.item_id)
         self.stop_searching()
+        self.keep_citations_of(action, redo=redo)
         app = self.workbench
         questions = self.desk.question_ids if self.desk else {}
         what = undone_in_words(action, questions, blind=app.context.settings.blind, since=app.began)

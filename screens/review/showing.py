@@ -18,6 +18,7 @@ from screens.review.judging import Desk, SessionCount, Stopwatch, after
 from screens.review.panes import Panes
 from screens.review.part import ItemView
 from screens.review.reading import PROMPT, SUBJECT
+from screens.widgets.citing_pane import CitingPane
 from screens.widgets.text_pane import TextPane
 from screens.widgets.visible import one_line
 from store.errors import WorkbenchError
@@ -127,6 +128,7 @@ class ShowingItems(CopyingText):
         for action in self._waiting(view.item_id):
             # What was read does not know of what is still on its way to the disk.
             view = replace(view, own=after(view.own, action, view.question.name))
+        view = self._with_citations(view)
         self.item, self._is_bare = view, False
         with self.app.batch_update():
             self.query_one(f"#{PROMPT}", TextPane).load(
@@ -179,7 +181,7 @@ class ShowingItems(CopyingText):
         switcher = self.query_one("#switcher", ContentSwitcher)
         for part in view.case:
             if part.id not in self._panes:
-                pane = TextPane(id=part.id)
+                pane = CitingPane(id=part.id)
                 self._panes.add(part.id, pane)
                 self._begin_code(pane)
                 pane.display = part.id == switcher.current
@@ -199,6 +201,10 @@ class ShowingItems(CopyingText):
             self._panes[pane_id]
         if self._painted_at is not None:
             self._panes.fill()
+
+    def _with_citations(self, view: ItemView) -> ItemView:
+        """Return an item with the lines marked that the rater cites."""
+        return view
 
     def _restore_places(self, view: ItemView) -> None:
         """Scroll the panes of an item that has come onto the screen."""

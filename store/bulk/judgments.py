@@ -11,6 +11,7 @@ from store.bulk.names import unfit_names
 from store.bulk.pairs import keys_for
 from store.bulk.problems import Problem
 from store.bulk.staging import Stages
+from store.evidence import NONE, BadEvidence, citations_of
 from store.ids import IdClock, lowest_at
 from store.kinds.protocol import QuestionSpec
 
@@ -124,6 +125,21 @@ def resolve_judgments(
             )
             for file, number, line, external_id, question, rater, value, id_ in rows
         ]
+    return problems + _bad_evidence(cursor)
+
+
+def _bad_evidence(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+    """Return the judgments whose cited lines are not told in the form that they have."""
+    problems = []
+    cited = cursor.execute(
+        "SELECT file, number, line, id, evidence FROM new_record "
+        f"WHERE record = 'judgment' AND evidence <> '{NONE}'"
+    )
+    for file, number, line, id_, evidence in cited.fetchall():
+        try:
+            citations_of(evidence)
+        except BadEvidence as bad:
+            problems.append(Problem(file, number, line, f"{id_}: {bad}"))
     return problems
 
 

@@ -12,6 +12,7 @@ from uuid import UUID
 from sqlalchemy import Connection, RowMapping, func, select
 
 from store.errors import UnknownName
+from store.evidence import NONE, Citation, readable_citations
 from store.queries.current import REVIEW
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
@@ -110,11 +111,12 @@ class RecordSeen:
     elapsed_ms: int | None
     blind: bool
     created_at: datetime
+    citations: tuple[Citation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OwnState:
-    """What stands of the rater's own: the label by question name, with its reason, and the marks."""
+    """What stands of the rater's own: the label by question name, its reason and evidence, and the marks."""
 
     labels: Mapping[str, float]
     reason: str
@@ -122,6 +124,7 @@ class OwnState:
     skipped: bool
     flagged: bool
     comment: str
+    citations: tuple[Citation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,9 +310,9 @@ def load_own(connection: Connection, item_id: int, rater_id: int, phase: str = R
     """Read what stands of one rater's own on an item."""
     judgment, mark, question = table_of(JudgmentRow), table_of(MarkRow), table_of(Question)
     labels: dict[str, float] = {}
-    reason = ""
+    reason, evidence = "", NONE
     for row in connection.execute(
-        select(question.c.name, judgment.c.value, judgment.c.reason)
+        select(question.c.name, judgment.c.value, judgment.c.reason, judgment.c.evidence)
         .join(question, question.c.id == judgment.c.question_id)
         .where(
             judgment.c.item_id == item_id,
@@ -320,7 +323,7 @@ def load_own(connection: Connection, item_id: int, rater_id: int, phase: str = R
         .order_by(judgment.c.id)
     ):
         labels.pop(row.name, None)
-        reason = row.reason
+        reason, evidence = row.reason, row.evidence
         if row.value is not None:
             labels[row.name] = row.value
     marks = {
@@ -339,6 +342,7 @@ def load_own(connection: Connection, item_id: int, rater_id: int, phase: str = R
         skipped="skip" in active,
         flagged="flag" in active,
         comment=active.get("comment", ""),
+        citations=readable_citations(evidence),
     )
 
 
@@ -371,6 +375,7 @@ def load_history(
         RecordSeen(
             **{name: row[name] for name in (*shared, "what", "value", "reason", "elapsed_ms", "blind")},
             text=row["comment"],
+            citations=readable_citations(row["evidence"]),
         )
         for row in connection.execute(judgments).mappings()
     ]

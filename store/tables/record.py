@@ -26,6 +26,8 @@ class Judgment(SQLModel):
     Its key is (item, question, rater, assignment, phase); it supersedes within that key only. `value` is
     the code on the question's scale, or None when an undo or a withdrawal leaves no value.
 
+    `evidence` holds the lines that are cited, in the form that `store.evidence` says.
+
     `action` groups the records of one key press, which are undone together. An undo or redo names the
     action it takes back or brings again in `target_action`, and the record whose content stands again in
     `restores`. Actions and ids are UUIDv7 of the workspace's own clock, so the highest id is current.

@@ -186,11 +186,11 @@ async def test_keys_in_the_palette_and_the_help_judge_nothing(workspace: Workspa
 
 
 async def test_remapped_keys_judge_and_the_old_ones_do_not(workspace: Workspace) -> None:
-    app = review_app(workspace, settings=ScreenSettings(keys={"review.accept": "e"}))
+    app = review_app(workspace, settings=ScreenSettings(keys={"review.accept": "l"}))
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "a")
         await painted(pilot, 1)
-        await press(pilot, "e")
+        await press(pilot, "l")
         await painted(pilot, 2)
         await settled(pilot)
         assert judgments(workspace) == [(1, 1, "accept", "")]

@@ -1,5 +1,6 @@
 """items, judge and report on the command line: what scripts are told, and what is on disk afterwards."""
 
+import hashlib
 import json
 import re
 
@@ -45,6 +46,38 @@ def test_a_judgment_is_on_disk_in_the_workspace_and_in_the_journal(workbench, st
     assert row["shown_verdict"] is None
     (line,) = read_journal(journal_path(study))
     assert line.record["record"]["id"] == str(row["id"])
+
+
+def test_lines_are_cited_as_they_stand_in_the_panes(workbench, study):
+    done = workbench(
+        "judge", study, "q1/1", "0", "--rater", "dana", "--evidence", "code:2", "--evidence", "code:1-2", "--json"
+    )  # fmt: skip
+    assert done.code == 0
+    (cited,) = done.json()["evidence"]
+    code = PAIRS[0]["code"]
+    assert (cited["part"], cited["first"], cited["last"]) == ("code", 1, 2)
+    assert cited["text"] == code.rstrip("\n")
+    assert cited["sha256"] == hashlib.sha256(code.encode()).hexdigest()
+    (row,) = judgments(study)
+    assert json.loads(row["evidence"]) == [cited]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("code:3", "the code has 2 lines"),
+        ("code:0", "names no lines"),
+        ("code:2-1", "names no lines"),
+        ("verdict:1", "names no lines"),
+        ("code", "names no lines"),
+        ("test:1", "no test to cite"),
+    ],
+)
+def test_lines_that_are_not_there_are_refused(workbench, study, asked, words):
+    done = workbench("judge", study, "q1/1", "0", "--rater", "dana", "--evidence", asked, "--json")
+    assert done.code == 2
+    assert words in done.json()["error"]["message"]
+    assert not judgments(study)
 
 
 def test_nobody_judges_under_the_name_of_an_imported_rater(workbench, study, in_folder):

@@ -66,7 +66,7 @@ def test_every_section_is_read_with_its_line(write):
         "[screens]\n"
         'theme = "nord"\n'
         "[screens.keys]\n"
-        '"review.accept" = "e"\n'
+        '"review.accept" = "l"\n'
         "[agents]\n"
         'model = "openai:some-model"\n'
         "concurrency = 3\n"
@@ -78,7 +78,7 @@ def test_every_section_is_read_with_its_line(write):
     loaded = load_config(path)
     config = loaded.config
     assert config.screens.theme == "nord"
-    assert config.screens.keys == {"review.accept": "e"}
+    assert config.screens.keys == {"review.accept": "l"}
     assert config.agents.concurrency == 3
     assert config.models.temperature is None
     assert config.sandbox.limits.wall_seconds == 4.0
@@ -101,7 +101,7 @@ def test_the_environment_goes_before_the_file_key_by_key(monkeypatch, write):
 
 
 def test_every_setting_has_the_variable_that_is_documented(monkeypatch):
-    values = {"keys": "{}", "reasons": '{"v": "odd"}', "undecided": '{"v": "odd"}', "seed": "7"}
+    values = {"keys": "{}", "reasons": '{"k": "odd"}', "undecided": '{"k": "odd"}', "seed": "7"}
     places = [place for place, _ in leaves(Config())]
     for place, value in leaves(Config()):
         # Any text is right where nothing is set, and an address is also right where one is wanted.

@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from judging import EVIDENCE
 from sqlalchemy import select
 
 from store.bulk.columns import STAGE
@@ -106,7 +107,7 @@ def history(workspace, steps, rater="dana"):
                     blind=bool(what),
                     reason="wrong-output",
                     comment='said "so",\nand so on',
-                    evidence='[{"part": "code", "lines": [1, 2]}]',
+                    evidence=EVIDENCE,
                     elapsed_ms=1500,
                     active_ms=None,
                 )

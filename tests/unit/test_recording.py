@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from judging import Desk, as_json, journal_ids, journaled, judged_workspace, judgments, marks
+from judging import EVIDENCE, Desk, as_json, journal_ids, journaled, judged_workspace, judgments, marks
 
 from store.errors import JudgmentRefused
 from store.journal import journal_path
@@ -226,7 +226,7 @@ def test_judging_ends_skip_and_cannot_decide(workspace, desk, kind):
 
 
 def test_cannot_decide_withdraws_the_judgment_and_undo_brings_it_back(workspace, desk):
-    given_before = desk.judge(1, 0.0, reason="names", comment="hm", evidence='[{"part": "code"}]').records[0]
+    given_before = desk.judge(1, 0.0, reason="names", comment="hm", evidence=EVIDENCE).records[0]
     desk.say(1, "cannot_decide", text="lacks context")
     withdrawn = judgments(workspace)[-1]
     assert (withdrawn.value, withdrawn.origin, withdrawn.reason, withdrawn.comment, withdrawn.evidence) == (

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from judging import Desk, judgments, marks
+from judging import EVIDENCE, Desk, judgments, marks
 from sqlalchemy import select
 
 from screens.review.judging import desk_of
@@ -123,7 +123,7 @@ def test_everything_that_a_record_stores_is_in_the_journal_and_comes_back(judged
         "blind": True,
         "reason": "wrong-output",
         "comment": "so\nsaid",
-        "evidence": '[{"part": "code", "lines": [1, 2]}]',
+        "evidence": EVIDENCE,
         "elapsed_ms": 1500,
         "active_ms": 900,
     }

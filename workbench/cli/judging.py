@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -145,29 +146,43 @@ def judge_command(
     *,
     rater: RaterName = None,
     comment: Annotated[str, typer.Option(help="A comment that stays with the judgment.")] = "",
+    evidence: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PART:LINES", help="Lines to cite: code:3-5, test:2, log:7; can be repeated."),
+    ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Record a judgment: `workbench judge study.duckdb q-0042 match --rater dana`."""
+    from store.evidence import NONE
     from store.queries.item import find_item
     from store.raters import ensure_rater, register_kinds
     from store.workspace import Workspace
     from workbench.output import print_json, say
     from workbench.rater import rater_name
 
-    name = rater_name(given_rater(rater), settings(config))
+    loaded = settings(config)
+    name = rater_name(given_rater(rater), loaded)
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
             number = find_item(connection, item)
-        facts = _judge(opened, number, value, ensure_rater(opened, name or ""), comment)
+        cited = NONE
+        if evidence:
+            from workbench.citing import evidence_of
+
+            cited = evidence_of(opened, number, evidence, blind=loaded.screens.blind)
+        rated_by = ensure_rater(opened, name or "")
+        facts = _judge(opened, number, value, rated_by, comment=comment, evidence=cited)
     if as_json:
         print_json(facts)
     else:
         say(f"● {facts['item']}: {facts['label']} · {facts['question']} · rater {facts['rater']}")
 
 
-def _judge(opened: OpenWorkspace, number: int, value: str, rater: Rater, comment: str) -> dict[str, Any]:
+def _judge(
+    opened: OpenWorkspace, number: int, value: str, rater: Rater, *, comment: str, evidence: str
+) -> dict[str, Any]:
     from sqlalchemy import select
 
     from store.ids import now
@@ -202,6 +217,7 @@ def _judge(opened: OpenWorkspace, number: int, value: str, rater: Rater, comment
         value=scale_value(question.scale, value),
         origin="independent",
         comment=comment,
+        evidence=evidence,
         created_at=now(),
     )
     written = Recorder(opened, rater).submit(Action(action, (record,))).result()
@@ -215,6 +231,7 @@ def _judge(opened: OpenWorkspace, number: int, value: str, rater: Rater, comment
         "label": question.scale.word(judgment.value),
         "rater": rater.name,
         "comment": judgment.comment,
+        "evidence": json.loads(judgment.evidence),
         "supersedes": judgment.supersedes,
         "created_at": judgment.created_at,
     }

@@ -1,0 +1,177 @@
+"""The lines that a judgment cites as its evidence: the form of `Judgment.evidence`, read and written here.
+
+The field holds a JSON array, `[]` where nothing is cited. Each of its objects is one stretch of lines:
+
+    {"part": "log", "sha256": "9f86...", "first": 3, "last": 5, "text": "...", "execution": "0190..."}
+
+`part` is `code`, `test` or `log`. `sha256` is that of the whole text of the part, as it was on the screen,
+in UTF-8: it tells whether the line numbers still fit. `first` and `last` count lines from 1, both included.
+`text` is what the lines said, joined by line feeds and cut after `TEXT_MOST` characters, so that a citation
+can be read where the part itself cannot. `execution` names the execution whose test or log it was; it is
+left out where there was none. Citations stand in the order of part, execution and line; those of one text
+neither overlap nor touch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+from uuid import UUID
+
+Part = Literal["code", "test", "log"]
+PARTS: tuple[Part, ...] = get_args(Part)
+"""What lines can be cited of, in the order in which citations are kept."""
+
+NONE = "[]"
+"""The evidence of a judgment that cites nothing."""
+
+TEXT_MOST = 2000
+"""Characters of the cited lines that are kept with a citation."""
+
+CITATIONS_MOST = 200
+"""Citations that one judgment can have."""
+
+_NAMES = {"part", "sha256", "first", "last", "text"}
+_HEX = set("0123456789abcdef")
+
+
+class BadEvidence(ValueError):
+    """A text is not of the form that evidence has; the message says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Some consecutive lines of a text.
+
+    Attributes:
+        part: What they are lines of.
+        sha256: The digest of the whole text, in hex.
+        first: The first line, from 1.
+        last: The last line.
+        text: What they say, at most `TEXT_MOST` characters of it.
+        execution: The execution whose test or log it is; None for the code, and for a test never run.
+    """
+
+    part: Part
+    sha256: str
+    first: int
+    last: int
+    text: str
+    execution: UUID | None = None
+
+    @property
+    def place(self) -> str:
+        """Where the lines are, as a person reads it: `code 3-5`."""
+        return f"{self.part} {lines_in_words(self.first, self.last)}"
+
+    def fits(self, text: str) -> bool:
+        """Return whether its line numbers are those of a text."""
+        return self.sha256 == digest(text)
+
+
+def lines_in_words(first: int, last: int) -> str:
+    """Return `3` for one line, `3-5` for several."""
+    return f"{first}" if first == last else f"{first}-{last}"
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a text in UTF-8, in hex."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def cite(
+    part: Part, text: str, lines: Sequence[str], numbers: Iterable[int], execution: UUID | None
+) -> list[Citation]:
+    """Return the citations of some lines of a text, lines that follow each other together.
+
+    Args:
+        part: What the text is.
+        text: The whole text.
+        lines: Its lines.
+        numbers: Which of them are cited, from 1; numbers that it does not have are left out.
+        execution: The execution whose test or log it is.
+    """
+    known = sorted({number for number in numbers if 1 <= number <= len(lines)})
+    stretches: list[list[int]] = []
+    for number in known:
+        if stretches and number == stretches[-1][1] + 1:
+            stretches[-1][1] = number
+        else:
+            stretches.append([number, number])
+    sha256 = digest(text) if stretches else ""
+    return [
+        Citation(part, sha256, first, last, "\n".join(lines[first - 1 : last])[:TEXT_MOST], execution)
+        for first, last in stretches
+    ]
+
+
+def in_order(citations: Iterable[Citation]) -> tuple[Citation, ...]:
+    """Return citations in the order in which they are kept."""
+    return tuple(
+        sorted(
+            citations,
+            key=lambda one: (PARTS.index(one.part), str(one.execution or ""), one.sha256, one.first),
+        )
+    )
+
+
+def as_json(citations: Iterable[Citation]) -> str:
+    """Return citations as a judgment holds them."""
+    told = []
+    for one in in_order(citations):
+        fields: dict[str, Any] = {
+            "part": one.part, "sha256": one.sha256, "first": one.first, "last": one.last, "text": one.text
+        }  # fmt: skip
+        if one.execution is not None:
+            fields["execution"] = str(one.execution)
+        told.append(fields)
+    return json.dumps(told, ensure_ascii=True) if told else NONE
+
+
+def citations_of(evidence: str) -> tuple[Citation, ...]:
+    """Read the evidence of a judgment.
+
+    Raises:
+        BadEvidence: It does not have the form.
+    """
+    if evidence == NONE:
+        return ()
+    try:
+        told = json.loads(evidence)
+    except ValueError as error:
+        raise BadEvidence("evidence is no JSON") from error
+    if not isinstance(told, list):
+        raise BadEvidence("evidence is no JSON array")
+    if len(told) > CITATIONS_MOST:
+        raise BadEvidence(f"evidence has more than {CITATIONS_MOST} citations")
+    return tuple(_citation(one) for one in told)
+
+
+def _citation(told: Any) -> Citation:
+    if not isinstance(told, dict) or not _NAMES <= set(told) <= _NAMES | {"execution"}:
+        raise BadEvidence(f"a citation has the fields {', '.join(sorted(_NAMES))}, and perhaps execution")
+    part, sha256, first, last = (told[name] for name in ("part", "sha256", "first", "last"))
+    if part not in PARTS:
+        raise BadEvidence(f"a citation is of {', '.join(PARTS)}, not of {part!r}")
+    if not isinstance(sha256, str) or len(sha256) != 64 or not set(sha256) <= _HEX:
+        raise BadEvidence("the sha256 of a citation is 64 lower-case hexadecimal digits")
+    if type(first) is not int or type(last) is not int or not 1 <= first <= last:
+        raise BadEvidence("a citation goes from its first to its last line, counted from 1")
+    if not isinstance(told["text"], str) or len(told["text"]) > TEXT_MOST:
+        raise BadEvidence(f"the text of a citation has at most {TEXT_MOST} characters")
+    try:
+        execution = UUID(told["execution"]) if "execution" in told else None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise BadEvidence("the execution of a citation is a UUID") from error
+    return Citation(part, sha256, first, last, told["text"], execution)
+
+
+def readable_citations(evidence: str) -> tuple[Citation, ...]:
+    """Read the evidence of a judgment to show it; what has another form counts as none."""
+    try:
+        return citations_of(evidence)
+    except BadEvidence:
+        return ()

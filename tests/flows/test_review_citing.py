@@ -1,0 +1,206 @@
+"""Citing lines: what is marked goes with the next label, is kept until then, and followed from there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from app_at_work import until
+from review_bench import (
+    IS_BLANK,
+    TEST,
+    line_of,
+    painted,
+    press,
+    review_app,
+    review_of,
+    said,
+    screen_text,
+    settled,
+    text_of,
+    uid,
+)  # fmt: skip
+from small_workspace import rows
+from textual.pilot import Pilot
+
+from screens.app import WorkbenchApp
+from screens.review.bars import ClaimLine
+from screens.widgets.citing_pane import CitingPane
+from store.evidence import citations_of, digest
+from store.tables.record import JudgmentRow
+from store.workspace import Workspace
+
+WIDE = (120, 40)
+
+
+def pane(app: WorkbenchApp, name: str) -> CitingPane:
+    """A pane of the review."""
+    return review_of(app).query_one(f"#{name}", CitingPane)
+
+
+def evidence(workspace: Workspace) -> list[list[tuple[Any, ...]]]:
+    """What the judgments cite, oldest first: (part, first, last)."""
+    return [
+        [(one.part, one.first, one.last) for one in citations_of(row["evidence"])]
+        for row in rows(workspace, JudgmentRow)
+    ]
+
+
+async def cite_line_two(pilot: Pilot[Any]) -> None:
+    """Cite line 2 of the code of the item shown."""
+    await press(pilot, "v", "down", "v")
+
+
+async def test_chosen_lines_are_marked_and_go_with_the_next_label(workspace: Workspace) -> None:
+    app = review_app(workspace, at=3)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "v")
+        assert said(app).startswith("▸ code 1 · ↑ ↓ choose")
+        await press(pilot, "down", "shift+down", "v")
+        assert said(app) == "▌ Cited: code 2-3 · your next label of this item cites code 2-3"
+        assert pane(app, "subject").cited_lines == {2, 3}
+        assert "▌ 2▸" in screen_text(app)
+        assert "▌ 2 lines cited, not recorded yet" in screen_text(app)
+        assert rows(workspace, JudgmentRow) == []
+        await press(pilot, "tab", "right_square_bracket", "right_square_bracket", "g", "v", "v")
+        assert "log " in said(app)
+        await press(pilot, "1")
+        await painted(pilot, 5)
+        assert said(app).startswith("● 1 match · overrides ◆ · cites code 2-3, log ")
+        await settled(pilot)
+        (row,) = rows(workspace, JudgmentRow)
+        code, log = citations_of(row["evidence"])
+        assert (code.part, code.first, code.last, code.execution) == ("code", 2, 3, None)
+        assert code.text == "\n".join(IS_BLANK.splitlines()[1:3])
+        assert code.sha256 == digest(IS_BLANK)
+        assert (log.part, log.execution) == ("log", uid(410))
+        assert log.text == "  ✗ only_newline  AssertionError: a newline is a byte"
+        assert json.loads(row["evidence"])[1]["sha256"] == log.sha256
+        await press(pilot, "p")
+        await settled(pilot)
+        assert pane(app, "subject").cited_lines == {2, 3}
+        assert "not recorded" not in screen_text(app)
+
+
+async def test_citing_never_judges_and_again_takes_it_away(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await cite_line_two(pilot)
+        await press(pilot, "v")
+        assert said(app) == "Nothing is cited."
+        assert pane(app, "subject").cited_lines == frozenset()
+        await press(pilot, "escape", "1")
+        await settled(pilot)
+        assert evidence(workspace) == [[]]
+
+
+async def test_the_reason_of_an_override_keeps_what_is_cited(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await cite_line_two(pilot)
+        await press(pilot, "0", "b")
+        await press(pilot, "p", "o", "t")
+        await settled(pilot)
+        assert evidence(workspace) == [[("code", 2, 2)]] * 3
+
+
+async def test_undo_gives_the_lines_back_and_redo_takes_them_along(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await cite_line_two(pilot)
+        await press(pilot, "1", "u")
+        await until(pilot, lambda: "○ your label: none" in line_of(app, ClaimLine))
+        await settled(pilot)
+        assert pane(app, "subject").cited_lines == {2}
+        assert "not recorded yet" in screen_text(app)
+        await press(pilot, "U")
+        await until(pilot, lambda: "● your label: 1 match" in line_of(app, ClaimLine))
+        await settled(pilot)
+        assert pane(app, "subject").cited_lines == {2}
+        assert "not recorded yet" not in screen_text(app)
+        assert evidence(workspace) == [[("code", 2, 2)], [], [("code", 2, 2)]]
+
+
+async def test_what_is_not_recorded_is_kept_through_moving_away_and_a_restart(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await cite_line_two(pilot)
+        await press(pilot, "n", "p")
+        assert "Not recorded yet: your next label cites code 2." in said(app)
+        assert pane(app, "subject").cited_lines == {2}
+        await pilot.press("ctrl+q")
+    again = review_app(workspace, at=None)
+    async with again.run_test(size=WIDE) as pilot:
+        await painted(pilot)
+        await settled(pilot)
+        assert pane(again, "subject").cited_lines == {2}
+        await press(pilot, "a")
+        await settled(pilot)
+    assert evidence(workspace) == [[("code", 2, 2)]]
+
+
+async def test_the_history_shows_the_lines_and_goes_to_them(workspace: Workspace) -> None:
+    app = review_app(workspace, at=3)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "tab", "right_square_bracket", "v", "down", "down", "down", "v", "1", "p")
+        await settled(pilot)
+        told = text_of(app, "history")
+        assert "    cites test 4\n         4  def test_missing(tmp_path):" in told
+        assert TEST.splitlines()[3] == "def test_missing(tmp_path):"
+        while review_of(app).active != "history":
+            await press(pilot, "right_square_bracket")
+        await press(pilot, "enter")
+        assert said(app).startswith("▸ test 4 · Enter goes there")
+        await press(pilot, "enter")
+        await until(pilot, lambda: review_of(app).active == "test")
+        await until(pilot, lambda: pane(app, "test").cursor_lines == range(4, 5))
+        assert said(app).startswith("▸ test 4 · v cites")
+        await press(pilot, "escape")
+        assert pane(app, "test").cursor_lines is None
+        await press(pilot, "enter")
+        assert "there is none in this pane" in said(app)
+
+
+async def test_enter_still_gives_no_reason(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "0", "enter")
+        assert said(app) == "No reason given."
+
+
+async def test_what_cannot_be_cited_is_said(workspace: Workspace) -> None:
+    app = review_app(workspace, at=3)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "tab", "v")
+        assert said(app) == "Nothing to cite in this pane: lines of Code, Test and Run can be cited."
+    blind = review_app(workspace, at=3, blind=True)
+    async with blind.run_test(size=WIDE) as pilot:
+        await press(pilot, "tab", "v")
+        assert said(blind).endswith("The agents' test is not shown in a blind review.")
+        await press(pilot, "tab", "v", "v", "1")
+        await settled(pilot)
+    (row,) = rows(workspace, JudgmentRow)
+    assert (row["blind"], row["origin"]) == (True, "independent")
+    assert evidence(workspace) == [[("code", 1, 1)]]
+    nobody = review_app(workspace, rater=None)
+    async with nobody.run_test(size=WIDE) as pilot:
+        await press(pilot, "v")
+        assert said(nobody).startswith("! No rater")
+
+
+async def test_the_cursor_moves_by_pages_and_ends_and_goes_with_the_item(workspace: Workspace) -> None:
+    app = review_app(workspace, at=3)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "g", "v")
+        first = pane(app, "run").cursor_lines
+        assert first is not None
+        await press(pilot, "end")
+        assert pane(app, "run").cursor_lines == range(
+            pane(app, "run").line_count, pane(app, "run").line_count + 1
+        )
+        await press(pilot, "pageup", "home", "pagedown", "shift+up")
+        lines = pane(app, "run").cursor_lines
+        assert lines is not None
+        assert len(lines) == 2
+        await press(pilot, "n", "p")
+        assert pane(app, "run").cursor_lines is None

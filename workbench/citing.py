@@ -1,0 +1,73 @@
+"""The lines that a command cites: `code:3-5` of an item, as they stand in the panes of its review."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from screens.review.part import PaneText, review_parts
+from screens.widgets.source_text import SourceText
+from store.errors import JudgmentRefused
+from store.evidence import PARTS, Citation, Part, as_json, cite
+from store.tables.columns import table_of
+from store.tables.imported import Item
+
+if TYPE_CHECKING:
+    from store.workspace import Workspace
+
+_FORM = re.compile(r"(?P<part>[a-z]+):(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?")
+
+
+def evidence_of(workspace: Workspace, item_id: int, wanted: Sequence[str], *, blind: bool) -> str:
+    """Return what a judgment holds that cites some lines of an item.
+
+    Args:
+        workspace: The open workspace.
+        item_id: The item.
+        wanted: Lines as `part:first-last` or `part:line`.
+        blind: Whether the agents' test and its log are kept out of sight.
+
+    Raises:
+        JudgmentRefused: There are no such lines.
+    """
+    item = table_of(Item)
+    with workspace.reading() as connection:
+        kind = connection.execute(select(item.c.kind).where(item.c.id == item_id)).scalar_one()
+        view = review_parts()[kind].load(connection, item_id, 0, blind)
+    shown = {part.part: part for part in (view.subject, *view.case) if part.part is not None and part.text}
+    numbers: dict[Part, set[int]] = {}
+    for each in wanted:
+        part, lines = _asked(each)
+        if part not in shown:
+            raise JudgmentRefused(
+                "Nothing to cite",
+                f"The item has no {part} to cite" + (" in a blind review." if blind else "."),
+                f"There is: {', '.join(map(str, shown))}.",
+            )
+        there = len(SourceText(shown[part].text).lines)
+        if lines.stop - 1 > there:
+            raise JudgmentRefused(
+                "No such line", f"{each}: the {part} has {there} lines.", "Lines are counted from 1."
+            )
+        numbers.setdefault(part, set()).update(lines)
+    return as_json(one for part, found in numbers.items() for one in _cited(shown[part], found))
+
+
+def _cited(pane: PaneText, numbers: set[int]) -> list[Citation]:
+    assert pane.part is not None
+    return cite(pane.part, pane.text, SourceText(pane.text).lines, numbers, pane.execution)
+
+
+def _asked(text: str) -> tuple[Part, range]:
+    found = _FORM.fullmatch(text.strip())
+    first = int(found["first"]) if found else 0
+    last = int(found["last"] or first) if found else 0
+    part = next((known for known in PARTS if found and known == found["part"]), None)
+    if part is None or not 1 <= first <= last:
+        raise JudgmentRefused(
+            "No such lines", f"{text!r} names no lines.", "Give them as code:3-5, test:2 or log:7."
+        )
+    return part, range(first, last + 1)
