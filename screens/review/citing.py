@@ -120,8 +120,18 @@ class CitingLines(KeepingPlaces):
             self._cite(item, pane, part, lines)
         else:
             line = pane.begin_cursor()
-            cites = self._key("cite")
-            self._say(f"▸ {part.part} {line} · ↑ ↓ choose, ⇧↑ ⇧↓ several · {cites} cites · Esc ends")
+            several = f"{self._key('text.more_up')} {self._key('text.more_down')}"
+            self._say(
+                f"▸ {part.part} {line} · {self._choosing_keys} choose, {several} several · {self._cites}"
+            )
+
+    @property
+    def _choosing_keys(self) -> str:
+        return f"{self._key('text.up')} {self._key('text.down')}"
+
+    @property
+    def _cites(self) -> str:
+        return f"{self._key('cite')} cites · {self._ending_key} ends"
 
     @property
     def _is_blind(self) -> bool:
@@ -187,7 +197,8 @@ class CitingLines(KeepingPlaces):
             return
         link = part.links[-1]
         pane.put_cursor(link.first, link.first)
-        self._say(f"▸ {link.citation.place} · {self._key('follow')} goes there · ↑ ↓ choose another one")
+        goes = f"{self._key('follow')} goes there · {self._choosing_keys} choose another one"
+        self._say(f"▸ {link.citation.place} · {goes}")
 
     def _go_to_cited(self, citation: Citation) -> None:
         self._bring_out(citation)
@@ -207,7 +218,7 @@ class CitingLines(KeepingPlaces):
             last = first + citation.last - citation.first
             # The pane may have been hidden until now, and then has no size to scroll in.
             self.call_after_refresh(self._panes[pane_id].put_cursor, first, last)
-            self._say(f"▸ {said} · {self._key('cite')} cites · Esc ends")
+            self._say(f"▸ {said} · {self._cites}")
             return
         self._say(f"{citation.place}: that text is not shown any more; History keeps what it said.")
 
