@@ -97,7 +97,7 @@ class AnnotationWork:
             )
             self._began()
             await sandbox.open(min(settings.concurrency, max(total, 1)))
-            annotator = part.make_annotator(sandbox, settings.sandboxes.limits)
+            annotator = part.make_annotator(sandbox, settings.sandboxes)
             await self._work(feed, annotator, record, model, progress)
         finally:
             try:
@@ -180,6 +180,7 @@ class AnnotationWork:
             "max_output_tokens": models.max_output_tokens,
             "seed": models.seed,
             "limits": asdict(self._settings.sandboxes.limits),
+            "trust_checks": self._settings.sandboxes.trust_checks,
         }
         if model.address:
             # The same name stands for different models at different services.

@@ -13,7 +13,8 @@ from store.plugins import registered
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from agents.sandbox.protocol import Limits, Sandbox
+    from agents.sandbox.protocol import Sandbox
+    from agents.sandbox.settings import SandboxSettings
     from agents.turns import Turns
     from store.tables.runs import Verdict
 
@@ -76,14 +77,14 @@ class AgentsPart:
         configuration: Returns what tells two forms of the pipeline apart, such as the versions of its
             prompts; part of what names a run.
         load: Reads items by id, in the order given; ids that are not there are left out.
-        make_annotator: Makes the pipeline over a sandbox and the limits of one execution.
+        make_annotator: Makes the pipeline over a sandbox and what is set of executions.
     """
 
     kind: str
     pipeline: str
     configuration: Callable[[], Mapping[str, Any]]
     load: Callable[[Connection, Sequence[int]], Sequence[WorkItem]]
-    make_annotator: Callable[[Sandbox, Limits], Annotator]
+    make_annotator: Callable[[Sandbox, SandboxSettings], Annotator]
 
 
 @cache

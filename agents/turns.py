@@ -161,6 +161,7 @@ class Turns:
         if stored is not None:
             return Executed(stored.execution.id, report_of(stored))
         await self._passing()
+        started = perf_counter()
         step = self._step(role, program.digest, model=sandbox.name)
         try:
             report = await sandbox.run(program, limits)
@@ -182,13 +183,15 @@ class Turns:
             "passed": report.passed,
             "failed": report.failed,
             "errors": report.errors,
+            "not_discriminating": report.not_discriminating,
+            "flaky": report.flaky,
         }
         step = step.model_copy(
             update={
                 "outcome": "failed" if broken else "ok",
                 "error": str(broken) if broken else "",
                 "reply": json.dumps(summary),
-                "seconds": report.seconds,
+                "seconds": perf_counter() - started,
                 "created_at": now(),
             }
         )
@@ -278,6 +281,8 @@ class Turns:
                 outcome=test.outcome,
                 message=test.message,
                 seconds=test.seconds,
+                discriminates=test.discriminates,
+                flaky=test.flaky,
             )
             for position, test in enumerate(report.outcomes)
         ]
@@ -292,7 +297,14 @@ def report_of(stored: StoredExecution) -> ExecutionReport:
         stdout=execution.stdout,
         stderr=execution.stderr,
         outcomes=tuple(
-            TestOutcome(test.name, test.outcome, test.message, test.seconds)  # type: ignore[arg-type]
+            TestOutcome(
+                test.name,
+                test.outcome,  # type: ignore[arg-type]
+                test.message,
+                test.seconds,
+                test.discriminates,
+                test.flaky,
+            )
             for test in stored.outcomes
         ),
         error=execution.error,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,9 +58,10 @@ def uid(number: int) -> UUID:
 
 @dataclass
 class Ran:
-    """An execution as it is stored."""
+    """An execution as it is stored; `trust` says of tests whether they discriminate, and are flaky."""
 
     outcomes: Sequence[tuple[str, str, str]] = ()
+    trust: Mapping[str, tuple[bool | None, bool | None]] = field(default_factory=dict)
     exit_reason: str = "ok"
     exit_code: int | None = 0
     executable: bool = True
@@ -94,7 +95,11 @@ CASES = (
         "python check if a file is empty before reading",
         assessment="unclear",
         test=TEST,
-        ran=Ran([("missing", "passed", ""), ("only_newline", "passed", "")], stdout="2 passed\n"),
+        ran=Ran(
+            [("missing", "passed", ""), ("only_newline", "passed", "")],
+            trust={"missing": (False, False), "only_newline": (True, False)},
+            stdout="2 passed\n",
+        ),
         label=1,
         reason="The tests pass for an empty and for a missing file.",
     ),
@@ -109,6 +114,7 @@ CASES = (
                 ("only_newline", "failed", "AssertionError: a newline is a byte"),
                 ("no_access", "error", "PermissionError: [Errno 13]"),
             ],
+            trust={"only_newline": (None, True)},
             exit_reason="assertion",
             exit_code=1,
             stdout="opened\n" * 40,
@@ -213,6 +219,7 @@ def write_execution(connection: Connection, item_id: int, case: Case, ran: Ran) 
     outcomes = [
         {"execution_id": uid(number + 10), "position": place, "seconds": 0.01}
         | {"name": name, "outcome": outcome, "message": message}
+        | dict(zip(("discriminates", "flaky"), ran.trust.get(name, (None, None)), strict=True))
         for place, (name, outcome, message) in enumerate(ran.outcomes)
     ]
     if outcomes:

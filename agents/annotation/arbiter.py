@@ -46,8 +46,9 @@ def structured_report(report: ExecutionReport) -> str:
         report: The execution.
 
     Returns:
-        JSON with the exit reason, each test's outcome and message, what stood in the program's way, and
-        head and tail of what it wrote. Long texts are cut, and say how much is left out.
+        JSON with the exit reason, each test's outcome and message and how far it can be trusted, what stood
+        in the program's way, and head and tail of what it wrote. Long texts are cut, and say how much is
+        left out.
     """
     told = report.outcomes[:_TESTS_TOLD]
     summary: dict[str, Any] = {
@@ -58,8 +59,17 @@ def structured_report(report: ExecutionReport) -> str:
         "passed": report.passed,
         "failed": report.failed,
         "errors": report.errors,
+        "not_discriminating": report.not_discriminating,
+        "flaky": report.flaky,
         "tests": [
-            {"name": test.name, "outcome": test.outcome, "message": _head(test.message)} for test in told
+            {
+                "name": test.name,
+                "outcome": test.outcome,
+                "message": _head(test.message),
+                "discriminates": test.discriminates,
+                "flaky": test.flaky,
+            }
+            for test in told
         ],
         "tests_left_out": len(report.outcomes) - len(told),
         "stdout": _ends(report.stdout),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agents.sandbox.protocol import TestProgram
+from agents.sandbox.trust import TrustedSandbox
 
 if TYPE_CHECKING:
-    from agents.sandbox.protocol import Limits, Sandbox
+    from agents.sandbox.protocol import Sandbox
+    from agents.sandbox.settings import SandboxSettings
     from agents.turns import Executed, Turns
     from store.queries.runs import PairTexts
 
@@ -15,11 +17,16 @@ ROLE = "executor"
 
 
 class SandboxExecutor:
-    """Runs test programs in one sandbox, with the same limits for all."""
+    """Runs test programs in one sandbox, with the same limits for all.
 
-    def __init__(self, sandbox: Sandbox, limits: Limits) -> None:
-        self._sandbox = sandbox
-        self._limits = limits
+    Args:
+        sandbox: Where they run.
+        settings: What they may use, and whether it is to be found out how far their tests can be trusted.
+    """
+
+    def __init__(self, sandbox: Sandbox, settings: SandboxSettings) -> None:
+        self._limits = settings.limits
+        self._sandbox = TrustedSandbox(sandbox, self._limits) if settings.trust_checks else sandbox
 
     async def execute(self, pair: PairTexts, test_program: str, turns: Turns) -> Executed:
         """Run a test program; see `protocols.Executor`."""

@@ -15,7 +15,8 @@ from agents.prompts import load_prompt
 from store.queries.runs import pair_texts
 
 if TYPE_CHECKING:
-    from agents.sandbox.protocol import Limits, Sandbox
+    from agents.sandbox.protocol import Sandbox
+    from agents.sandbox.settings import SandboxSettings
 
 
 def _configuration() -> dict[str, Any]:
@@ -24,8 +25,9 @@ def _configuration() -> dict[str, Any]:
     return {"prompts": {prompt.role: f"{prompt.version}:{prompt.digest}" for prompt in prompts}}
 
 
-def _make(sandbox: Sandbox, limits: Limits) -> PairAnnotator:
-    return PairAnnotator(ModelScreener(), ModelTestWriter(), SandboxExecutor(sandbox, limits), ModelArbiter())
+def _make(sandbox: Sandbox, settings: SandboxSettings) -> PairAnnotator:
+    executor = SandboxExecutor(sandbox, settings)
+    return PairAnnotator(ModelScreener(), ModelTestWriter(), executor, ModelArbiter())
 
 
 PAIR = AgentsPart(

@@ -133,7 +133,7 @@ class BubblewrapSandbox:
                     *(word for filtering in filters for word in ("--seccomp", str(filtering))),
                     *_system(python),
                     *_places(limits, files),
-                    *_variables(python),
+                    *_variables(python, program.hash_seed),
                     "--",
                     *_drop_to(user),
                     str(_inside(python)),
@@ -197,9 +197,9 @@ def _places(limits: Limits, files: Mapping[str, int]) -> list[str]:
     return [*places, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"]
 
 
-def _variables(python: Interpreter) -> list[str]:
+def _variables(python: Interpreter, hash_seed: int) -> list[str]:
     """Set the program's variables, and where a moved interpreter finds its own libraries."""
-    values = environment_variables(home="/tmp", path="/usr/bin:/bin")
+    values = environment_variables(home="/tmp", path="/usr/bin:/bin", hash_seed=hash_seed)
     if _is_moved(python):
         values["LD_LIBRARY_PATH"] = str(_PREFIX / "lib")
     return [word for name, value in values.items() for word in ("--setenv", name, value)]

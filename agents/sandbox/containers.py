@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents.sandbox.interpreter import FLAGS, environment_variables, scripts, sources
+from agents.sandbox.interpreter import BOOT, FLAGS, environment_variables, scripts, sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,10 +31,11 @@ _USER_PROCESSES = 8192
 # Seconds after which a container of another machine's workbench is nobody's.
 _ABANDONED = 3600.0
 _PLACE = "/sandbox"
+_AGAIN = BOOT.format(folder=_PLACE + "/harness")
 
 # Takes parts from stdin, which stays open: the files of what runs inside, then the program's, each as its
-# name and its content up to an empty name, then the supervisor's arguments. What runs inside is imported
-# while a container that was started beforehand waits for its program.
+# name and its content up to an empty name, then hash seed and the supervisor's arguments. What runs inside is
+# imported while a container that was started beforehand waits for its program.
 _BOOT = f"""
 import os, sys
 def part():
@@ -63,7 +64,13 @@ import supervisor
 files({_PLACE!r} + "/work")
 for folder in ("harness", "work"):
     os.chmod(os.path.join({_PLACE!r}, folder), 0o555)
-supervisor.main(["", {_PLACE!r} + "/work", "1", *part().decode().split()])
+seed, *arguments = part().decode().split()
+arguments = [{_PLACE!r} + "/work", "1", *arguments]
+if seed != os.environ["PYTHONHASHSEED"]:
+    # The interpreter took its seed when it started, so another one needs another start.
+    os.environ["PYTHONHASHSEED"] = seed
+    os.execv(sys.executable, [sys.executable, *{FLAGS!r}, "-c", {_AGAIN!r}, *arguments])
+supervisor.main(["", *arguments])
 """
 
 
@@ -82,7 +89,7 @@ def told_of(program: TestProgram, arguments: list[str]) -> bytes:
     Returns:
         What follows on `told_first`.
     """
-    return _files(sources(program)) + _part(" ".join(arguments).encode())
+    return _files(sources(program)) + _part(" ".join((str(program.hash_seed), *arguments)).encode())
 
 
 def _files(files: Mapping[str, bytes]) -> bytes:

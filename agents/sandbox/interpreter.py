@@ -24,6 +24,9 @@ HARNESS = Path(__file__).with_name("harness.py")
 BOOT = "import sys; sys.path[0] = {folder!r}; import supervisor; supervisor.main(sys.argv)"
 """What the interpreter is told by -c, to be followed by `supervisor.main`'s arguments."""
 
+# A stub's candidate.py: makes itself of the candidate by what `stubs.py` says, and leaves no name behind.
+_STUB = "(lambda space: exec({stubs!r}, space) or space['become'])({{}})(globals(), {source!r}, {kind!r})\n"
+
 # No user site, no site-packages, no bytecode files. Not -I: it would ignore PYTHONHASHSEED.
 FLAGS = ("-s", "-S", "-B")
 
@@ -109,12 +112,13 @@ def options(limits: Limits, **further: int) -> list[str]:
     return [f"{name}={value}" for name, value in (numbers | further).items()]
 
 
-def environment_variables(*, home: str, path: str) -> dict[str, str]:
+def environment_variables(*, home: str, path: str, hash_seed: int = 0) -> dict[str, str]:
     """Make all the variables a test program sees, equal on every machine.
 
     Args:
         home: The writable folder, also for temporary files.
         path: Where programs are looked for.
+        hash_seed: From which the order of sets follows.
 
     Returns:
         Variables by name.
@@ -124,7 +128,7 @@ def environment_variables(*, home: str, path: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "PATH": path,
         "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONHASHSEED": "0",
+        "PYTHONHASHSEED": str(hash_seed),
         "PYTHONUTF8": "1",
         "TMPDIR": home,
         "TZ": "UTC",
@@ -134,7 +138,12 @@ def environment_variables(*, home: str, path: str) -> dict[str, str]:
 def sources(program: TestProgram) -> dict[str, bytes]:
     """Name the files of a program as the harness looks for them."""
     # surrogatepass: Python will refuse such a file with a SyntaxError, which is the right report of it.
-    return {
-        "candidate.py": program.candidate.encode("utf-8", "surrogatepass"),
-        "test_candidate.py": program.test.encode("utf-8", "surrogatepass"),
-    }
+    candidate = program.candidate.encode("utf-8", "surrogatepass")
+    if program.stub is not None:
+        candidate = _STUB.format(stubs=_stubs(), source=candidate, kind=program.stub).encode()
+    return {"candidate.py": candidate, "test_candidate.py": program.test.encode("utf-8", "surrogatepass")}
+
+
+@cache
+def _stubs() -> str:
+    return Path(__file__).with_name("stubs.py").read_text(encoding="utf-8")

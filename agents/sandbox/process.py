@@ -109,7 +109,7 @@ class ProcessSandbox:
                     str(channel),
                     *arguments,
                 ),
-                environment=environment_variables(home=scratch, path=os.defpath),
+                environment=environment_variables(home=scratch, path=os.defpath, hash_seed=program.hash_seed),
                 folder=scratch,
                 limits=limits,
             )

@@ -29,6 +29,12 @@ EXIT_REASONS: tuple[ExitReason, ...] = get_args(ExitReason)
 
 Outcome = Literal["passed", "failed", "error"]
 
+Stub = Literal[
+    "none",  # every function of the candidate does nothing
+    "input",  # every function of the candidate returns its first input
+]
+STUBS: tuple[Stub, ...] = get_args(Stub)
+
 
 @dataclass(frozen=True, slots=True)
 class TestProgram:
@@ -39,6 +45,8 @@ class TestProgram:
         test: Source of the test program.
         edited: Whether a person changed the test after it was written. An edited test always needs a
             real sandbox, whatever its digest.
+        stub: Which stub of the candidate stands in its place (see `stubs.py`); None for the candidate itself.
+        hash_seed: PYTHONHASHSEED, from which the order of sets follows.
     """
 
     __test__: ClassVar[bool] = False
@@ -46,10 +54,15 @@ class TestProgram:
     candidate: str
     test: str
     edited: bool = False
+    stub: Stub | None = None
+    hash_seed: int = 0
 
     @property
     def digest(self) -> str:
-        """SHA-256 in hex of both sources in UTF-8, with a NUL byte between them."""
+        """SHA-256 in hex of both sources in UTF-8, with a NUL byte between them.
+
+        A stub and another seed leave it as it is: they are ways to run the same program.
+        """
         # surrogatepass: a source read from a damaged file must still have a digest.
         parts = (self.candidate, self.test)
         return hashlib.sha256(b"\0".join(part.encode("utf-8", "surrogatepass") for part in parts)).hexdigest()
@@ -88,6 +101,9 @@ class TestOutcome:
         outcome: `passed`; `failed` by an assertion; `error` for any other way not to end well.
         message: Empty when passed, otherwise one line: the exception's type and text.
         seconds: How long it ran.
+        discriminates: False when it passed and passes against a stub of the candidate as well; True when it
+            passed and fails against both stubs; None when that is not known (see `trust.py`).
+        flaky: Whether it came out otherwise under another hash seed; None when that is not known.
     """
 
     __test__: ClassVar[bool] = False
@@ -96,6 +112,8 @@ class TestOutcome:
     outcome: Outcome
     message: str
     seconds: float
+    discriminates: bool | None = None
+    flaky: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +178,16 @@ class ExecutionReport:
     def errors(self) -> int:
         """How many tests ended in anything else."""
         return self._count("error")
+
+    @property
+    def not_discriminating(self) -> int:
+        """How many of the tests that passed are known to pass against a stub as well."""
+        return sum(test.discriminates is False for test in self.outcomes)
+
+    @property
+    def flaky(self) -> int:
+        """How many tests are known to come out otherwise under another hash seed."""
+        return sum(test.flaky is True for test in self.outcomes)
 
     def _count(self, outcome: Outcome) -> int:
         return sum(test.outcome == outcome for test in self.outcomes)

@@ -53,6 +53,10 @@ class SandboxSettings(BaseModel):
     """Containers that are kept started before their programs come (Docker only): as many as a job runs
     programs at the same time, but no more than this. An idle one takes about 20 MB; 0 for none."""
 
+    trust_checks: bool = True
+    """Whether a program is run again to see how far its tests can be trusted: against stubs of the candidate,
+    and under another hash seed. That takes up to three further runs."""
+
     @property
     def limits(self) -> Limits:
         """The limits as the value that sandboxes take."""

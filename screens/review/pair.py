@@ -10,9 +10,11 @@ from screens.review.history import history
 from screens.review.part import Claim, ItemView, PaneText, ReviewPart
 from store.counted import counted
 from store.kinds.pair import GUIDELINE, MATCH
-from store.queries.item import AgentCase, ExecutionSeen, PairSeen, StepSeen, load_pair
+from store.queries.executions import ExecutionSeen
+from store.queries.item import AgentCase, PairSeen, StepSeen, load_pair
 
 OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
+_INDISCRIMINATE = "~"
 
 _ROLES = {"screener": "Screener", "test_writer": "Test writer", "executor": "Execution", "arbiter": "Arbiter"}
 
@@ -87,14 +89,22 @@ def _claim(case: AgentCase | None) -> Claim | None:
     verdict = case.verdict
     parts = [f"◆ {MATCH.scale.word(verdict.value)}", verdict.path]
     if case.execution is not None and verdict.execution_id is not None:
-        outcomes = case.execution.outcomes
-        passed = sum(outcome.outcome == "passed" for outcome in outcomes)
-        parts.append(
-            f"{passed} of {len(outcomes)} passed" if outcomes else f"ended: {case.execution.exit_reason}"
-        )
-        if not case.execution.executable:
-            parts.append("not executable")
+        parts += _results(case.execution)
     return Claim(verdict.id, verdict.execution_id, verdict.value, " · ".join(parts))
+
+
+def _results(execution: ExecutionSeen) -> Iterator[str]:
+    """Say in few words what the tests showed, and how far they can be trusted."""
+    if execution.outcomes:
+        yield f"{execution.count('passed')} of {len(execution.outcomes)} passed"
+    else:
+        yield f"ended: {execution.exit_reason}"
+    if number := execution.not_discriminating:
+        yield f"{number} {'does' if number == 1 else 'do'} not discriminate"
+    if execution.flaky:
+        yield f"{execution.flaky} flaky"
+    if not execution.executable:
+        yield "not executable"
 
 
 def _verdict(case: AgentCase) -> str:
@@ -150,8 +160,15 @@ def _ending(execution: ExecutionSeen) -> str:
 
 def _outcomes(execution: ExecutionSeen) -> Iterator[str]:
     for outcome in execution.outcomes:
-        message = f"  {outcome.message}" if outcome.message and outcome.outcome != "passed" else ""
-        yield f"  {OUTCOME_GLYPHS[outcome.outcome]} {outcome.name}{message}"
+        glyph, said = OUTCOME_GLYPHS[outcome.outcome], []
+        if outcome.message and outcome.outcome != "passed":
+            said.append(outcome.message)
+        if outcome.discriminates is False:
+            glyph = _INDISCRIMINATE
+            said.append("(passes on a stub)")
+        if outcome.flaky:
+            said.append("(flaky: comes out otherwise under another hash seed)")
+        yield "  ".join((f"  {glyph} {outcome.name}", *said))
 
 
 def _why_no_test(case: AgentCase) -> str:

@@ -14,11 +14,12 @@ from sqlalchemy import Connection, RowMapping, func, select
 from store.errors import UnknownName
 from store.evidence import NONE, Citation, readable_citations
 from store.queries.current import REVIEW
+from store.queries.executions import ExecutionSeen, executions_seen
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow, MarkRow
-from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
+from store.tables.runs import ExecutionRow, Run, StepRow, VerdictRow
 
 _DIGITS = 18  # a number of more digits is no key, and too large for its column
 
@@ -51,35 +52,6 @@ class StepSeen:
     tokens_out: int
     money: float | None
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeSeen:
-    """One test case of an execution."""
-
-    name: str
-    outcome: str
-    message: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionSeen:
-    """One run of a test program, with the program and its log."""
-
-    id: UUID
-    program: str
-    sandbox: str
-    environment: str
-    exit_reason: str
-    exit_code: int | None
-    executable: bool
-    error: str
-    stdout: str
-    stderr: str
-    output_dropped: int
-    seconds: float
-    outcomes: tuple[OutcomeSeen, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +234,10 @@ def load_case(connection: Connection, item_id: int) -> AgentCase:
     if found is not None:
         fields = {name: found[name] for name in VerdictSeen.__dataclass_fields__}
         seen = VerdictSeen(**{**fields, "model": fields["model"] or "", "run_name": fields["run_name"] or ""})
-    executions = _load_executions(connection, item_id, [row["id"] for row in steps])
+    made = table_of(ExecutionRow)
+    executions = executions_seen(
+        connection, made.c.item_id == item_id, among(made.c.step_id, [row["id"] for row in steps])
+    )
     shown = [each for each in executions if found is not None and each.id == found["execution_id"]]
     return AgentCase(
         verdict=seen,
@@ -278,32 +253,6 @@ def _step(row: RowMapping) -> StepSeen:
         reply = {}
     names = [name for name in StepSeen.__dataclass_fields__ if name != "reply"]
     return StepSeen(reply=reply if isinstance(reply, dict) else {}, **{name: row[name] for name in names})
-
-
-def _load_executions(connection: Connection, item_id: int, step_ids: list[UUID]) -> list[ExecutionSeen]:
-    execution, outcome = table_of(ExecutionRow), table_of(TestOutcomeRow)
-    if not step_ids:
-        return []
-    rows = connection.execute(
-        select(execution)
-        .where(execution.c.item_id == item_id, among(execution.c.step_id, step_ids))
-        .order_by(execution.c.id)
-    )
-    seen = []
-    for row in rows.mappings().all():
-        cases = connection.execute(
-            select(outcome.c.name, outcome.c.outcome, outcome.c.message, outcome.c.seconds)
-            .where(outcome.c.execution_id == row["id"])
-            .order_by(outcome.c.position)
-        )
-        names = [name for name in ExecutionSeen.__dataclass_fields__ if name != "outcomes"]
-        seen.append(
-            ExecutionSeen(
-                outcomes=tuple(OutcomeSeen(*case) for case in cases),
-                **{name: row[name] for name in names},
-            )
-        )
-    return seen
 
 
 def load_own(connection: Connection, item_id: int, rater_id: int, phase: str = REVIEW) -> OwnState:

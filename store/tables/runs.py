@@ -82,6 +82,11 @@ class Execution(SQLModel):
     output_dropped: int = big(default=0)
     seconds: float = real(default=0.0)
     created_at: datetime = moment()
+    trace: str = string(default="")
+    image: str = string(default="")
+    packages: str = string(default="")
+    stdout_cut: str = string(default="")
+    stderr_cut: str = string(default="")
 
 
 class ExecutionRow(Execution, table=True):
@@ -105,6 +110,9 @@ class TestOutcomeRow(SQLModel, table=True):
     outcome: str = string()
     message: str = string(default="")
     seconds: float = real(default=0.0)
+    discriminates: bool | None = None
+    flaky: bool | None = None
+    trace: str = string(default="")
 
 
 class Verdict(SQLModel):

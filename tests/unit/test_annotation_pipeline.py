@@ -20,10 +20,12 @@ from small_workspace import (
     verdicts,
 )
 
+from agents.annotation.arbiter import ModelArbiter, structured_report
 from agents.events import ItemAnnotated, JobEnded, JobLog, JobProgressed, JobStarted
 from agents.jobs import run_annotation
 from agents.llm.settings import ModelSettings
 from agents.report import counts_as_json
+from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import TestProgram
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import AnnotationSettings
@@ -129,6 +131,11 @@ def test_each_turn_is_recorded_with_its_cost_and_its_reply(workspace, tmp_path):
         ("test_zero", "failed"),
     ]
     assert "not doubled" in tests[1]["message"]
+    assert [(test["discriminates"], test["flaky"]) for test in tests] == [
+        (True, False),
+        (None, False),
+        (None, False),
+    ]
     (verdict,) = rows(workspace, VerdictRow, item_id=4)
     assert verdict["execution_id"] == execution["id"]
     assert verdict["reason"] == "the tests say 0"
@@ -167,6 +174,62 @@ def test_a_failed_item_has_its_reason_and_is_tried_again_from_where_it_failed(wo
     ]
     assert len(executions(workspace)) == 4
     assert the_run(workspace)["state"] == "done"
+
+
+def test_how_far_tests_can_be_trusted_is_found_once_and_told_to_the_arbiter(workspace, tmp_path, monkeypatch):
+    ran = []
+    run, rule = ProcessSandbox.run, ModelArbiter.rule
+    ruled_on = []
+
+    async def counted(self, program, limits=None):
+        ran.append((program.stub, program.hash_seed))
+        return await run(self, program, limits)
+
+    async def told(self, pair, test, report, turns):
+        ruled_on.append(report)
+        return await rule(self, pair, test, report, turns)
+
+    monkeypatch.setattr(ProcessSandbox, "run", counted)
+    monkeypatch.setattr(ModelArbiter, "rule", told)
+    replies = [*through_test("passes", 1)[:2], ("arbiter", "passes", "!refused")]
+    annotate(workspace, script_file(tmp_path, replies), item_ids=(3,))
+    everything = [(None, 0), (None, 1), ("none", 0), ("input", 0)]
+    assert ran == everything
+    annotate(workspace, f"scripted:{tmp_path / 'replies.jsonl'}", item_ids=(3,))
+    assert ran == everything
+
+    first, from_the_record = ruled_on
+    assert from_the_record == first
+    facts = json.loads(structured_report(first))
+    assert (facts["passed"], facts["not_discriminating"], facts["flaky"]) == (3, 1, 0)
+    assert [(one["name"], one["discriminates"], one["flaky"]) for one in facts["tests"]] == [
+        ("test_two", True, False),
+        ("test_five", True, False),
+        ("test_zero", False, False),
+    ]
+    (executor,) = [step for step in rows(workspace, StepRow, item_id=3) if step["role"] == "executor"]
+    (execution,) = executions(workspace)
+    assert executor["seconds"] > execution["seconds"]
+    assert json.loads(executor["reply"])["not_discriminating"] == 1
+
+
+def test_without_trust_checks_a_program_runs_once(workspace, tmp_path, monkeypatch):
+    ran = []
+    run = ProcessSandbox.run
+
+    async def counted(self, program, limits=None):
+        ran.append(program)
+        return await run(self, program, limits)
+
+    monkeypatch.setattr(ProcessSandbox, "run", counted)
+    model = script_file(tmp_path, through_test("passes", 1))
+    off = annotate(workspace, model, item_ids=(3,), sandboxes=SandboxSettings(trust_checks=False))
+    assert len(ran) == 1
+    assert {(test["discriminates"], test["flaky"]) for test in rows(workspace, TestOutcomeRow)} == {
+        (None, None)
+    }
+    on = annotate(workspace, model, item_ids=(3,))
+    assert on.run_id != off.run_id
 
 
 def test_another_configuration_is_another_run_with_another_rater(workspace, tmp_path):

@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from review_bench import bench
 from sqlalchemy import select
 
 from store.errors import JudgmentRefused
@@ -201,6 +202,36 @@ def test_items_carry_their_query_code_and_language_and_every_field_is_documented
     table = page[page.index("## The fields of an item") : page.index("## The words")]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     assert re.findall(r"`(\w+)`", " ".join(rows)) == list(first)
+
+
+def test_items_tell_the_execution_that_the_agents_label_rests_on(
+    workbench, in_folder, monkeypatch, repository
+):
+    with bench(in_folder) as made:
+        study = made.path
+    items = {item["item"]: item for item in workbench("items", study, "--json").json()["items"]}
+    execution = items["failing"]["execution"]
+    assert (execution["exit_reason"], execution["executable"]) == ("assertion", True)
+    assert (execution["passed"], execution["failed"], execution["errors"]) == (1, 1, 1)
+    assert (execution["not_discriminating"], execution["flaky"]) == (0, 1)
+    assert execution["stdout"] == "opened\n" * 40
+    tested = items["tested"]["execution"]
+    assert tested["not_discriminating"] == 1
+    assert [(test["name"], test["discriminates"], test["flaky"]) for test in tested["tests"]] == [
+        ("missing", False, False),
+        ("only_newline", True, False),
+    ]
+    page = (repository / "docs/scripting.md").read_text(encoding="utf-8")
+    table = page[page.index("## The fields of an execution") : page.index("## Agreement")]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(tested) | {"started_at"}
+    for name in ("clear-match", "not-looked", "step-failed"):
+        assert items[name]["execution"] is None
+
+    monkeypatch.setenv("WORKBENCH_SCREENS__BLIND", "true")
+    blind = workbench("items", study, "--json").json()
+    assert blind["blind"]
+    assert {item["execution"] for item in blind["items"]} == {None}
 
 
 def test_texts_of_items_cannot_command_a_terminal(workbench, study):

@@ -59,6 +59,8 @@ def test_run_prints_the_report(workbench, programs, with_docker, sandbox):
     assert done.code == 0, report
     assert (report["exit_reason"], report["executable"], report["sandbox"]) == ("ok", True, sandbox)
     assert [(one["name"], one["outcome"]) for one in report["tests"]] == [("test_sum", "passed")]
+    assert [(one["discriminates"], one["flaky"]) for one in report["tests"]] == [(True, False)]
+    assert (report["not_discriminating"], report["flaky"]) == (0, 0)
     assert report["stdout"] == "seen\nPASS test_sum\n"
     assert report["environment"]
 
@@ -70,6 +72,16 @@ def test_run_tells_a_failure_with_its_place_and_its_own_exit_code(workbench, pro
     assert "assertion" in done.out
     assert "AssertionError: assert add(1, 2) == 4" in done.out
     assert 'File "test_candidate.py", line 3' in done.out
+
+
+def test_run_says_which_tests_say_nothing_unless_that_is_switched_off(workbench, programs, monkeypatch):
+    (programs / "idle.py").write_text("def test_idle():\n    pass\n", encoding="utf-8")
+    arguments = ("sandbox", "run", "idle.py", "--candidate", "candidate.py")
+
+    assert "passes on a stub" in workbench(*arguments).out
+    monkeypatch.setenv("WORKBENCH_SANDBOX__TRUST_CHECKS", "false")
+    assert "passes on a stub" not in workbench(*arguments).out
+    assert workbench(*arguments, "--json").json()["tests"][0]["discriminates"] is None
 
 
 def test_without_a_sandbox_a_program_is_refused_with_the_hint(workbench, programs, nothing_isolates):

@@ -51,8 +51,8 @@ def text(seen: ItemView, pane: str) -> str:
     [
         ("clear-match", "◆ 1 match · screened"),
         ("clear-no", "◆ 0 no match · screened"),
-        ("tested", "◆ 1 match · tested · 2 of 2 passed"),
-        ("failing", "◆ 0 no match · tested · 1 of 3 passed"),
+        ("tested", "◆ 1 match · tested · 2 of 2 passed · 1 does not discriminate"),
+        ("failing", "◆ 0 no match · tested · 1 of 3 passed · 1 flaky"),
         ("environment", "◆ 1 match · tested · ended: error · not executable"),
         ("timeout", "◆ 0 no match · tested · ended: timeout"),
     ],
@@ -87,11 +87,31 @@ def test_the_log_names_ending_outcomes_and_output_and_marks_the_failures(workspa
     assert lines[:2] == ["Ended: assertion · exit code 1 · 0.25 s · bubblewrap", "Environment: ab12"]
     marked = [lines[number - 1].strip() for number in run.landmarks]
     assert marked == [
-        "✗ only_newline  AssertionError: a newline is a byte",
+        "✗ only_newline  AssertionError: a newline is a byte  "
+        "(flaky: comes out otherwise under another hash seed)",
         "! no_access  PermissionError: [Errno 13]",
         "Traceback (most recent call last):",
     ]
     assert run.kind == "log"
+
+
+def test_a_test_that_passes_on_a_stub_is_marked_where_its_outcome_stands(workspace: Workspace) -> None:
+    for pane in ("run", "verdict"):
+        told = text(view(workspace, "tested"), pane).split("\n")
+        assert "  ~ missing  (passes on a stub)" in told
+        assert "  ✓ only_newline" in told
+
+
+def test_several_tests_that_say_nothing_are_counted(tmp_path: Path) -> None:
+    ran = Ran(
+        [("a", "passed", ""), ("b", "passed", ""), ("c", "passed", "")],
+        trust={"a": (False, True), "b": (False, None)},
+    )
+    case = Case("clear-match", "q", assessment="unclear", test=TEST, ran=ran, label=0)
+    with bench(tmp_path, [case]) as made:
+        seen = view(made, "clear-match")
+    assert seen.claim is not None
+    assert seen.claim.summary.endswith("3 of 3 passed · 2 do not discriminate · 1 flaky")
 
 
 def test_what_could_not_run_and_what_was_thrown_away_is_said(workspace: Workspace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, comm
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from store.queries.executions import ExecutionSeen
     from store.queries.rows import QueueRow
     from store.scales import Scale
     from store.tables.people import Rater
@@ -65,6 +67,7 @@ def items_command(
     as_json: AsJson = False,
 ) -> None:
     """List the items of a workspace with a rater's labels and the agents'."""
+    from store.queries.executions import executions_of_verdicts
     from store.queries.queue import queue_ids, queue_rows
     from store.queries.rows import QueueFilter
     from store.queries.texts import item_texts
@@ -81,11 +84,14 @@ def items_command(
         ids = [int(number) for number in queue_ids(opened, who.id, wanted, blind=blind)]
         rows: list[QueueRow] = []
         texts: dict[int, dict[str, Any]] = {}
+        executions: dict[int, ExecutionSeen] = {}
         for start in range(0, len(shown := ids[: limit or (None if as_json else MOST_FOR_PEOPLE)]), 1000):
-            rows += queue_rows(opened, who.id, shown[start : start + 1000], blind=blind)
+            page = shown[start : start + 1000]
+            rows += queue_rows(opened, who.id, page, blind=blind)
             if as_json:
                 with opened.reading() as connection:
-                    texts |= item_texts(connection, shown[start : start + 1000])
+                    texts |= item_texts(connection, page)
+                    executions |= {} if blind else executions_of_verdicts(connection, page)
     if as_json:
         print_json(
             {
@@ -93,7 +99,14 @@ def items_command(
                 "filter": wanted.sentence(),
                 "blind": blind,
                 "total": len(ids),
-                "items": [{**_row_facts(row), **texts.get(row.item_id, {})} for row in rows],
+                "items": [
+                    {
+                        **_row_facts(row),
+                        "execution": _execution_facts(executions.get(row.item_id)),
+                        **texts.get(row.item_id, {}),
+                    }
+                    for row in rows
+                ],
             }
         )
         return
@@ -118,6 +131,22 @@ def items_command(
 
 def _number(value: float | None) -> str | None:
     return None if value is None else f"{value:g}"
+
+
+def _execution_facts(execution: ExecutionSeen | None) -> dict[str, Any] | None:
+    """Return the execution that the agents' label rests on, in the words of `sandbox run --json`."""
+    if execution is None:
+        return None
+    facts = asdict(execution)
+    counts = {"passed": "passed", "failed": "failed", "errors": "error"}
+    return {
+        "id": facts.pop("id"),
+        **{name: execution.count(outcome) for name, outcome in counts.items()},
+        "not_discriminating": execution.not_discriminating,
+        "flaky": execution.flaky,
+        "tests": facts.pop("outcomes"),
+        **facts,
+    }
 
 
 def _row_facts(row: QueueRow) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from workbench.cli.options import AsJson, ConfigFile, command, settings
 
 if TYPE_CHECKING:
     from agents.sandbox.image import Source
-    from agents.sandbox.protocol import ExecutionReport, Sandbox, TestProgram
+    from agents.sandbox.protocol import ExecutionReport, Sandbox, TestOutcome, TestProgram
     from workbench.config import Config
 
 sandbox_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
@@ -127,11 +128,13 @@ def run_command(
 
 async def _run(loaded: Config, name: str | None, program: TestProgram) -> ExecutionReport:
     from agents.sandbox.registry import choose_sandbox
+    from agents.sandbox.trust import TrustedSandbox
     from workbench.sample import allowed_programs
 
     chosen: Sandbox = await choose_sandbox(loaded.sandbox, name, allowed_programs())
+    trusted = TrustedSandbox(chosen, loaded.sandbox.limits) if loaded.sandbox.trust_checks else chosen
     try:
-        return await chosen.run(program)
+        return await trusted.run(program)
     finally:
         await chosen.close()
 
@@ -160,10 +163,9 @@ def report_facts(report: ExecutionReport) -> dict[str, Any]:
         "passed": report.passed,
         "failed": report.failed,
         "errors": report.errors,
-        "tests": [
-            {"name": one.name, "outcome": one.outcome, "message": one.message, "seconds": one.seconds}
-            for one in report.outcomes
-        ],
+        "not_discriminating": report.not_discriminating,
+        "flaky": report.flaky,
+        "tests": [asdict(one) for one in report.outcomes],
         "stdout": report.stdout,
         "stderr": report.stderr,
         "output_dropped": report.output_dropped,
@@ -190,13 +192,19 @@ def _print_report(report: ExecutionReport) -> None:
     if report.outcomes:
         say("")
         print_table(
-            ("test", "outcome", "message"),
-            [(one.name, one.outcome, one.message) for one in report.outcomes],
+            ("test", "outcome", "trust", "message"),
+            [(one.name, one.outcome, _trust(one), one.message) for one in report.outcomes],
             wide=("message",),
         )
     for name, text in (("stdout", report.stdout), ("stderr", report.stderr)):
         if text:
             say("", f"{name}:", text.rstrip("\n"))
+
+
+def _trust(test: TestOutcome) -> str:
+    """Say what is to be known of a test beside its outcome."""
+    parts = ["passes on a stub"] if test.discriminates is False else []
+    return ", ".join(parts + (["flaky"] if test.flaky else []))
 
 
 def _why(box: dict[str, Any]) -> str:

@@ -1,0 +1,113 @@
+"""Executions of test programs with the outcomes of their tests, as they are shown and printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from store.tables.columns import among, table_of
+from store.tables.runs import ExecutionRow, TestOutcomeRow, VerdictRow
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeSeen:
+    """One test case of an execution.
+
+    Attributes:
+        name: The test's name.
+        outcome: `passed`, `failed` or `error`.
+        message: What went wrong, in one line.
+        seconds: How long it ran.
+        discriminates: False when it passes against a stub of the code as well; None when that is not known.
+        flaky: Whether it came out otherwise under another hash seed; None when that is not known.
+    """
+
+    name: str
+    outcome: str
+    message: str
+    seconds: float
+    discriminates: bool | None
+    flaky: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionSeen:
+    """One run of a test program, with the program and its log."""
+
+    id: UUID
+    program: str
+    sandbox: str
+    environment: str
+    exit_reason: str
+    exit_code: int | None
+    executable: bool
+    error: str
+    stdout: str
+    stderr: str
+    output_dropped: int
+    seconds: float
+    outcomes: tuple[OutcomeSeen, ...]
+
+    def count(self, outcome: str) -> int:
+        """Return how many tests had an outcome."""
+        return sum(test.outcome == outcome for test in self.outcomes)
+
+    @property
+    def not_discriminating(self) -> int:
+        """How many tests that passed are known to pass against a stub as well."""
+        return sum(test.discriminates is False for test in self.outcomes)
+
+    @property
+    def flaky(self) -> int:
+        """How many tests are known to come out otherwise under another hash seed."""
+        return sum(test.flaky is True for test in self.outcomes)
+
+
+def executions_seen(connection: Connection, *conditions: ColumnElement[bool]) -> list[ExecutionSeen]:
+    """Read executions, in the order in which they were made.
+
+    Args:
+        connection: A reading connection.
+        *conditions: Which ones, on the columns of `execution`.
+    """
+    execution, outcome = table_of(ExecutionRow), table_of(TestOutcomeRow)
+    columns = [execution.c[name] for name in ExecutionSeen.__dataclass_fields__ if name != "outcomes"]
+    rows = connection.execute(select(*columns).where(*conditions).order_by(execution.c.id)).mappings().all()
+    if not rows:
+        return []
+    tests: dict[UUID, list[OutcomeSeen]] = {row["id"]: [] for row in rows}
+    names = tuple(OutcomeSeen.__dataclass_fields__)
+    found = select(outcome.c.execution_id, *(outcome.c[name] for name in names))
+    for row in connection.execute(
+        found.where(among(outcome.c.execution_id, list(tests))).order_by(outcome.c.position)
+    ).mappings():
+        tests[row["execution_id"]].append(OutcomeSeen(**{name: row[name] for name in names}))
+    return [ExecutionSeen(**row, outcomes=tuple(tests[row["id"]])) for row in rows]
+
+
+def executions_of_verdicts(connection: Connection, item_ids: Sequence[int]) -> dict[int, ExecutionSeen]:
+    """Read the executions that the latest verdicts on some items rest on.
+
+    Args:
+        connection: A reading connection.
+        item_ids: The items.
+
+    Returns:
+        Executions by item; an item whose latest verdict rests on none is left out.
+    """
+    verdict = table_of(VerdictRow)
+    place = func.row_number().over(partition_by=verdict.c.item_id, order_by=verdict.c.id.desc())
+    latest = (
+        select(verdict.c.item_id, verdict.c.execution_id, place.label("place"))
+        .where(among(verdict.c.item_id, item_ids))
+        .subquery()
+    )
+    rests_on = select(latest.c.execution_id, latest.c.item_id).where(
+        latest.c.place == 1, latest.c.execution_id.is_not(None)
+    )
+    items = {row.execution_id: row.item_id for row in connection.execute(rests_on)}
+    found = executions_seen(connection, among(table_of(ExecutionRow).c.id, list(items)))
+    return {items[each.id]: each for each in found}
