@@ -20,6 +20,7 @@ from agents.llm.protocol import LanguageModel, Message, ModelRequest
 from agents.records import Earlier, RunRecord
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.protocol import ExecutionReport, TestOutcome
+from store.cuts import cut_as_text, cut_of_text
 from store.ids import now
 from store.tables.runs import Execution, Step, TestOutcomeRow, Verdict
 
@@ -272,6 +273,11 @@ class Turns:
             output_dropped=report.output_dropped,
             seconds=report.seconds,
             created_at=report.started_at,
+            trace=report.trace,
+            image=report.image,
+            packages="\n".join(report.packages),
+            stdout_cut=cut_as_text(report.stdout_cut),
+            stderr_cut=cut_as_text(report.stderr_cut),
         )
         return execution, [
             TestOutcomeRow(
@@ -283,6 +289,7 @@ class Turns:
                 seconds=test.seconds,
                 discriminates=test.discriminates,
                 flaky=test.flaky,
+                trace=test.trace,
             )
             for position, test in enumerate(report.outcomes)
         ]
@@ -304,6 +311,7 @@ def report_of(stored: StoredExecution) -> ExecutionReport:
                 test.seconds,
                 test.discriminates,
                 test.flaky,
+                test.trace,
             )
             for test in stored.outcomes
         ),
@@ -313,4 +321,9 @@ def report_of(stored: StoredExecution) -> ExecutionReport:
         environment=execution.environment,
         output_dropped=execution.output_dropped,
         started_at=execution.created_at,
+        trace=execution.trace,
+        image=execution.image,
+        packages=tuple(execution.packages.split("\n")) if execution.packages else (),
+        stdout_cut=cut_of_text(execution.stdout_cut),
+        stderr_cut=cut_of_text(execution.stderr_cut),
     )

@@ -20,6 +20,7 @@ from screens.queue.asked import Asked
 from screens.review.bars import SayLine
 from screens.review.screen import ReviewScreen
 from screens.widgets.text_pane import TextPane
+from store.cuts import Cut, cut_as_text
 from store.queries.queue import queue_ids
 from store.raters import ensure_rater
 from store.tables.columns import table_of
@@ -62,6 +63,7 @@ class Ran:
 
     outcomes: Sequence[tuple[str, str, str]] = ()
     trust: Mapping[str, tuple[bool | None, bool | None]] = field(default_factory=dict)
+    traces: Mapping[str, str] = field(default_factory=dict)
     exit_reason: str = "ok"
     exit_code: int | None = 0
     executable: bool = True
@@ -69,6 +71,10 @@ class Ran:
     stdout: str = ""
     stderr: str = ""
     dropped: int = 0
+    trace: str = ""
+    image: str = ""
+    packages: Sequence[str] = ()
+    stdout_cut: Cut | None = None
 
 
 @dataclass
@@ -117,8 +123,10 @@ CASES = (
             trust={"only_newline": (None, True)},
             exit_reason="assertion",
             exit_code=1,
+            traces={"only_newline": TRACEBACK.rstrip("\n")},
             stdout="opened\n" * 40,
-            stderr=TRACEBACK,
+            stdout_cut=Cut(140, 11_200, 1_600),
+            packages=["numpy==2.1.0", "pandas==2.2.3"],
         ),
         label=0,
         reason="A file with one newline is not empty, and the code says that it is.",
@@ -133,7 +141,10 @@ CASES = (
             exit_code=1,
             executable=False,
             error="ModuleNotFoundError: No module named 'fastparquet'",
-            stderr=TRACEBACK.replace("AssertionError", "ModuleNotFoundError: No module named 'fastparquet'"),
+            trace=TRACEBACK.rstrip("\n").replace(
+                "AssertionError", "ModuleNotFoundError: No module named 'fastparquet'"
+            ),
+            image="sha256:" + "0123456789abcdef" * 4,
         ),
         label=1,
         reason="The code could not be run; it reads as what was asked.",
@@ -214,11 +225,13 @@ def write_execution(connection: Connection, item_id: int, case: Case, ran: Ran) 
     execution |= {"program": case.test, "program_digest": "d", "sandbox": "bubblewrap"}
     execution |= {"environment": "ab12", "exit_reason": ran.exit_reason, "exit_code": ran.exit_code}
     execution |= {"executable": ran.executable, "error": ran.error, "stdout": ran.stdout}
+    execution |= {"trace": ran.trace, "image": ran.image, "packages": "\n".join(ran.packages)}
+    execution |= {"stdout_cut": cut_as_text(ran.stdout_cut), "stderr_cut": ""}
     execution |= {"stderr": ran.stderr, "output_dropped": ran.dropped, "seconds": 0.25, "created_at": BEGAN}
     connection.execute(insert(table_of(ExecutionRow)).values(**execution))
     outcomes = [
         {"execution_id": uid(number + 10), "position": place, "seconds": 0.01}
-        | {"name": name, "outcome": outcome, "message": message}
+        | {"name": name, "outcome": outcome, "message": message, "trace": ran.traces.get(name, "")}
         | dict(zip(("discriminates", "flaky"), ran.trust.get(name, (None, None)), strict=True))
         for place, (name, outcome, message) in enumerate(ran.outcomes)
     ]

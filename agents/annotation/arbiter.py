@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agents.annotation.replies import ArbiterReply
 from agents.prompts import load_prompt
+from store.cuts import Cut
 
 if TYPE_CHECKING:
     from agents.annotation.replies import TestWriterReply
@@ -18,6 +19,7 @@ ROLE = "arbiter"
 _END_CHARACTERS = 1500
 _MESSAGE_CHARACTERS = 600
 _TESTS_TOLD = 40
+_PACKAGES_TOLD = 40
 
 
 class ModelArbiter:
@@ -46,15 +48,19 @@ def structured_report(report: ExecutionReport) -> str:
         report: The execution.
 
     Returns:
-        JSON with the exit reason, each test's outcome and message and how far it can be trusted, what stood
-        in the program's way, and head and tail of what it wrote. Long texts are cut, and say how much is
-        left out.
+        JSON with the exit reason, each test's outcome, message, trace and how far it can be trusted, what
+        stood in the program's way, what was installed, and head and tail of what it wrote. Long texts are
+        cut, and say how much is left out.
     """
     told = report.outcomes[:_TESTS_TOLD]
     summary: dict[str, Any] = {
         "executable": report.executable,
         "exit_reason": report.exit_reason,
         "environment_error": _head(report.error),
+        "trace": _ends(report.trace),
+        "image": report.image,
+        "packages": list(report.packages[:_PACKAGES_TOLD]),
+        "packages_left_out": len(report.packages[_PACKAGES_TOLD:]),
         "exit_code": report.exit_code,
         "passed": report.passed,
         "failed": report.failed,
@@ -66,14 +72,15 @@ def structured_report(report: ExecutionReport) -> str:
                 "name": test.name,
                 "outcome": test.outcome,
                 "message": _head(test.message),
+                "trace": _ends(test.trace),
                 "discriminates": test.discriminates,
                 "flaky": test.flaky,
             }
             for test in told
         ],
         "tests_left_out": len(report.outcomes) - len(told),
-        "stdout": _ends(report.stdout),
-        "stderr": _ends(report.stderr),
+        "stdout": _ends(report.stdout, report.stdout_cut),
+        "stderr": _ends(report.stderr, report.stderr_cut),
         "output_bytes_dropped": report.output_dropped,
     }
     return json.dumps(summary, ensure_ascii=False, indent=1)
@@ -85,8 +92,16 @@ def _head(text: str) -> str:
     return f"{text[:_MESSAGE_CHARACTERS]} … ({len(text) - _MESSAGE_CHARACTERS} more characters)"
 
 
-def _ends(text: str) -> dict[str, Any] | str:
-    left_out = len(text) - 2 * _END_CHARACTERS
-    if left_out <= 0:
+def _ends(text: str, cut: Cut | None = None) -> dict[str, Any] | str:
+    """Return a short text as it is, and of a long or a cut one its head, its tail, and what lies between."""
+    if cut is None and len(text) <= 2 * _END_CHARACTERS:
         return text
-    return {"head": text[:_END_CHARACTERS], "left_out": left_out, "tail": text[-_END_CHARACTERS:]}
+    at = len(text) // 2 if cut is None else cut.at
+    head, tail = text[:at][:_END_CHARACTERS], text[at:][-_END_CHARACTERS:]
+    between = text[len(head) : len(text) - len(tail)]
+    missing = Cut(0, 0, 0) if cut is None else cut
+    left_out = {
+        "bytes": len(between.encode("utf-8", "surrogatepass")) + missing.bytes,
+        "lines": between.count("\n") + missing.lines,
+    }
+    return {"head": head, "left_out": left_out, "tail": tail}

@@ -16,10 +16,13 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
+from agents.sandbox.kept import HeadAndTail
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from agents.sandbox.protocol import Limits
+    from store.cuts import Cut
 
 # A program that writes this many times what is kept is stopped; up to there it is read and dropped.
 FLOOD = 64
@@ -38,13 +41,15 @@ class Ending:
     Attributes:
         code: Exit status; -N after signal N; None when it could not be started or did not end.
         stopped: Why it was killed from here, or empty.
-        stdout: The first bytes of standard output.
+        stdout: What is kept of standard output: beginning and end.
         stderr: The same of standard error; the reason when it could not be started.
         channel: The harness's records.
-        dropped: Bytes of stdout and stderr that were read and not kept.
+        dropped: Bytes of stdout and stderr beyond what may be written.
         seconds: Wall time.
         started_at: Aware, in UTC.
         out_of_memory: Whether the sandbox saw the kernel kill some of it for want of memory.
+        stdout_cut: What is missing in stdout, its place counted in bytes.
+        stderr_cut: The same of stderr.
     """
 
     code: int | None
@@ -56,37 +61,26 @@ class Ending:
     seconds: float
     started_at: datetime
     out_of_memory: bool = False
-
-
-class _Sink:
-    """Keeps the first bytes of one pipe and counts the rest."""
-
-    def __init__(self, room: int) -> None:
-        self.kept = bytearray()
-        self.dropped = 0
-        self._room = room
-
-    def take(self, piece: bytes) -> None:
-        free = max(self._room - len(self.kept), 0)
-        self.kept += piece[:free]
-        self.dropped += len(piece) - len(piece[:free])
+    stdout_cut: Cut | None = None
+    stderr_cut: Cut | None = None
 
 
 class _Child(asyncio.SubprocessProtocol):
     """Collects what a child writes to stdout and stderr, and when it ends."""
 
-    def __init__(self, output_bytes: int) -> None:
+    def __init__(self, limits: Limits) -> None:
         loop = asyncio.get_running_loop()
-        self.sinks = {STDOUT: _Sink(output_bytes), STDERR: _Sink(output_bytes)}
+        room = min(limits.kept_bytes, limits.output_bytes)
+        self.sinks = {STDOUT: HeadAndTail(room), STDERR: HeadAndTail(room)}
         self.exited: asyncio.Future[None] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
         self.flooded = False
-        self._most = output_bytes * FLOOD
+        self._most = limits.output_bytes * (1 + FLOOD)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         sink = self.sinks[fd]
         sink.take(data)
-        if sink.dropped > self._most and not self.flooded:
+        if sink.total > self._most and not self.flooded:
             self.flooded = True
             _settle(self.exited)
 
@@ -102,11 +96,11 @@ class _Channel(asyncio.Protocol):
     """Collects the harness's records."""
 
     def __init__(self) -> None:
-        self.sink = _Sink(CHANNEL_BYTES)
+        self.records = bytearray()
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def data_received(self, data: bytes) -> None:
-        self.sink.take(data)
+        self.records += data[: CHANNEL_BYTES - len(self.records)]
 
     def connection_lost(self, exc: Exception | None) -> None:
         _settle(self.closed)
@@ -144,7 +138,7 @@ async def run_child(
     started_at, start = datetime.now(UTC), monotonic()
     reading, writing = os.pipe()
     pipe, ours = os.fdopen(reading, "rb", buffering=0), os.fdopen(writing, "wb", buffering=0)
-    child, channel = _Child(limits.output_bytes), _Channel()
+    child, channel = _Child(limits), _Channel()
     transport: asyncio.SubprocessTransport | None = None
     stopped: Literal["", "timeout", "output"] = ""
     trouble = b""
@@ -184,12 +178,14 @@ async def run_child(
     return Ending(
         code=None if transport is None else transport.get_returncode(),
         stopped=stopped,
-        stdout=bytes(child.sinks[STDOUT].kept),
-        stderr=trouble or bytes(child.sinks[STDERR].kept),
-        channel=bytes(channel.sink.kept),
-        dropped=child.sinks[STDOUT].dropped + child.sinks[STDERR].dropped,
+        stdout=child.sinks[STDOUT].kept,
+        stderr=trouble or child.sinks[STDERR].kept,
+        channel=bytes(channel.records),
+        dropped=sum(max(sink.total - limits.output_bytes, 0) for sink in child.sinks.values()),
         seconds=seconds,
         started_at=started_at,
+        stdout_cut=child.sinks[STDOUT].cut,
+        stderr_cut=child.sinks[STDERR].cut,
     )
 
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 CANDIDATE = "candidate"
 TEST = "test_candidate"
 LONGEST_MESSAGE = 500
+# Of a traceback so many lines of its beginning and its end, of each so many characters; and of all together.
+TRACE_HEAD, TRACE_TAIL, TRACE_LINE, ALL_TRACES = 10, 30, 200, 256 * 1024
+MOST_PACKAGES = 1000
 FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
 NO_SPACE = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
@@ -33,6 +36,8 @@ _write, _getpid, _exit = os.write, os.getpid, os._exit
 def run(work: str, names: list[str], channel: int, secret: bytes) -> None:
     """Run the program below a folder and end the process: 0 when all went well, 1 otherwise."""
     report = Report(channel, secret, work)
+    if installed := packages():
+        report.send(event="packages", names="\n".join(installed))
     # Tests import from here what a normal start of Python would offer: their folder, exit() and help().
     sys.path[0] = work
     import site
@@ -50,7 +55,7 @@ def run(work: str, names: list[str], channel: int, secret: bytes) -> None:
 
 
 class Report:
-    """Where outcomes go: records to the channel, readable lines to stdout, tracebacks to stderr."""
+    """Where outcomes go: records to the channel, readable lines to stdout."""
 
     def __init__(self, channel: int, secret: bytes, work: str) -> None:
         self.bad = False
@@ -58,6 +63,7 @@ class Report:
         self._secret = secret.decode()
         self._work = work + os.sep
         self._owner = _getpid()
+        self._traces = ALL_TRACES
 
     def send(self, **record: str) -> None:
         """Write one record; a fork that came back from a test ends here and reports nothing."""
@@ -65,18 +71,25 @@ class Report:
             _exit(0)
         put(self._channel, self._secret + encode(record) + "\n")
 
-    def trace(self, title: str, error: BaseException) -> None:
-        """Write a traceback to stderr, from the program's first line on and with short file names."""
-        own = error.__traceback__
-        while own is not None and not own.tb_frame.f_code.co_filename.startswith(self._work):
-            own = own.tb_next
+    def trace(self, error: BaseException) -> str:
+        """Write the traceback of an exception: the program's own frames, with short file names."""
         try:
             import traceback
 
-            text = "".join(traceback.format_exception(type(error), error, own))
+            whole = traceback.TracebackException(type(error), error, error.__traceback__)
+            todo = [whole]
+            while todo:
+                one = todo.pop()
+                own = [frame for frame in one.stack if frame.filename.startswith(self._work)]
+                one.stack = traceback.StackSummary.from_list(own)
+                todo += [each for each in (one.__cause__, one.__context__) if each is not None]
+                todo += getattr(one, "exceptions", None) or []
+            text = "".join(whole.format())
         except Exception:  # noqa: BLE001 - __str__ of the program's own exception may raise anything
-            text = type(error).__name__ + "\n"
-        put(2, f"{title}\n{text.replace(self._work, '')}\n")
+            text = type(error).__name__
+        text = shortened(text.replace(self._work, ""))[: self._traces]
+        self._traces -= len(text)
+        return text
 
     def in_candidate(self, error: BaseException) -> bool:
         """Tell whether an exception came through the candidate."""
@@ -103,7 +116,7 @@ def run_tests(report: Report, names: list[str]) -> None:
     if not ran:
         report.bad = True
         message = "LookupError: none of the tests was defined when the module had been loaded"
-        report.send(event="program", outcome="error", message=message, category="environment")
+        report.send(event="program", outcome="error", message=message, trace="", category="environment")
         put(1, "ERROR " + message + "\n")
 
 
@@ -128,15 +141,15 @@ def tell_program(report: Report, error: BaseException, loading: bool) -> None:
     category, cause = ("", error) if failed else refusal(error)
     category = category or ("environment" if loading and not failed else "")
     message = describe(cause)
-    report.trace("The program", error)
     put(1, "{} {}\n".format("FAIL" if failed else "ERROR", message))
-    report.send(event="program", outcome="failed" if failed else "error", message=message, category=category)
+    outcome, trace = "failed" if failed else "error", report.trace(error)
+    report.send(event="program", outcome=outcome, message=message, trace=trace, category=category)
 
 
 def run_case(report: Report, name: str, call: Callable[[], object]) -> None:
     """Run one test, print its line and report it."""
     report.send(event="start", name=name)
-    outcome, message, category = "passed", "", ""
+    outcome, message, trace, category = "passed", "", "", ""
     try:
         await_or_refuse(call())
     except BaseException as error:  # noqa: BLE001 - whatever a test raises is its outcome
@@ -145,11 +158,10 @@ def run_case(report: Report, name: str, call: Callable[[], object]) -> None:
         outcome = "failed" if isinstance(error, AssertionError) else "error"
         category, cause = ("", error) if outcome == "failed" else refusal(error)
         message = describe(cause)
-        flush()
-        report.trace(name, error)
+        trace = report.trace(error)
         report.bad = True
     flush()
-    report.send(event="outcome", name=name, outcome=outcome, message=message, category=category)
+    report.send(event="outcome", name=name, outcome=outcome, message=message, trace=trace, category=category)
     word = {"passed": "PASS", "failed": "FAIL", "error": "ERROR"}[outcome]
     put(1, "{} {}{}\n".format(word, name, ": " + message if message else ""))
 
@@ -303,6 +315,31 @@ def asserted(error: AssertionError) -> str:
         if isinstance(node, ast.Assert) and node.lineno <= number <= (node.end_lineno or node.lineno):
             return ast.get_source_segment(source, node) or ""
     return linecache.getline(path, number).strip()
+
+
+def shortened(trace: str) -> str:
+    """Leave out the middle of a long traceback, and the end of its long lines."""
+    lines = [line if len(line) <= TRACE_LINE else line[: TRACE_LINE - 1] + "…" for line in trace.splitlines()]
+    between = len(lines) - TRACE_HEAD - TRACE_TAIL
+    if between > 0:
+        note = "… {} {} between …".format(between, "line" if between == 1 else "lines")
+        lines = [*lines[:TRACE_HEAD], note, *lines[-TRACE_TAIL:]]
+    return "\n".join(lines)
+
+
+def packages() -> list[str]:
+    """List what can be imported beside the standard library, as NAME==VERSION, by what installers note."""
+    found = set()
+    for folder in sys.path[1:]:
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        for name in names:
+            stem, _, ending = name.rpartition(".")
+            if ending in ("dist-info", "egg-info") and "-" in stem:
+                found.add("==".join(stem.split("-")[:2]))
+    return sorted(found)[:MOST_PACKAGES]
 
 
 def flush() -> None:

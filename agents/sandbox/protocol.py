@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, get_args
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from store.cuts import Cut
+
 ExitReason = Literal[
     "ok",  # every test passed, or a program without tests ran to its end
     "assertion",  # every test ran, at least one assertion failed, and nothing else went wrong
@@ -78,7 +80,8 @@ class Limits:
         memory_bytes: Bytes of address space of one process; in a container also of all its memory.
         processes: Processes and threads at one time. Only a sandbox that gives each run a user of its own
             can hold this; `process` does not.
-        output_bytes: Bytes kept of stdout, and as many of stderr; the rest is read and dropped.
+        output_bytes: Bytes that it may write to stdout, and as many to stderr.
+        kept_bytes: Bytes kept of stdout, and as many of stderr: half from its beginning, half from its end.
         file_bytes: Bytes of the largest file. The scratch folder of a sandbox that isolates holds four such.
         open_files: Open files of one process.
     """
@@ -90,6 +93,7 @@ class Limits:
     output_bytes: int = 1024 * 1024
     file_bytes: int = 16 * 1024 * 1024
     open_files: int = 64
+    kept_bytes: int = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,8 @@ class TestOutcome:
         discriminates: False when it passed and passes against a stub of the candidate as well; True when it
             passed and fails against both stubs; None when that is not known (see `trust.py`).
         flaky: Whether it came out otherwise under another hash seed; None when that is not known.
+        trace: The traceback with the frames of candidate and test, its middle left out where it is long;
+            empty when passed.
     """
 
     __test__: ClassVar[bool] = False
@@ -114,6 +120,7 @@ class TestOutcome:
     seconds: float
     discriminates: bool | None = None
     flaky: bool | None = None
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +130,8 @@ class ExecutionReport:
     Attributes:
         exit_reason: Why it ended, one of `EXIT_REASONS`.
         exit_code: Exit status, 128 + N after signal N; None when nothing was started.
-        stdout: What was kept of standard output; bytes that are not UTF-8 read as `\xNN`.
+        stdout: What was kept of standard output, its beginning and its end; bytes that are not UTF-8 read
+            as `\xNN`.
         stderr: The same of standard error.
         outcomes: The tests in the order they ran. They come from the harness, not from stdout.
         error: Empty when the program is executable; otherwise one line that says what stood in its way,
@@ -133,6 +141,11 @@ class ExecutionReport:
         environment: Short digest of Python version, sandbox and platform; empty when it never began.
         output_dropped: Bytes of stdout and stderr that were not kept.
         started_at: When it started, aware, in UTC.
+        trace: The traceback of what ended the program outside its tests.
+        image: Digest of the image that it ran in; empty where a sandbox has none.
+        packages: What it could import beside the standard library, as NAME==VERSION.
+        stdout_cut: What is missing in stdout, and where; None when it is whole.
+        stderr_cut: The same of stderr.
     """
 
     exit_reason: ExitReason
@@ -146,6 +159,11 @@ class ExecutionReport:
     environment: str
     output_dropped: int
     started_at: datetime
+    trace: str = ""
+    image: str = ""
+    packages: tuple[str, ...] = ()
+    stdout_cut: Cut | None = None
+    stderr_cut: Cut | None = None
 
     @property
     def executable(self) -> bool:

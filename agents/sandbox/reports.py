@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from agents.sandbox.protocol import ExecutionReport, TestOutcome
+from store.cuts import Cut
 
 if TYPE_CHECKING:
     from agents.sandbox.child import Ending
@@ -33,6 +34,8 @@ class _Records:
     flooded: bool = False
     dropped: int = 0
     code: int | None = None
+    packages: str = ""
+    trace: str = ""
     python: str = ""
     platform: str = ""
     running: str = ""
@@ -58,18 +61,25 @@ def make_report(ending: Ending, *, sandbox: str, limits: Limits, image: str = ""
         message = error or "the program ended inside this test"
         records.outcomes.append(TestOutcome(records.running, "error", message, 0.0))
     code = ending.code if records.code is None else records.code
+    stdout, stdout_cut = _output(ending.stdout, ending.stdout_cut)
+    stderr, stderr_cut = _output(ending.stderr, ending.stderr_cut)
     return ExecutionReport(
         exit_reason=reason,
         exit_code=128 - code if code is not None and code < 0 else code,
-        stdout=_text(ending.stdout),
-        stderr=_text(ending.stderr),
+        stdout=stdout,
+        stderr=stderr,
         outcomes=tuple(records.outcomes),
         error=error,
         seconds=ending.seconds,
         sandbox=sandbox,
         environment=_environment(records, sandbox, image),
-        output_dropped=ending.dropped + records.dropped,
+        output_dropped=sum(cut.bytes for cut in (stdout_cut, stderr_cut) if cut is not None),
         started_at=ending.started_at,
+        trace=records.trace,
+        image=image if records.began else "",
+        packages=tuple(records.packages.split("\n")) if records.packages else (),
+        stdout_cut=stdout_cut,
+        stderr_cut=stderr_cut,
     )
 
 
@@ -148,11 +158,14 @@ def _take(records: _Records, record: Any) -> None:
     if event == "begin":
         records.python, records.platform = _string(record["python"]), _string(record["platform"])
         records.began = True
+    elif event == "packages":
+        records.packages = _string(record["names"])
     elif event == "start":
         records.running = _string(record["name"])
     elif event == "outcome":
         outcome, message = _outcome(record["outcome"]), _string(record["message"])
-        test = TestOutcome(_string(record["name"]), outcome, message, float(record["seconds"]))
+        seconds, trace = float(record["seconds"]), _string(record["trace"])
+        test = TestOutcome(_string(record["name"]), outcome, message, seconds, trace=trace)
         if test.name != records.running:
             raise ValueError("the outcome of a test that did not run")
         records.running = ""
@@ -162,6 +175,7 @@ def _take(records: _Records, record: Any) -> None:
     elif event == "program":
         outcome = _outcome(record["outcome"])
         records.troubles.append((outcome, _string(record["category"]), _string(record["message"])))
+        records.trace = _string(record["trace"])
     elif event == "forged":
         records.damaged = True
     elif event == "flooded":
@@ -199,6 +213,20 @@ def _text(output: bytes) -> str:
     return output.decode("utf-8", "backslashreplace")
 
 
+def _output(written: bytes, cut: Cut | None) -> tuple[str, Cut | None]:
+    """Read what was kept of an output; a character that the cut went through is missing as a whole."""
+    if cut is None:
+        return _text(written), None
+    head, tail = written[: cut.at], written[cut.at :]
+    broken = next((n for n in range(1, min(3, len(head)) + 1) if head[-n] >= 0xC0), 0)
+    if broken and broken < (2 if head[-broken] < 0xE0 else 3 if head[-broken] < 0xF0 else 4):
+        head = head[:-broken]
+    whole = next((n for n in range(min(4, len(tail))) if tail[n] & 0xC0 != 0x80), 0)
+    beginning = _text(head)
+    missing = cut.bytes + cut.at - len(head) + whole
+    return beginning + _text(tail[whole:]), Cut(len(beginning), missing, cut.lines)
+
+
 def _last_line(ending: Ending) -> str:
     lines = _text(ending.stderr).strip().splitlines()
     if lines:
@@ -210,5 +238,5 @@ def _environment(records: _Records, sandbox: str, image: str) -> str:
     """Digest what the program ran on, so that equal environments can be told from unequal ones."""
     if not records.began:
         return ""
-    parts = (records.python, sandbox, records.platform, *([image] if image else []))
+    parts = (records.python, sandbox, records.platform, *(part for part in (image, records.packages) if part))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]

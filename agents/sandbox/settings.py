@@ -27,7 +27,10 @@ class SandboxSettings(BaseModel):
     """Processes and threads at one time (bubblewrap and Docker only)."""
 
     output_bytes: int = Field(default=_DEFAULT.output_bytes, ge=1)
-    """Bytes kept of stdout, and as many of stderr."""
+    """Bytes that a program may write to stdout, and as many to stderr."""
+
+    kept_bytes: int = Field(default=_DEFAULT.kept_bytes, ge=1)
+    """Bytes kept of stdout, and as many of stderr: half from the beginning, half from the end."""
 
     file_bytes: int = Field(default=_DEFAULT.file_bytes, ge=1)
     """Bytes of the largest file a program may write."""
@@ -68,4 +71,5 @@ class SandboxSettings(BaseModel):
             output_bytes=self.output_bytes,
             file_bytes=self.file_bytes,
             open_files=self.open_files,
+            kept_bytes=self.kept_bytes,
         )

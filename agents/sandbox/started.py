@@ -64,7 +64,7 @@ class StartedContainer:
         Returns:
             How it ended.
         """
-        stream = MixedStream(limits.output_bytes)
+        stream = MixedStream(limits)
         self._line.settimeout(PATIENCE)
         self._line.sendall(told_of(program, arguments))
         started_at, start = datetime.now(UTC), monotonic()
@@ -80,13 +80,15 @@ class StartedContainer:
         return Ending(
             code=state.get("ExitCode"),
             stopped="" if in_time else "timeout",
-            stdout=bytes(stream.stdout),
-            stderr=bytes(stream.stderr or stream.trouble) or state.get("Error", "").encode(),
+            stdout=stream.stdout.kept,
+            stderr=stream.stderr.kept or bytes(stream.trouble) or state.get("Error", "").encode(),
             channel=bytes(stream.channel),
             dropped=0,
             seconds=seconds,
             started_at=started_at,
             out_of_memory=in_time and bool(state.get("OOMKilled")),
+            stdout_cut=stream.stdout.cut,
+            stderr_cut=stream.stderr.cut,
         )
 
     def end(self) -> None:

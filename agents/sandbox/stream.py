@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agents.sandbox.child import CHANNEL_BYTES
+from agents.sandbox.kept import HeadAndTail
+
+if TYPE_CHECKING:
+    from agents.sandbox.protocol import Limits
 
 _STDOUT = 1
-_LAST = b"Z"
+_RECORD, _SKIPPED, _LAST = b"R", b"S", b"Z"
 _LONGEST_TROUBLE = 65536
 _DOCKER_HEAD, _MIXED_HEAD = 8, 5
 
@@ -14,17 +20,18 @@ class MixedStream:
     """Takes apart what comes from a container, and keeps no more of it than it may.
 
     Args:
-        output_bytes: How much is kept of stdout, and as much of stderr.
+        limits: How much of stdout is kept, and as much of stderr.
     """
 
-    def __init__(self, output_bytes: int) -> None:
-        self.stdout, self.stderr, self.channel = bytearray(), bytearray(), bytearray()
+    def __init__(self, limits: Limits) -> None:
+        room = min(limits.kept_bytes, limits.output_bytes)
+        self.stdout, self.stderr = HeadAndTail(room), HeadAndTail(room)
+        self.channel = bytearray()
         self.trouble = bytearray()
         """What the container itself wrote to stderr: why it could not begin."""
         self.ended = False
         """Whether the supervisor said that it has nothing more to say."""
-        self._kept = {b"O": (self.stdout, output_bytes), b"E": (self.stderr, output_bytes)}
-        self._kept[b"R"] = (self.channel, CHANNEL_BYTES)
+        self._outputs = {b"O": self.stdout, b"E": self.stderr}
         self._raw, self._mixed = bytearray(), bytearray()
 
     def take(self, piece: bytes) -> None:
@@ -52,10 +59,16 @@ class MixedStream:
             if kind == _LAST:
                 self.ended = True
                 return
-            if kind not in self._kept:
+            if kind not in (_RECORD, _SKIPPED, *self._outputs):
                 raise ValueError("not the supervisor's stream")
             if len(self._mixed) < end:
                 return
-            kept, room = self._kept[kind]
-            kept += self._mixed[_MIXED_HEAD:end][: max(room - len(kept), 0)]
+            content = bytes(self._mixed[_MIXED_HEAD:end])
             del self._mixed[:end]
+            if kind == _RECORD:
+                self.channel += content[: CHANNEL_BYTES - len(self.channel)]
+            elif kind == _SKIPPED:
+                output = self._outputs[content[:1]]
+                output.skip(int.from_bytes(content[1:9], "big"), int.from_bytes(content[9:], "big"))
+            else:
+                self._outputs[kind].take(content)

@@ -5,9 +5,10 @@ WORK holds `candidate.py` and `test_candidate.py`, CHANNEL is an inherited file 
 as NAME=NUMBER. What the workbench counts goes to CHANNEL, one JSON object a line:
 
     begin    python, platform                        the limits hold; from here on untrusted code runs
+    packages names                                   what can be imported beside the standard library
     start    name                                    a test is about to run
-    outcome  name, outcome, message, seconds, category
-    program  outcome, message, category              the program itself ended badly, outside any test
+    outcome  name, outcome, message, trace, seconds, category
+    program  outcome, message, trace, category       the program itself ended badly, outside any test
     forged   (nothing)                               the program wrote what the harness did not
     dropped  bytes                                   of stdout and stderr, where they are mixed
     flooded  (nothing)                               it was stopped for writing without end
@@ -25,8 +26,9 @@ What no harness can hold is a test against the code it imports: code that shares
 reach into the harness's frames there, or change the test, and so have its own tests pass.
 
 With the option `mixed`, CHANNEL, stdout and stderr share one stream, for a sandbox with no more than one: a
-letter (R, O, E; Z for the last, which is empty), four bytes of length, and so many bytes. The sandbox's end
-of stdin is then its leash: when it closes, everything ends.
+letter, four bytes of length, and so many bytes. R is a record, O and E are output; S is a part of the output
+that is not kept, as its letter, its length and its line ends, each of eight bytes; Z is the last, and empty.
+The sandbox's end of stdin is then its leash: when it closes, everything ends.
 
 Every run pays for what is imported here: `json`, `signal`, `ctypes` and `contextlib` would double the time
 that the interpreter takes to start, so this makes do with what they are made of.
@@ -69,7 +71,7 @@ def main(argv: list[str]) -> None:
     die_with(options.get("parent"))
     prctl(_DUMPABLE, 0)
     set_limits(options)
-    channel_of = Channel(channel, mixed, options["output_bytes"])
+    channel_of = Channel(channel, mixed, options["output_bytes"], options["kept_bytes"])
     channel_of.say(
         event="begin",
         python=f"{sys.implementation.name} {sys.version.split()[0]}",
@@ -133,31 +135,51 @@ def lower(resource: types.ModuleType, kind: int, soft: int, hard: int) -> None:
 class Channel:
     """What leads out of the sandbox: records, and where they are mixed the program's output too."""
 
-    def __init__(self, descriptor: int, mixed: bool, output_bytes: int) -> None:
+    def __init__(self, descriptor: int, mixed: bool, output_bytes: int, kept_bytes: int) -> None:
         self.descriptor = descriptor
         self.mixed = mixed
         self.dropped = 0
         self._most = output_bytes * FLOOD
         self._room = {b"O": output_bytes, b"E": output_bytes}
+        self._last = max(min(kept_bytes, output_bytes) // 2, 1)
+        self._end: dict[bytes, bytes] = {}
+        self._skipped = {b"O": (0, 0), b"E": (0, 0)}
 
     def say(self, **record: object) -> None:
         """Send one record; when nobody is there to read it, end."""
         line = to_json(record)
-        self._write(b"R" + len(line).to_bytes(4, "big") + line if self.mixed else line)
+        if self.mixed:
+            self._frame(b"R", line)
+        else:
+            self._write(line)
 
     def pass_on(self, kind: bytes, piece: bytes) -> bool:
-        """Send what the program wrote, as far as it is kept; False when it has written far too much."""
-        kept = piece[: self._room[kind]]
-        self._room[kind] -= len(kept)
-        self.dropped += len(piece) - len(kept)
-        if kept:
-            self._write(kind + len(kept).to_bytes(4, "big") + kept)
+        """Send what the program wrote, as far as it may; False when it has written far too much.
+
+        Of what it wrote beyond that, the end waits for `close`.
+        """
+        sent, rest = piece[: self._room[kind]], piece[self._room[kind] :]
+        self._room[kind] -= len(sent)
+        if sent:
+            self._frame(kind, sent)
+        if rest:
+            self.dropped += len(rest)
+            end = self._end.get(kind, b"") + rest
+            skipped, self._end[kind] = end[: -self._last], end[-self._last :]
+            count, lines = self._skipped[kind]
+            self._skipped[kind] = count + len(skipped), lines + skipped.count(b"\n")
         return self.dropped <= self._most
 
     def close(self) -> None:
-        """Say that no more will come."""
+        """Send the end of what was written, and say that no more will come."""
+        for kind, end in self._end.items():
+            self._frame(b"S", kind + b"".join(number.to_bytes(8, "big") for number in self._skipped[kind]))
+            self._frame(kind, end)
         if self.mixed:
-            self._write(b"Z" + bytes(4))
+            self._frame(b"Z", b"")
+
+    def _frame(self, kind: bytes, content: bytes) -> None:
+        self._write(kind + len(content).to_bytes(4, "big") + content)
 
     def _write(self, rest: bytes) -> None:
         try:
@@ -178,6 +200,7 @@ class Watch:
         self._running = ""
         self._since = 0.0
         self._bad = False
+        self._told = False
         self._finished = False
         self._stopped = False
 
@@ -291,11 +314,14 @@ class Watch:
             self._bad = self._bad or record["outcome"] != "passed"
         elif event == "program":
             self._bad = True
+        elif event == "packages" and not self._told:
+            pass
         elif event == "finished" and not self._running:
             self._finished = True
             return
         else:
             raise Forged
+        self._told = True
         self._channel.say(**record)
 
     def _conclude(self, code: int) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from screens.review.history import history
 from screens.review.part import Claim, ItemView, PaneText, ReviewPart
 from store.counted import counted
+from store.cuts import with_note
 from store.kinds.pair import GUIDELINE, MATCH
 from store.queries.executions import ExecutionSeen
 from store.queries.item import AgentCase, PairSeen, StepSeen, load_pair
@@ -185,14 +186,20 @@ def _run(case: AgentCase) -> PaneText:
         empty = _NO_RUN if case.reply_of("test_writer") else _why_no_test(case)
         return PaneText("run", "Run", "", kind="log", empty=empty)
     head = [f"Ended: {_ending(execution)}", f"Environment: {execution.environment}"]
+    head += [f"Image: {execution.image}"] if execution.image else []
+    head += [f"Packages: {', '.join(execution.packages) or 'none beside the standard library'}"]
     if execution.error:
         head.append(
             f"Not executable: {execution.error}" if not execution.executable else f"Error: {execution.error}"
         )
-    if execution.output_dropped:
+    if execution.output_dropped and not (execution.stdout_cut or execution.stderr_cut):
         head.append(f"Output beyond the limit was thrown away: {counted(execution.output_dropped, 'byte')}.")
+    traces = [(f"trace of {test.name}", test.trace) for test in execution.outcomes if test.trace]
+    parts = [("trace", execution.trace)] * bool(execution.trace) + traces
+    parts.append(("stdout", with_note(execution.stdout, execution.stdout_cut)))
+    parts.append(("stderr", with_note(execution.stderr, execution.stderr_cut)))
     lines = [*head, "", *_outcomes(execution)]
-    for title, text in (("stdout", execution.stdout), ("stderr", execution.stderr)):
+    for title, text in parts:
         lines += ["", f"── {title} " + "─" * 30, *(text.split("\n") if text else ["(nothing)"])]
     log = "\n".join(lines)
     marks = [

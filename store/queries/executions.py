@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 
+from store.cuts import Cut, cut_of_text
 from store.tables.columns import among, table_of
 from store.tables.runs import ExecutionRow, TestOutcomeRow, VerdictRow
 
@@ -23,6 +24,7 @@ class OutcomeSeen:
         seconds: How long it ran.
         discriminates: False when it passes against a stub of the code as well; None when that is not known.
         flaky: Whether it came out otherwise under another hash seed; None when that is not known.
+        trace: The traceback of a test that did not pass, without the frames of the harness.
     """
 
     name: str
@@ -31,22 +33,49 @@ class OutcomeSeen:
     seconds: float
     discriminates: bool | None
     flaky: bool | None
+    trace: str
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionSeen:
-    """One run of a test program, with the program and its log."""
+    """One run of a test program, with the program and its log.
+
+    Attributes:
+        id: Its key.
+        program: The test program as it ran.
+        sandbox: Where it ran.
+        environment: Digest of what it ran on.
+        image: Digest of the image it ran in, where the sandbox has images.
+        packages: What it could import beside the standard library, as NAME==VERSION.
+        exit_reason: Why it ended.
+        exit_code: Its exit status.
+        executable: Whether it did its work.
+        error: What kept it from that.
+        trace: The traceback of what ended it outside its tests.
+        stdout: What was kept of standard output.
+        stdout_cut: What is missing in that, and where.
+        stderr: What was kept of standard error.
+        stderr_cut: What is missing in that, and where.
+        output_dropped: Bytes of both that were not kept.
+        seconds: Its wall time.
+        outcomes: Its tests, in the order in which they ran.
+    """
 
     id: UUID
     program: str
     sandbox: str
     environment: str
+    image: str
+    packages: tuple[str, ...]
     exit_reason: str
     exit_code: int | None
     executable: bool
     error: str
+    trace: str
     stdout: str
+    stdout_cut: Cut | None
     stderr: str
+    stderr_cut: Cut | None
     output_dropped: int
     seconds: float
     outcomes: tuple[OutcomeSeen, ...]
@@ -85,7 +114,13 @@ def executions_seen(connection: Connection, *conditions: ColumnElement[bool]) ->
         found.where(among(outcome.c.execution_id, list(tests))).order_by(outcome.c.position)
     ).mappings():
         tests[row["execution_id"]].append(OutcomeSeen(**{name: row[name] for name in names}))
-    return [ExecutionSeen(**row, outcomes=tuple(tests[row["id"]])) for row in rows]
+    return [_seen(row, tests[row["id"]]) for row in rows]
+
+
+def _seen(row: RowMapping, tests: Sequence[OutcomeSeen]) -> ExecutionSeen:
+    packages = row["packages"].split("\n") if row["packages"] else []
+    cuts = {name: cut_of_text(row[name]) for name in ("stdout_cut", "stderr_cut")}
+    return ExecutionSeen(**{**row, **cuts, "packages": tuple(packages), "outcomes": tuple(tests)})
 
 
 def executions_of_verdicts(connection: Connection, item_ids: Sequence[int]) -> dict[int, ExecutionSeen]:

@@ -23,13 +23,16 @@ from small_workspace import (
 from agents.annotation.arbiter import ModelArbiter, structured_report
 from agents.events import ItemAnnotated, JobEnded, JobLog, JobProgressed, JobStarted
 from agents.jobs import run_annotation
+from agents.llm.errors import ModelError
 from agents.llm.settings import ModelSettings
 from agents.report import counts_as_json
 from agents.sandbox.process import ProcessSandbox
-from agents.sandbox.protocol import TestProgram
+from agents.sandbox.protocol import ExecutionReport, TestOutcome, TestProgram
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import AnnotationSettings
+from store.cuts import Cut
 from store.errors import UnknownName, WorkbenchError
+from store.ids import now
 from store.queries.runs import all_runs, run_counts
 from store.tables.people import Rater
 from store.tables.runs import StepRow, TestOutcomeRow, VerdictRow
@@ -211,6 +214,62 @@ def test_how_far_tests_can_be_trusted_is_found_once_and_told_to_the_arbiter(work
     (execution,) = executions(workspace)
     assert executor["seconds"] > execution["seconds"]
     assert json.loads(executor["reply"])["not_discriminating"] == 1
+
+
+def test_everything_of_a_report_is_kept_and_the_arbiter_is_told_of_it(workspace, tmp_path, monkeypatch):
+    tests = (
+        TestOutcome("test_a", "passed", "", 0.5, discriminates=False, flaky=True),
+        TestOutcome(
+            "test_b", "error", "KeyError: 1", 0.25, trace="Traceback\n" + "in test_b\n" * 1000 + "KeyError: 1"
+        ),
+    )
+    made = ExecutionReport(
+        exit_reason="error",
+        exit_code=1,
+        stdout="head\n" * 400 + "tail\n" * 400,
+        stderr="é" * 4000,
+        outcomes=tests,
+        error="",
+        seconds=1.5,
+        sandbox="process",
+        environment="ab12",
+        output_dropped=5000,
+        started_at=now(),
+        trace="Traceback of the program",
+        image="sha256:12",
+        packages=tuple(f"package{number:02}==1.{number}" for number in range(50)),
+        stdout_cut=Cut(2000, 5000, 1000),
+    )
+
+    async def run(self, program, limits=None):
+        return made
+
+    ruled_on = []
+
+    async def told(self, pair, test, report, turns):
+        ruled_on.append(report)
+        raise ModelError("refused", "Model declined", "no")
+
+    monkeypatch.setattr(ProcessSandbox, "run", run)
+    monkeypatch.setattr(ModelArbiter, "rule", told)
+    model = script_file(tmp_path, through_test("passes", 1)[:2])
+    for _ in range(2):
+        annotate(workspace, model, item_ids=(3,), sandboxes=SandboxSettings(trust_checks=False))
+    assert ruled_on == [made, made]
+
+    facts = json.loads(structured_report(ruled_on[1]))
+    assert (facts["trace"], facts["image"], facts["not_discriminating"]) == (made.trace, "sha256:12", 1)
+    assert (facts["packages"], facts["packages_left_out"]) == (list(made.packages[:40]), 10)
+    assert facts["stdout"] == {
+        "head": "head\n" * 300,
+        "left_out": {"bytes": 6000, "lines": 1200},
+        "tail": "tail\n" * 300,
+    }
+    assert facts["stderr"]["left_out"] == {"bytes": 2000, "lines": 0}
+    trace = facts["tests"][1]["trace"]
+    assert trace["head"].startswith("Traceback\nin test_b\n")
+    assert trace["tail"].endswith("KeyError: 1")
+    assert facts["tests"][0]["trace"] == ""
 
 
 def test_without_trust_checks_a_program_runs_once(workspace, tmp_path, monkeypatch):

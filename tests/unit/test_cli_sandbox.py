@@ -63,6 +63,8 @@ def test_run_prints_the_report(workbench, programs, with_docker, sandbox):
     assert (report["not_discriminating"], report["flaky"]) == (0, 0)
     assert report["stdout"] == "seen\nPASS test_sum\n"
     assert report["environment"]
+    assert report["image"].startswith("sha256:" if sandbox == "docker" else "")
+    assert (report["packages"], report["trace"], report["stdout_cut"]) == ([], "", None)
 
 
 def test_run_tells_a_failure_with_its_place_and_its_own_exit_code(workbench, programs):

@@ -11,7 +11,7 @@ ROLES = ("screener", "test_writer", "arbiter")
 PINNED = {
     "screener": (2, "d369ec72c6b5"),
     "test_writer": (1, "20e98c403d83"),
-    "arbiter": (2, "255c9c4d85a2"),
+    "arbiter": (2, "eed03a92324f"),
 }
 HOSTILE = [
     "{query} {0} {{x}} %s %(query)s $query ${query}",

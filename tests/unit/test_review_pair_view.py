@@ -84,7 +84,15 @@ def test_the_case_is_told_in_the_order_in_which_the_agents_came_to_it(workspace:
 def test_the_log_names_ending_outcomes_and_output_and_marks_the_failures(workspace: Workspace) -> None:
     run = next(part for part in view(workspace, "failing").case if part.id == "run")
     lines = run.text.split("\n")
-    assert lines[:2] == ["Ended: assertion · exit code 1 · 0.25 s · bubblewrap", "Environment: ab12"]
+    assert lines[:3] == [
+        "Ended: assertion · exit code 1 · 0.25 s · bubblewrap",
+        "Environment: ab12",
+        "Packages: numpy==2.1.0, pandas==2.2.3",
+    ]
+    parts = [line.split(" ─")[0] for line in lines if line.startswith("── ")]
+    assert parts == ["── trace of only_newline", "── stdout", "── stderr"]
+    place = lines.index("… 1,600 lines between (11,200 bytes) …")
+    assert lines[place - 20 : place] == lines[place + 1 : place + 21] == ["opened"] * 20
     marked = [lines[number - 1].strip() for number in run.landmarks]
     assert marked == [
         "✗ only_newline  AssertionError: a newline is a byte  "
@@ -112,6 +120,14 @@ def test_several_tests_that_say_nothing_are_counted(tmp_path: Path) -> None:
         seen = view(made, "clear-match")
     assert seen.claim is not None
     assert seen.claim.summary.endswith("3 of 3 passed · 2 do not discriminate · 1 flaky")
+
+
+def test_the_image_and_the_trace_of_a_program_that_was_not_loaded_are_shown(workspace: Workspace) -> None:
+    lines = text(view(workspace, "environment"), "run").split("\n")
+    assert lines[2] == "Image: sha256:" + "0123456789abcdef" * 4
+    assert lines[3] == "Packages: none beside the standard library"
+    place = next(number for number, line in enumerate(lines) if line.startswith("── trace ─"))
+    assert lines[place + 1] == "Traceback (most recent call last):"
 
 
 def test_what_could_not_run_and_what_was_thrown_away_is_said(workspace: Workspace) -> None:

@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from agents.sandbox import bubblewrap, process
+from agents.sandbox import bubblewrap, harness, process
 from agents.sandbox.harness import decode, encode
 from agents.sandbox.interpreter import HARNESS, SUPERVISOR, scripts
 from agents.sandbox.protocol import ExecutionReport, Limits, TestProgram
@@ -85,7 +85,109 @@ async def test_a_failed_assertion_is_executed_and_shows_its_source(sandbox):
         "",
     ]
     assert "FAIL test_told: AssertionError: one and one\nPASS test_right\n" in report.stdout
-    assert 'File "test_candidate.py", line 7, in test_told' in report.stderr
+    assert 'File "test_candidate.py", line 7, in test_told' in report.outcomes[1].trace
+    assert report.stderr == report.trace == ""
+
+
+async def test_a_trace_shows_the_frames_of_candidate_and_test_and_of_nothing_else(sandbox):
+    report = await sandbox.run(
+        TestProgram(
+            "import json\n"
+            "def f(text):\n"
+            "    try:\n        return json.loads(text)\n"
+            "    except ValueError as error:\n        raise KeyError('no JSON') from error\n"
+            "def g(n):\n    return g(n + 1)\n",
+            "import sys\nfrom candidate import f, g\n"
+            "def test_cause():\n    f('x')\n"
+            "def test_deep():\n    g(0)\n"
+            "def test_good():\n    print('said', file=sys.stderr)\n",
+        ),
+        LIMITS,
+    )
+
+    cause, deep, good = (test.trace for test in report.outcomes)
+    frames = [line.strip() for line in cause.split("\n") if line.startswith("  File ")]
+    assert frames == [
+        'File "candidate.py", line 4, in f',
+        'File "test_candidate.py", line 4, in test_cause',
+        'File "candidate.py", line 6, in f',
+    ]
+    assert "The above exception was the direct cause of the following exception:" in cause
+    assert cause.endswith("\nKeyError: 'no JSON'")
+    assert "Previous line repeated" in deep
+    assert (good, report.trace, report.stderr) == ("", "", "said\n")
+
+
+async def test_a_long_trace_keeps_its_beginning_and_its_end(sandbox):
+    links = "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n" for n in range(60))
+    message = "'line\\n' * 40 + 'wide ' * 100 + '\\nlast'"
+    candidate = links + f"def f60(x):\n    raise ValueError({message})\n"
+    test = "import candidate\ndef test_a():\n    candidate.f0(1)\n"
+    report = await sandbox.run(TestProgram(candidate, test), LIMITS)
+
+    lines = report.outcomes[0].trace.split("\n")
+    assert lines[:2] == [
+        "Traceback (most recent call last):",
+        '  File "test_candidate.py", line 3, in test_a',
+    ]
+    assert len(lines) == 41
+    assert lines[10].startswith("… ")
+    assert lines[10].endswith(" lines between …")
+    assert lines[-1] == "last"
+    assert max(map(len, lines)) == 200
+
+
+async def test_what_ends_a_program_outside_its_tests_has_a_trace(sandbox):
+    candidate = "def f():\n    return {}['x']\nf()\n"
+    report = await sandbox.run(TestProgram(candidate, "import candidate\ndef test_a():\n    pass\n"), LIMITS)
+
+    assert (report.error, report.outcomes) == ("KeyError: 'x'", ())
+    assert [line.strip() for line in report.trace.split("\n") if line.startswith("  File ")] == [
+        'File "test_candidate.py", line 1, in <module>',
+        'File "candidate.py", line 3, in <module>',
+        'File "candidate.py", line 2, in f',
+    ]
+
+
+@pytest.mark.parametrize("output_bytes", [10**6, 100_000])
+async def test_of_a_long_output_beginning_and_end_are_kept_and_what_lies_between_is_counted(
+    sandbox, output_bytes
+):
+    test = (
+        "import sys\ndef test_a():\n    for n in range(20_000):\n        print('number', n)\n"
+        "    print('\\u20ac' * 30_000, end='', file=sys.stderr)\n"
+    )
+    limits = replace(LIMITS, output_bytes=output_bytes, kept_bytes=20_000)
+    report = await sandbox.run(TestProgram("", test), limits)
+
+    assert report.exit_reason == ("output" if output_bytes < 200_000 else "ok")
+    written = "".join(f"number {n}\n" for n in range(20_000)) + "PASS test_a\n"
+    cut = report.stdout_cut
+    assert (cut.at, len(report.stdout) - cut.at) == (10_000, 10_000)
+    assert written.startswith(report.stdout[: cut.at])
+    assert written.endswith(report.stdout[cut.at :])
+    between = written[10_000:-10_000]
+    assert (cut.bytes, cut.lines) == (len(between), between.count("\n"))
+    euros = report.stderr_cut
+    assert report.stderr == "\u20ac" * 6_666
+    assert (euros.at, euros.bytes, euros.lines) == (3_333, 90_000 - 3 * 6_666, 0)
+    assert report.output_dropped == cut.bytes + euros.bytes
+
+
+async def test_what_it_ran_in_and_could_import_is_told(sandbox):
+    report = await sandbox.run(TestProgram(ADD, "def test_a():\n    pass\n"), LIMITS)
+
+    assert report.packages == ()
+    assert report.image.startswith("sha256:") == (sandbox.name == "docker")
+    assert bool(report.image) == (sandbox.name == "docker")
+
+
+def test_packages_are_named_by_what_installers_note(tmp_path, monkeypatch):
+    for name in ("numpy-2.1.0.dist-info", "old_style-1.0-py3.11.egg-info", "numpy", "a.dist-info", "x-1.txt"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path), str(tmp_path / "nowhere"), str(tmp_path)])
+
+    assert harness.packages() == ["numpy==2.1.0", "old_style==1.0"]
 
 
 async def test_an_exception_of_the_candidate_is_a_finding_of_the_test(sandbox):
@@ -302,7 +404,8 @@ async def test_fifty_megabytes_of_output_are_read_and_mostly_dropped(sandbox):
 
     assert (report.exit_reason, report.executable) == ("output", False)
     assert outcomes(report) == [("test_a", "passed")]
-    assert len(report.stdout) == LIMITS.output_bytes
+    assert len(report.stdout) == LIMITS.kept_bytes
+    assert report.stdout.endswith("xPASS test_a\n")
     assert len(report.stdout) + report.output_dropped == 50 * 10**6 + len("PASS test_a\n")
 
 

@@ -8,6 +8,7 @@ import pytest
 from agents.sandbox.child import Ending
 from agents.sandbox.protocol import Limits
 from agents.sandbox.reports import make_report
+from store.cuts import Cut
 
 BEGIN = {"event": "begin", "python": "cpython 3.11.7", "platform": "linux-x86_64"}
 START = {"event": "start", "name": "test_a"}
@@ -16,16 +17,20 @@ PASSED = {
     "name": "test_a",
     "outcome": "passed",
     "message": "",
+    "trace": "",
     "seconds": 0.1,
     "category": "",
 }
 END = {"event": "end"}
 
 
-def report(*records, raw=b"", code=0, stopped="", stderr=b"", dropped=0, seconds=0.1):
+def report(
+    *records, raw=b"", code=0, stopped="", stdout=b"", stderr=b"", dropped=0, seconds=0.1, image="", cut=None
+):
     channel = b"".join(json.dumps(record).encode() + b"\n" for record in records) + raw
-    ending = Ending(code, stopped, b"", stderr, channel, dropped, seconds, datetime.now(UTC))
-    return make_report(ending, sandbox="bubblewrap", limits=Limits())
+    now = datetime.now(UTC)
+    ending = Ending(code, stopped, stdout, stderr, channel, dropped, seconds, now, stdout_cut=cut)
+    return make_report(ending, sandbox="bubblewrap", limits=Limits(), image=image)
 
 
 def test_whole_records_are_ok():
@@ -130,6 +135,37 @@ def test_the_scarcest_resource_names_the_reason(categories, reason):
 
     assert read.exit_reason == reason
     assert read.error == f"{'environment' if reason == 'error' else reason} is missing"
+
+
+def test_packages_and_images_are_parts_of_the_environment():
+    packages = {"event": "packages", "names": "numpy==2.1.0\nrequests==2.32"}
+    read = report(BEGIN, packages, START, PASSED, END)
+
+    assert read.packages == ("numpy==2.1.0", "requests==2.32")
+    assert (
+        len({read.environment, report(BEGIN, END).environment, report(BEGIN, END, image="i").environment})
+        == 3
+    )
+    assert (report(BEGIN, END, image="i").image, report(image="i").image) == ("i", "")
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "text", "at", "missing"),
+    [
+        (b"ab", b"yz", "abyz", 2, 100),
+        ("a€".encode()[:-1], b"z", "az", 1, 102),
+        (b"a", "€z".encode()[1:], "az", 1, 102),
+        ("a€".encode(), "€z".encode(), "a€€z", 2, 100),
+        (b"a\xff", b"\x80z", "az", 1, 102),
+        (b"", b"\x80\x80\x80\x80\x80", "\\x80" * 5, 0, 100),
+    ],
+)
+def test_a_cut_goes_round_characters(head, tail, text, at, missing):
+    read = report(BEGIN, END, stdout=head + tail, cut=Cut(len(head), 100, 7))
+
+    assert read.stdout == text
+    assert read.stdout_cut == Cut(at, missing, 7)
+    assert read.output_dropped == missing
 
 
 def test_equal_environments_have_equal_digests_and_others_have_others():

@@ -166,17 +166,23 @@ def report_facts(report: ExecutionReport) -> dict[str, Any]:
         "not_discriminating": report.not_discriminating,
         "flaky": report.flaky,
         "tests": [asdict(one) for one in report.outcomes],
+        "trace": report.trace,
         "stdout": report.stdout,
+        "stdout_cut": None if report.stdout_cut is None else asdict(report.stdout_cut),
         "stderr": report.stderr,
+        "stderr_cut": None if report.stderr_cut is None else asdict(report.stderr_cut),
         "output_dropped": report.output_dropped,
         "seconds": report.seconds,
         "sandbox": report.sandbox,
         "environment": report.environment,
+        "image": report.image,
+        "packages": list(report.packages),
         "started_at": report.started_at,
     }
 
 
 def _print_report(report: ExecutionReport) -> None:
+    from store.cuts import with_note
     from workbench.output import print_facts, print_table, say
 
     print_facts(
@@ -186,7 +192,8 @@ def _print_report(report: ExecutionReport) -> None:
             ("exit code", report.exit_code),
             ("seconds", f"{report.seconds:.2f}"),
             ("sandbox", f"{report.sandbox} {report.environment}"),
-            ("bytes dropped", report.output_dropped or None),
+            ("image", report.image or None),
+            ("packages", ", ".join(report.packages) or "none beside the standard library"),
         ],
     )
     if report.outcomes:
@@ -196,7 +203,9 @@ def _print_report(report: ExecutionReport) -> None:
             [(one.name, one.outcome, _trust(one), one.message) for one in report.outcomes],
             wide=("message",),
         )
-    for name, text in (("stdout", report.stdout), ("stderr", report.stderr)):
+    traces = [(f"trace of {one.name}", one.trace) for one in report.outcomes]
+    stdout, stderr = with_note(report.stdout, report.stdout_cut), with_note(report.stderr, report.stderr_cut)
+    for name, text in (("trace", report.trace), *traces, ("stdout", stdout), ("stderr", stderr)):
         if text:
             say("", f"{name}:", text.rstrip("\n"))
 
