@@ -74,7 +74,10 @@ async def test_chosen_lines_are_marked_and_go_with_the_next_label(workspace: Wor
         assert code.text == "\n".join(IS_BLANK.splitlines()[1:3])
         assert code.sha256 == digest(IS_BLANK)
         assert (log.part, log.execution) == ("log", uid(410))
-        assert log.text == "  ✗ only_newline  AssertionError: a newline is a byte"
+        assert log.text == (
+            "  ✗ only_newline  AssertionError: a newline is a byte"
+            "  (flaky: comes out otherwise under another hash seed)"
+        )
         assert json.loads(row["evidence"])[1]["sha256"] == log.sha256
         await press(pilot, "p")
         await settled(pilot)
