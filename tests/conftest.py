@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,25 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 for _folder in (REPOSITORY / "tests", REPOSITORY):
     if str(_folder) not in sys.path:
         sys.path.insert(0, str(_folder))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give the files that use a Docker Engine to one process: they count what is left in it, and may share it."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    @cache
+    def scope_of(file: str) -> str:
+        text = (config.rootpath / file).read_text(encoding="utf-8")
+        return "engine" if "docker_settings" in text or "docker_sandbox" in text else file
+
+    class OneEngine(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(super()._split_scope(nodeid))
+
+    return OneEngine(config, log)
 
 
 @pytest.fixture(autouse=True)

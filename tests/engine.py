@@ -46,6 +46,8 @@ def engine(folder: Path) -> Iterator[str]:
     assert program is not None, "dockerd is not installed: run tests/setup"
     address = f"unix://{folder}/d.sock"
     command = [
+        # A test process that is killed, as those of an interrupted run are, takes its engine along.
+        *("setpriv", "--pdeathsig", "TERM"),
         program,
         "-H",
         address,
