@@ -169,9 +169,10 @@ class RecordingApp(GuardedApp):
             again = number in self.failures
             self.failures[number] = message.error
             if not again:
+                what = str(message.error).rstrip(".")
                 self.tell(
                     "Not saved",
-                    f"{message.error}. The record is kept and tried again every {self.RETRY_SECONDS:.0f} s.",
+                    f"{what}. The record is kept and tried again every {self.RETRY_SECONDS:.0f} s.",
                     alarm=True,
                 )
             self._retry_later()

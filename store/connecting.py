@@ -80,7 +80,8 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
     _spare_searches()
     try:
         # Made absolute, since DuckDB has a meaning of its own for names such as ":memory:" and "md:x".
-        connection = duckdb.connect(str(path.absolute()))
+        # A file of another program is refused, rather than read by what would be fetched from the network.
+        connection = duckdb.connect(str(path.absolute()), config={"autoinstall_known_extensions": False})
         # See Workspace._checkpoint.
         connection.execute("SET GLOBAL checkpoint_threshold = '1TB'")
         connection.execute("SET GLOBAL TimeZone = 'UTC'")
@@ -93,6 +94,10 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
                 f"{path} is held by process {holder['pid']} ({told}); "
                 "one process at a time can open a workspace.",
                 "Close the other workbench (or wait for its command to end), then try again.",
+            ) from error
+        if "xtension" in str(error):
+            raise WorkspaceError(
+                "Not a workspace", f"{path} is a file of another program.", "Choose another file."
             ) from error
         raise WorkspaceError(
             "Cannot open workspace", f"{path}: {error}", "Check that it is a workspace file you may write."

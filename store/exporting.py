@@ -69,7 +69,8 @@ def export(
         ExportFailed: Something is at the destination, it cannot be written, or there is nothing to write.
         UnknownName: There is no such format or rater.
     """
-    target = Path(destination)
+    # What a link points to is written, so that the link stays one.
+    target = Path(os.path.realpath(destination))
     form = _writable(format, rater)
     rater_id: int | None = None
     if rater is not None:
@@ -96,7 +97,7 @@ def export(
     finally:
         cursor.close()
         _remove(partial)
-    return ExportReport(str(target), form.name, form.folder, rater, written.records, written.left_out)
+    return ExportReport(str(destination), form.name, form.folder, rater, written.records, written.left_out)
 
 
 def _writable(name: str, rater: str | None) -> Format:
@@ -122,16 +123,16 @@ def _check(target: Path, form: Format, *, overwrite: bool) -> None:
         return
     if not overwrite:
         raise ExportFailed("Already there", f"{target} exists.", "Choose another name, or say --overwrite.")
+    if not (target.is_file() or target.is_dir()):
+        raise ExportFailed(
+            "Not a file",
+            f"{target} is neither a file nor a folder.",
+            "Choose the name of a file, or a new name.",
+        )
     if target.is_dir() != form.folder:
         what = "a folder" if form.folder else "a file"
         raise ExportFailed(
             "Already there", f"{form.name} writes {what}, which {target} is not.", "Choose another name."
-        )
-    if form.folder and (
-        others := sorted(child.name for child in target.iterdir() if child.suffix != ".json")
-    ):
-        raise ExportFailed(
-            "Folder in use", f"{target} also holds {', '.join(others[:3])}.", "Choose an empty folder."
         )
 
 
@@ -146,9 +147,28 @@ def _write(form: Format, wanted: Export) -> Written:
 
 
 def _put_in_place(partial: Path, target: Path) -> None:
-    if partial.is_dir() and target.exists():
-        shutil.rmtree(target)
-    os.replace(partial, target)
+    """Put what was written where it belongs; a folder only in place of one that holds files of these names.
+
+    Raises:
+        ExportFailed: The folder holds others, which would be lost.
+    """
+    if not partial.is_dir() or not target.exists():
+        os.replace(partial, target)
+        return
+    written = {child.name for child in partial.iterdir()}
+    if others := sorted(child.name for child in target.iterdir() if child.name not in written):
+        raise ExportFailed(
+            "Folder in use", f"{target} also holds {', '.join(others[:3])}.", "Choose an empty folder."
+        )
+    # By two renames, so that old and new files are never mixed, and both are kept until all is in place.
+    replaced = target.with_name(f".{target.name}.{os.getpid()}.old")
+    os.replace(target, replaced)
+    try:
+        os.replace(partial, target)
+    except OSError:
+        os.replace(replaced, target)
+        raise
+    shutil.rmtree(replaced, ignore_errors=True)
 
 
 def _remove(partial: Path) -> None:

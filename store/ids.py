@@ -67,6 +67,11 @@ def lowest_at(milliseconds: int) -> uuid.UUID:
     return uuid.UUID(int=_at(milliseconds))
 
 
+def tells_order(number: uuid.UUID) -> bool:
+    """Return whether an id is of version 7 and up to the year 9999: above there is no room for later ones."""
+    return number.version == 7 and number < END
+
+
 def _at(milliseconds: int) -> int:
     return (milliseconds << 80) | (0x7 << 76) | (0x2 << 62)
 
@@ -80,6 +85,10 @@ def _after(last: int) -> int:
     if fresh > _HIGHEST:
         raise OverflowError("the workspace holds an id of the year 10889; there is none after it")
     return fresh
+
+
+END = lowest_at(253_402_300_800_000)
+"""Where the ids of the year 10000 begin."""
 
 
 def now() -> datetime:

@@ -83,6 +83,6 @@ def read_journal(path: Path) -> Iterator[JournalLine]:
                 continue
             try:
                 record = json.loads(raw)
-            except ValueError:
+            except (ValueError, RecursionError):
                 record = None
             yield JournalLine(number, record if isinstance(record, dict) else None)

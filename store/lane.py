@@ -58,6 +58,7 @@ class WriteLane:
             failure.
         hold_seconds: How long a batch takes up further writes; its last one and the commit come on top.
         patience_seconds: How long urgent writes may overtake batches without a pause.
+        before: Called before every transaction; what it raises is what the transaction fails with.
         after_failure: Told of every error a transaction failed with, before it is reported.
         between: Called after every transaction, when nothing urgent waits; answers whether connections
             made before are of no use any more.
@@ -69,12 +70,14 @@ class WriteLane:
         *,
         hold_seconds: float = 0.05,
         patience_seconds: float = 0.25,
+        before: Callable[[], object] = lambda: None,
         after_failure: Callable[[BaseException], object] = lambda _: None,
         between: Callable[[], bool] = lambda: False,
     ) -> None:
         self._connect = connect
         self._hold_seconds = hold_seconds
         self._patience_seconds = patience_seconds
+        self._before = before
         self._after_failure = after_failure
         self._between = between
         self._arrivals: SimpleQueue[_Pending] = SimpleQueue()
@@ -233,6 +236,7 @@ class WriteLane:
         results: list[Any] = []
         following: _Pending | None = first
         try:
+            self._before()
             if self._connection is None:
                 self._connection = self._connect()
             with self._connection.begin():

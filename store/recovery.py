@@ -13,11 +13,14 @@ from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection, insert, select
+from sqlalchemy.exc import DataError, IntegrityError
 
 from store.errors import JudgmentRefused, WorkspaceError
 from store.events import Progress, Report, silent
+from store.ids import tells_order
 from store.journal import VERSION, JournalLine, journal_path, read_journal
 from store.raters import guideline_number, rater_row, register_kinds
+from store.scales import Scale
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Question
@@ -30,6 +33,9 @@ _CLASSES: dict[str, tuple[type[Judgment | Mark], type[JudgmentRow | MarkRow]]] =
     "judgment": (Judgment, JudgmentRow),
     "mark": (Mark, MarkRow),
 }
+
+# What the database makes of a value that none of its columns can hold.
+_REFUSED = (DataError, IntegrityError, RuntimeError, OverflowError, UnicodeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,7 @@ def recover(
         progress: Is told the lines replayed.
 
     Raises:
-        WorkspaceError: There is no such journal, or it cannot be read.
+        WorkspaceError: There is no such journal, or nothing of it can be read.
     """
     path = journal_path(workspace.path) if journal is None else Path(journal)
     if not path.is_file():
@@ -85,10 +91,14 @@ def recover(
     report = progress or silent
     try:
         for batch in _batches(read_journal(path)):
-            workspace.lane.submit(_writer(batch, replay)).result().follow(workspace)
+            _replay_batch(workspace, batch, replay)
             report(Progress("replaying the journal", replay.lines, None))
     except OSError as error:
-        raise WorkspaceError("Cannot read journal", f"{path}: {error.strerror or error}.", "") from error
+        raise _cannot_read(path, error) from error
+    if replay.lines and len(replay.unreadable) == replay.lines:
+        raise WorkspaceError(
+            "Not a journal", f"No line of {path} can be read.", "Name the journal: WORKSPACE.journal.jsonl"
+        )
     aside = _put_aside(path, replay) if replay.homeless else None
     return RecoverReport(
         str(path),
@@ -110,15 +120,32 @@ def journal_ahead(workspace: Workspace) -> int:
     if not path.exists():
         return 0
     ahead = 0
-    with workspace.reading() as connection:
-        for ids in _told_ids(read_journal(path)):
-            for name, (_, row) in _CLASSES.items():
-                table = table_of(row)
-                stored = set(
-                    connection.execute(select(table.c.id).where(among(table.c.id, ids[name]))).scalars()
-                )
-                ahead += len(ids[name] - stored)
+    try:
+        with workspace.reading() as connection:
+            for ids in _told_ids(read_journal(path)):
+                for name, (_, row) in _CLASSES.items():
+                    table = table_of(row)
+                    stored = set(
+                        connection.execute(select(table.c.id).where(among(table.c.id, ids[name]))).scalars()
+                    )
+                    ahead += len(ids[name] - stored)
+    except OSError as error:
+        raise _cannot_read(path, error) from error
     return ahead
+
+
+def _cannot_read(path: Path, error: OSError) -> WorkspaceError:
+    return WorkspaceError(
+        "Cannot read journal",
+        f"{path}: {error.strerror or error}.",
+        "Mend its permissions, or move away what stands there.",
+    )
+
+
+def _type_of(told: dict[str, Any] | None) -> str | None:
+    """Return which record a line tells of, None where it tells of none."""
+    name = (told or {}).get("type")
+    return name if isinstance(name, str) and name in _CLASSES else None
 
 
 def _told_ids(lines: Iterable[JournalLine]) -> Iterator[dict[str, set[UUID]]]:
@@ -131,7 +158,7 @@ def _told_ids(lines: Iterable[JournalLine]) -> Iterator[dict[str, set[UUID]]]:
     for line in lines:
         found = line.record or {}
         record = found.get("record")
-        if found.get("type") not in ids or not isinstance(record, dict):
+        if _type_of(found) is None or not isinstance(record, dict):
             continue
         with suppress(ValueError, TypeError, AttributeError):
             number = UUID(record.get("id"))
@@ -184,6 +211,21 @@ def _batches(lines: Iterator[JournalLine]) -> Iterator[list[JournalLine]]:
         yield batch
 
 
+def _replay_batch(workspace: Workspace, batch: Sequence[JournalLine], replay: _Replay) -> None:
+    """Write what a batch tells of; where the database refuses something, everything but that."""
+    try:
+        workspace.lane.submit(_writer(batch, replay)).result().follow(workspace)
+    except _REFUSED as refusal:
+        if len(batch) > 1:
+            for line in batch:
+                _replay_batch(workspace, [line], replay)
+            return
+        (line,) = batch
+        replay.lines += 1
+        reason = str(getattr(refusal, "orig", None) or refusal).partition("\n")[0]
+        replay.homeless.append((line.number, reason, line.record or {}))
+
+
 def _writer(batch: Sequence[JournalLine], replay: _Replay) -> Callable[[Connection], _Batch]:
     def write(connection: Connection) -> _Batch:
         done = _Batch(replay)
@@ -197,16 +239,19 @@ def _writer(batch: Sequence[JournalLine], replay: _Replay) -> Callable[[Connecti
 def _replay_line(connection: Connection, line: JournalLine, done: _Batch) -> None:
     done.part.lines += 1
     told = line.record
-    if told is None or told.get("v") != VERSION or told.get("type") not in _CLASSES:
+    name = _type_of(told)
+    if told is None or name is None or told.get("v") != VERSION:
         done.part.unreadable.append(line.number)
         return
-    model, row = _CLASSES[told["type"]]
+    model, row = _CLASSES[name]
     try:
+        # Half a surrogate pair is no text that the workspace could hold.
+        json.dumps(told, ensure_ascii=False).encode()
         record = model.model_validate(told["record"])
         place = _Place.model_validate(told)
         if isinstance(record, Judgment) and not {"question", "guideline"} <= told.keys():
             raise KeyError
-    except (ValidationError, KeyError):
+    except (ValidationError, KeyError, UnicodeEncodeError):
         done.part.unreadable.append(line.number)
         return
     table = table_of(row)
@@ -252,12 +297,17 @@ def _keys(connection: Connection, record: Judgment | Mark, place: _Place) -> dic
         raise JudgmentRefused(
             "Other content", f"{place.kind} {place.item!r} has other content than the judged one"
         )
+    if not all(map(tells_order, (record.id, record.action))):
+        raise JudgmentRefused("Without order", f"{record.id} is no UUID of version 7 up to the year 9999")
     keys: dict[str, Any] = {"item_id": found.id}
     if isinstance(record, Judgment):
-        named = select(question.c.id).where(question.c.name == place.question)
-        keys["question_id"] = connection.execute(named).scalar()
-        if keys["question_id"] is None:
+        named = select(question.c.id, question.c.scale).where(question.c.name == place.question)
+        asked = connection.execute(named).first()
+        if asked is None:
             raise JudgmentRefused("No such question", f"no question {place.question!r} in the workspace")
+        keys["question_id"] = asked.id
+        if record.value is not None:
+            Scale.from_json(asked.scale).check(record.value)
     keys["rater_id"] = rater_row(connection, place.rater, "human").id
     if isinstance(record, Judgment) and place.guideline is not None:
         keys["guideline_id"] = guideline_number(connection, place.kind, place.guideline)

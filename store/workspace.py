@@ -57,10 +57,26 @@ class Workspace:
         self._threads: int | None = None
         self.ids = IdClock(_highest_future_id(master))
         self._checkpoint_at = CHECKPOINT_BYTES
-        self.lane = WriteLane(self._connect, after_failure=self._mend, between=self._checkpoint)
+        self._file = _file_at(path)
+        self.lane = WriteLane(
+            self._connect, before=self._in_place, after_failure=self._mend, between=self._checkpoint
+        )
 
     def _connect(self) -> Connection:
         return self.engine.connect()
+
+    def _in_place(self) -> None:
+        """Refuse to write into a file that was moved away: its log and its journal would not be beside it.
+
+        Raises:
+            WorkspaceError: The file that was opened is not where it was.
+        """
+        if _file_at(self.path) != self._file:
+            raise WorkspaceError(
+                "Workspace file moved",
+                f"{self.path} was moved, replaced or deleted while it was open.",
+                "Put the same file back, and what is unsaved is written.",
+            )
 
     @cached_property
     def engine(self) -> Engine:
@@ -302,6 +318,15 @@ def _highest_future_id(master: duckdb.DuckDBPyConnection) -> uuid.UUID | None:
         f"SELECT max(id) FROM ({later}) WHERE substr(id::VARCHAR, 15, 1) = '7'", {"reached": reached}
     ).fetchone()
     return row[0] if row else None
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Return the device and number of a file, None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _log_bytes(path: Path) -> int:

@@ -9,6 +9,11 @@ from collections.abc import Callable
 from store.errors import WorkbenchError, WorkspaceError
 from workbench.stopping import exit_code, stopped_by_signals
 
+_PLACE = (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP)
+"""Something else stands where a file of ours should be, or nothing may be written there."""
+
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, *_PLACE)
+
 
 def ended(run: Callable[[], int | None], *, as_json: bool = False) -> int:
     """Run a command.
@@ -50,13 +55,14 @@ def _disk_trouble(error: Exception) -> WorkspaceError | None:
     cause = error
     if databases is not None and isinstance(error, databases.OperationalError) and error.orig is not None:
         cause = error.orig
-    elif not isinstance(error, OSError) or error.errno not in (
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.EIO,
-        errno.EROFS,
-    ):
+    elif not isinstance(error, OSError) or error.errno not in _DISK:
         return None
+    if isinstance(cause, OSError) and cause.errno in _PLACE:
+        return WorkspaceError(
+            "Cannot write here",
+            f"{cause.filename}: {cause.strerror}. What was acknowledged before is kept.",
+            "Mend its permissions, or move away what stands there.",
+        )
     return WorkspaceError(
         "Not written",
         f"{cause}. What was acknowledged before is kept; this was not recorded.",

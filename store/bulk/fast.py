@@ -25,6 +25,7 @@ _LARGEST_RECORD = 16 << 20
 _NESTING = 200
 _DIGITS = 4_000
 _COMMA = r",[ \t\r\n]*[\]}]"
+_NOT_FINITE = r"NaN|Inf|[0-9][eE]\+?[0-9]{3}"
 _STRING = r'"(\\.|[^"\\])*"'
 
 
@@ -171,7 +172,7 @@ def _nesting_checks(found: Sequence[Column]) -> Iterator[str]:
             continue
         text = f"{column.sql}::VARCHAR"
         bare = f"regexp_replace({text}, '{_STRING}', '', 'g')"
-        cheap, sure = f"regexp_matches({text}, 'NaN|Inf')", f"regexp_matches({bare}, 'NaN|Inf')"
+        cheap, sure = (f"regexp_matches({where}, '{_NOT_FINITE}')" for where in (text, bare))
         # Python declines to read an integer of more digits than this.
         cheap += f" OR length({text}) > {_DIGITS}"
         sure += f" OR (length({bare}) > {_DIGITS} AND regexp_matches({bare}, '[0-9]{{1000}}'))"

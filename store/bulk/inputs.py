@@ -65,6 +65,13 @@ def listed(paths: Iterable[Path | str]) -> list[Path]:
                 "No data files", f"{path} holds no {', '.join(_ENDINGS)} file.", "Name the files themselves."
             )
         files += inside
+    for path in files:
+        if str(path) != str(path).encode(errors="replace").decode():
+            raise ImportFailed(
+                "Not a UTF-8 name",
+                f"The name {str(path)!a} is not UTF-8. Nothing was imported.",
+                "Rename the file.",
+            )
     if not files:
         raise ImportFailed("Nothing to import", "No file was named.", "workbench import WORKSPACE FILE...")
     return files

@@ -12,11 +12,8 @@ from store.bulk.pairs import keys_for
 from store.bulk.problems import Problem
 from store.bulk.staging import Stages
 from store.evidence import NONE, BadEvidence, citations_of
-from store.ids import IdClock, lowest_at
+from store.ids import END, IdClock
 from store.kinds.protocol import QuestionSpec
-
-_LAST = lowest_at(253_402_300_800_000)
-"""Where the ids of the year 10000 begin: above them there would be no room for later ones."""
 
 _SAME = (
     "action",
@@ -146,7 +143,7 @@ def _bad_evidence(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
 def _unordered() -> str:
     """Return the condition that an id says nothing of when its record was made."""
     return " OR ".join(
-        f"NOT regexp_matches({name}::VARCHAR, '^.{{14}}7.{{4}}[89ab]') OR {name} > '{_LAST}'::UUID"
+        f"NOT regexp_matches({name}::VARCHAR, '^.{{14}}7.{{4}}[89ab]') OR {name} > '{END}'::UUID"
         for name in ("id", "action", "supersedes", "target_action", "restores")
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 
 import duckdb
@@ -57,16 +58,22 @@ def publish(
         publish_judgments(cursor, workspace.ids)
         cursor.execute("COMMIT")
     except duckdb.Error as error:
-        cursor.execute("ROLLBACK")
+        _roll_back(cursor)
         raise ImportFailed(
             "Import failed",
             f"The workspace could not be written: {error}. Nothing was imported.",
             "Check the space on the disk, then import again.",
         ) from error
     except BaseException:
-        cursor.execute("ROLLBACK")
+        _roll_back(cursor)
         raise
     return numbers
+
+
+def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
+    """End the transaction, which a full disk has ended already, together with the use of the database."""
+    with suppress(duckdb.Error):
+        cursor.execute("ROLLBACK")
 
 
 def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> None:

@@ -20,6 +20,7 @@ from store.bulk.files import InputFile
 from store.bulk.inputs import Input
 from store.bulk.problems import Problem
 from store.bulk.records import read_records
+from store.bulk.shapes import quoted
 from store.bulk.values import Refused, as_json, staged
 from store.events import Progress, Report
 from store.formats.fields import STAGED, FieldType, Makes
@@ -67,9 +68,7 @@ class _Part:
     def select(self) -> str:
         columns = dict.fromkeys(STAGE[self.makes])
         named = [
-            f"$prefix${self.prefix}$prefix$ || {name} AS {name}"
-            if name == "external_id" and self.prefix
-            else name
+            f"{quoted(self.prefix)} || {name} AS {name}" if name == "external_id" and self.prefix else name
             for name in columns
         ]
         return (
@@ -198,10 +197,6 @@ class Stages:
                 progress(Progress(f"checking {file.path.name}", count, None))
         insert(rows)
         return Staging(count, tuple(problems), tuple(extra_names))
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _inserter(

@@ -74,8 +74,10 @@ class Layout:
         Args:
             mapping: Our field, by its name or by what files call it first, to the file's column.
 
+        A column that is mapped holds that field alone, also where another field bears its name.
+
         Raises:
-            UnknownName: A name is none of our fields.
+            UnknownName: A name is none of our fields, or no column is left for a field that is required.
         """
         wanted = {self._field(name): column for name, column in mapping.items()}
         for name in mapping:
@@ -85,11 +87,22 @@ class Layout:
                     f"There is no field {name!r} to map.",
                     f"Fields: {', '.join(sorted(field.columns[0] for field in self.fields))}.",
                 )
-        fields = tuple(
-            replace(field, columns=(wanted[field.name],), required=True) if field.name in wanted else field
-            for field in self.fields
-        )
-        return replace(self, fields=fields)
+        taken = list(wanted.values())
+        fields = []
+        for field in self.fields:
+            if field.name in wanted:
+                fields.append(replace(field, columns=(wanted[field.name],), required=True))
+            elif left := tuple(column for column in field.columns if column not in taken):
+                fields.append(replace(field, columns=left))
+            elif field.required:
+                taken += field.columns
+        if twice := sorted({column for column in taken if taken.count(column) > 1}):
+            raise UnknownName(
+                "One column for two fields",
+                f"{', '.join(twice)} would hold two of our fields.",
+                "Name another column for each of them: --map id=number --map query=question",
+            )
+        return replace(self, fields=tuple(fields))
 
     def knows(self, mapping: Mapping[str, str]) -> bool:
         """Return whether every name that is mapped is one of its fields."""

@@ -345,6 +345,15 @@ def test_a_file_that_is_there_stays_until_it_may_be_replaced(judged, tmp_path):
     (tmp_path / "folder" / "thesis.tex").write_text("precious")
     with pytest.raises(ExportFailed, match=r"also holds thesis\.tex"):
         export(judged, tmp_path / "folder", "cosqa-plus", rater="dana", overwrite=True)
+    (tmp_path / "folder" / "thesis.tex").rename(tmp_path / "folder" / "thesis.json")
+    with pytest.raises(ExportFailed, match=r"also holds thesis\.json"):
+        export(judged, tmp_path / "folder", "cosqa-plus", rater="dana", overwrite=True)
+    assert (tmp_path / "folder" / "thesis.json").read_text() == "precious"
+    export(judged, tmp_path / "plus", "cosqa-plus", rater="dana")
+    (tmp_path / "plus" / "pairs.json").write_text("older")
+    export(judged, tmp_path / "plus", "cosqa-plus", rater="dana", overwrite=True)
+    assert json.loads((tmp_path / "plus" / "pairs.json").read_text())
+    assert sorted(child.name for child in tmp_path.iterdir() if child.name.startswith(".")) == []
 
 
 def test_records_that_were_tampered_with_are_refused(judged, tmp_path):

@@ -2,8 +2,11 @@
 
 import gzip
 import json
+import os
 import random
 import re
+import subprocess
+import sys
 
 import pyarrow
 import pyarrow.parquet
@@ -52,6 +55,7 @@ REFUSED_LINES = {
         2,
         "malformed JSON",
     ),
+    "an extra number beyond all numbers": (with_field(b'"n": 1e999'), 2, "an extra field cannot be kept"),
     "no object": (lines(LINE, b"5"), 2, "not a JSON object"),
     "a list": (lines(LINE, b"[1]"), 2, "not a JSON object"),
     "a missing field": (after_good(b'{"id": "x", "query": "q"}'), 2, "missing field 'code'"),
@@ -440,3 +444,69 @@ def test_very_many_faults_are_counted_and_the_first_ones_shown(workspace, tmp_pa
     assert "3,000 records" in refused.value.message
     assert "and 2,990 more" in refused.value.message
     assert len(refused.value.message.splitlines()) == 12
+
+
+@pytest.mark.parametrize(
+    "mapping", [{"query": "code"}, {"id": "query"}, {"query": "text", "code": "text"}], ids=str
+)
+def test_one_column_does_not_hold_two_fields(workspace, tmp_path, mapping):
+    (tmp_path / "good.jsonl").write_bytes(lines(LINE))
+    mapping = {{"id": "external_id"}.get(name, name): column for name, column in mapping.items()}
+    with pytest.raises(UnknownName, match="would hold two of our fields"):
+        import_files(workspace, [tmp_path / "good.jsonl"], mapping=mapping)
+    assert tables_are_empty(workspace)
+
+
+def test_a_mapped_column_is_taken_from_the_field_of_its_name(workspace, tmp_path):
+    (tmp_path / "good.jsonl").write_text('{"id": "g", "name": "the query", "code": "c"}')
+    import_files(workspace, [tmp_path / "good.jsonl"], mapping={"query": "name"})
+    found = "SELECT q.text, c.name FROM query q, code c"
+    assert workspace.native().execute(found).fetchall() == [("the query", "")]
+
+
+def test_a_prefix_is_text_whatever_it_says(workspace, tmp_path):
+    (tmp_path / "good.jsonl").write_bytes(lines(LINE))
+    import_files(workspace, [tmp_path / "good.jsonl"], prefix="$prefix$ || '\\ ")
+    found = workspace.native().execute("SELECT external_id FROM item").fetchall()
+    assert found == [("$prefix$ || '\\ g",)]
+
+
+def test_a_file_whose_name_is_not_utf8_is_refused(workspace, tmp_path):
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.jsonl")
+    with open(path, "wb") as file:
+        file.write(LINE)
+    with pytest.raises(ImportFailed, match="not UTF-8"):
+        import_files(workspace, [tmp_path])
+
+
+_FULL = """
+import resource, sys
+from store.errors import ImportFailed
+from store.importing import import_files
+from store.workspace import Workspace
+path, pairs, good = sys.argv[1:]
+with Workspace.create(path) as workspace:
+    import_files(workspace, [good])
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, hard))
+    try:
+        import_files(workspace, [pairs])
+    except ImportFailed as failed:
+        print(failed.message)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+"""
+
+
+def test_a_disk_that_is_full_ends_an_import_in_words_with_nothing_imported(tmp_path):
+    (tmp_path / "good.jsonl").write_bytes(lines(LINE))
+    noise = random.Random(5)
+    records = [
+        {"id": str(number), "query": "q", "code": noise.randbytes(600).hex()} for number in range(6_000)
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    names = [tmp_path / name for name in ("w.duckdb", "pairs.jsonl", "good.jsonl")]
+    done = subprocess.run([sys.executable, "-c", _FULL, *names], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "could not be written" in done.stdout
+    with Workspace.open(tmp_path / "w.duckdb") as workspace:
+        assert workspace.native().execute("SELECT external_id FROM item").fetchall() == [("g",)]

@@ -97,3 +97,21 @@ def test_an_argument_that_is_not_utf8_is_refused(tmp_path, repository):
     )
     assert done.returncode == 2
     assert b"not UTF-8" in done.stderr
+
+
+def test_an_export_replaces_files_alone(workspace, tmp_path):
+    """As root a rename puts a file in the place of a device such as /dev/null, for every program."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ExportFailed, match="neither a file nor a folder"):
+        export(workspace, tmp_path / "pipe", "jsonl", overwrite=True)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_an_export_through_a_link_writes_what_it_points_to(workspace, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "real.jsonl").write_text("old")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "data" / "real.jsonl")
+    report = export(workspace, tmp_path / "link.jsonl", "jsonl", overwrite=True)
+    assert report.destination == str(tmp_path / "link.jsonl")
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert (tmp_path / "data" / "real.jsonl").read_text() != "old"

@@ -294,3 +294,45 @@ def test_without_a_journal_there_is_nothing_ahead_and_nothing_to_recover(tmp_pat
         assert journal_ahead(workspace) == 0
         with pytest.raises(WorkspaceError, match="There is no journal"):
             recover(workspace)
+
+
+def test_a_line_that_is_none_of_ours_keeps_no_other_from_coming_back(judged, tmp_path):
+    """Whatever a disk, an editor or somebody else made of a journal, the rest of it is replayed."""
+    good = journal_path(judged.path).read_text().splitlines()
+    record = json.loads(good[0])
+
+    def told(**changed):
+        return json.dumps({**record, "record": {**record["record"], "id": str(judged.ids.next()), **changed}})
+
+    unreadable = ["[" * 100_000, '{"v": 1, "type": ["judgment"]}', told(comment="\ud800"), told(value="x")]
+    homeless = [
+        told(value=7.0),
+        told(elapsed_ms=1 << 70),
+        told(id="00000000-0000-4000-8000-000000000001"),
+        told(id="ffffffff-ffff-7fff-bfff-ffffffffffff"),
+    ]
+    mixed = tmp_path / "mixed.jsonl"
+    mixed.write_text("\n".join([*unreadable, *homeless, *good]))
+    with Workspace.create(tmp_path / "new.duckdb") as new:
+        import_files(new, [tmp_path / "pairs.jsonl"])
+        journal_path(new.path).write_text(mixed.read_text())
+        assert journal_ahead(new) >= len(good)
+        report = recover(new, mixed)
+        assert report.unreadable == (1, 2, 3, 4)
+        assert [number for number, _ in report.homeless] == [5, 6, 7, 8]
+        assert report.added == len(good)
+        assert contents(new) == contents(judged)
+        # There is still an id for what is judged next.
+        judge(new, Recorder(new, ensure_rater(new, "dana")), 1, 0)
+
+
+def test_a_file_that_is_no_journal_is_refused(judged, pairs):
+    with pytest.raises(WorkspaceError, match="No line of"):
+        recover(judged, pairs)
+
+
+def test_what_stands_in_the_place_of_a_journal_is_named(tmp_path):
+    with Workspace.create(tmp_path / "w.duckdb") as workspace:
+        journal_path(workspace.path).mkdir()
+        with pytest.raises(WorkspaceError, match="Is a directory"):
+            journal_ahead(workspace)

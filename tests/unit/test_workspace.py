@@ -2,9 +2,11 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 
 import duckdb
@@ -345,3 +347,25 @@ def test_the_app_leaves_half_of_the_cores_also_after_connecting_anew(tmp_path):
         assert threads() == half
         assert workspace._mend(duckdb.FatalException("as if"))
         assert threads() == half
+
+
+def test_nothing_is_written_into_a_file_that_was_moved_away(tmp_path):
+    """Its log would stay behind, so that what was acknowledged is not in the file where it is now."""
+    path = tmp_path / "study.duckdb"
+    with Workspace.create(path) as workspace:
+        path.rename(tmp_path / "elsewhere.duckdb")
+        refused = workspace.lane.submit(lambda _: "written", urgent=True)
+        with pytest.raises(WorkspaceError, match="was moved"):
+            refused.result()
+        path.write_bytes((tmp_path / "elsewhere.duckdb").read_bytes())
+        with pytest.raises(WorkspaceError, match="replaced"):
+            workspace.lane.submit(lambda _: "written").result()
+        (tmp_path / "elsewhere.duckdb").rename(path)
+        assert workspace.lane.submit(lambda _: "written", urgent=True).result() == "written"
+
+
+def test_a_file_of_another_program_is_refused_without_the_network(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "other.db")) as other:
+        other.execute("CREATE TABLE t (a)")
+    with pytest.raises(WorkspaceError, match="file of another program"):
+        Workspace.open(tmp_path / "other.db")

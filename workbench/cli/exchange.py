@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from store.workspace import Workspace as OpenWorkspace
 
 
+_SHOWN = 20
+"""How many lines of a journal are named one by one."""
+
 # What a user reads in the documents, and what the importer calls it.
 _FIELDS = {"id": "external_id", "item": "external_id", "similarity": "scores"}
 
@@ -197,11 +200,14 @@ def recover_command(
     say(f"{report.journal}: {counted(report.lines, 'line')}, {back} brought back into {workspace}.")
     say(f"There already: {report.known:,}.")
     if report.unreadable:
-        say(f"Lines that cannot be read: {', '.join(map(str, report.unreadable))}.")
+        shown = ", ".join(map(str, report.unreadable[:_SHOWN])) + (
+            "..." if report.unreadable[_SHOWN:] else ""
+        )
+        say(f"{counted(len(report.unreadable), 'line')} cannot be read: {shown}")
     if report.homeless:
         placeless = counted(len(report.homeless), "record")
         say(f"No place was found for {placeless}; what cannot be placed is in {report.aside}:")
-        say(*(f"  line {number}: {reason}" for number, reason in report.homeless))
+        say(*(f"  line {number}: {reason}" for number, reason in report.homeless[:_SHOWN]))
 
 
 def _end(workspace: Path, *, dry_run: bool, adds: bool, all_good: bool) -> str:
