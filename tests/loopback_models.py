@@ -28,6 +28,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 from loopback_wire import (
+    Body,
     Filtered,
     HangUp,
     Outcome,
@@ -50,6 +51,7 @@ from loopback_wire import (
 from agents.llm.settings import ModelSettings
 
 __all__ = [
+    "Body",
     "Filtered",
     "HangUp",
     "LoopbackModels",
@@ -221,6 +223,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
             case WebPage():
                 self._send(200, "<!doctype html><title>Welcome</title>")
+            case Body(content=content):
+                self._send(200, content)
             case Status(code=code, retry_after=wait):
                 error = openai_error(outcome) if seen.api == "openai" else anthropic_error(outcome)
                 self._send(code, error, {} if wait is None else {"retry-after": f"{wait:g}"})

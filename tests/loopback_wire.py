@@ -71,8 +71,26 @@ class WebPage:
     """An HTML page under status 200, as a wrong address gives."""
 
 
+@dataclass(frozen=True)
+class Body:
+    """A body of one's own under status 200, as a service sends that only imitates another one."""
+
+    content: Any
+
+
 Outcome = (
-    Reply | Status | Refusal | Filtered | Truncated | Slow | HangUp | WebPage | dict[str, Any] | str | None
+    Reply
+    | Status
+    | Refusal
+    | Filtered
+    | Truncated
+    | Slow
+    | HangUp
+    | WebPage
+    | Body
+    | dict[str, Any]
+    | str
+    | None
 )
 
 

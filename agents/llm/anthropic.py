@@ -12,7 +12,7 @@ from agents.llm.failures import Service
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
 from agents.llm.schemas import schema_name, strict_schema
 from agents.llm.settings import ModelSettings
-from agents.llm.structured import Answer, converse
+from agents.llm.structured import ILL_SHAPED, Answer, converse, tokens
 from agents.llm.wire import CONNECT_SECONDS, on_request, on_response
 
 if TYPE_CHECKING:
@@ -132,7 +132,10 @@ class AnthropicMessages:
                 reply = await create(output_config={"format": {"type": "json_schema", "schema": schema}})
         except (anthropic.AnthropicError, json.JSONDecodeError, UnicodeDecodeError) as error:
             raise self._explain(error) from error
-        return self._to_answer(reply)
+        try:
+            return self._to_answer(reply)
+        except ILL_SHAPED as error:
+            raise self.service.nonsense(str(reply)) from error
 
     def _to_answer(self, reply: Any) -> Answer:
         from anthropic.types import Message as AnthropicMessage
@@ -145,11 +148,11 @@ class AnthropicMessages:
         text = json.dumps(calls[0], ensure_ascii=False) if calls else "".join(texts)
         usage = Usage()
         if reply.usage is not None:
-            cached = reply.usage.cache_read_input_tokens or 0
-            written = reply.usage.cache_creation_input_tokens or 0
+            cached = tokens(reply.usage.cache_read_input_tokens)
+            written = tokens(reply.usage.cache_creation_input_tokens)
             usage = Usage(
-                tokens_in=(reply.usage.input_tokens or 0) + cached + written,
-                tokens_out=reply.usage.output_tokens or 0,
+                tokens_in=tokens(reply.usage.input_tokens) + cached + written,
+                tokens_out=tokens(reply.usage.output_tokens),
                 tokens_cached=cached,
             )
         answer = partial(Answer, text, usage, reply.model or self._model)

@@ -12,7 +12,7 @@ from agents.llm.failures import Service
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
 from agents.llm.schemas import schema_in_words, schema_name, strict_schema
 from agents.llm.settings import ModelSettings
-from agents.llm.structured import Answer, converse
+from agents.llm.structured import ILL_SHAPED, Answer, converse, tokens
 from agents.llm.wire import CONNECT_SECONDS, on_request, on_response
 
 if TYPE_CHECKING:
@@ -116,7 +116,10 @@ class OpenAIChat:
             )
         except (openai.OpenAIError, JSONDecodeError, UnicodeDecodeError) as error:
             raise self._explain(error) from error
-        return self._to_answer(completion)
+        try:
+            return self._to_answer(completion)
+        except ILL_SHAPED as error:
+            raise self.service.nonsense(str(completion)) from error
 
     def _to_answer(self, completion: Any) -> Answer:
         """Read a completion field by field: services that imitate OpenAI leave some of them out."""
@@ -132,9 +135,9 @@ class OpenAIChat:
         if completion.usage is not None:
             details = completion.usage.prompt_tokens_details
             usage = Usage(
-                tokens_in=completion.usage.prompt_tokens or 0,
-                tokens_out=completion.usage.completion_tokens or 0,
-                tokens_cached=(details.cached_tokens or 0) if details else 0,
+                tokens_in=tokens(completion.usage.prompt_tokens),
+                tokens_out=tokens(completion.usage.completion_tokens),
+                tokens_cached=tokens(details.cached_tokens) if details else 0,
             )
         answer = partial(Answer, choice.message.content or "", usage, completion.model or self._model)
         if choice.message.refusal:

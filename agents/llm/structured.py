@@ -19,6 +19,10 @@ from agents.llm.protocol import Message, ModelReply, ModelRequest, Usage
 from agents.llm.wire import tallied
 
 _PROBLEMS_TOLD = 8
+_MOST_TOKENS = 1 << 40
+
+ILL_SHAPED = (AttributeError, TypeError, LookupError)
+"""What reading a reply ends in where one of its parts is of another type than the SDK says it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,21 @@ class Answer:
     model: str
     stopped: Literal["complete", "truncated", "refused"] = "complete"
     detail: str = ""
+
+    def __post_init__(self) -> None:
+        """Hold to the types: an SDK passes on whatever a service that imitates another one sent.
+
+        Raises:
+            TypeError: A text is something else.
+        """
+        for text in (self.text, self.model, self.detail):
+            if not isinstance(text, str):
+                raise TypeError(f"{text!r} where a text belongs")
+
+
+def tokens(told: object) -> int:
+    """Return a number of tokens as a service told it; 0 where that is no number of tokens."""
+    return told if type(told) is int and 0 <= told < _MOST_TOKENS else 0
 
 
 class MalformedReply(ValueError):

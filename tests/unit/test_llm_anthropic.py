@@ -7,6 +7,7 @@ from typing import Any, Literal
 import anthropic
 import pytest
 from loopback_models import (
+    Body,
     HangUp,
     LoopbackModels,
     Outcome,
@@ -174,6 +175,15 @@ async def test_failures_are_told_apart(
     assert error.requests == len(server.requests) == (2 if retried else 1)
     paid = not isinstance(outcome, Status | WebPage)
     assert error.usage == (Usage(120, 30) if paid else Usage())
+
+
+@pytest.mark.parametrize("content", [[{"type": "text", "text": 5}], [5], {"type": "text"}], ids=str)
+async def test_a_reply_of_other_types_than_it_should_have_is_no_bug_of_ours(
+    serve: Callable[..., LoopbackModels], content: Any
+) -> None:
+    server = serve(in_turn(Body({"type": "message", "role": "assistant", "model": "m", "content": content})))
+    error = await failure(server.settings(max_retries=0))
+    assert (error.kind, error.title) == ("unavailable", "Unexpected answer")
 
 
 async def test_a_spending_limit_is_told_from_haste(serve: Callable[..., LoopbackModels]) -> None:

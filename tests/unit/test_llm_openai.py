@@ -1,4 +1,5 @@
 import asyncio
+import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -7,6 +8,7 @@ from typing import Any, Literal
 import openai
 import pytest
 from loopback_models import (
+    Body,
     Filtered,
     HangUp,
     LoopbackModels,
@@ -43,6 +45,7 @@ REQUEST = ModelRequest(
     seed=7,
 )
 GOOD: dict[str, Any] = {"verdict": "unclear", "reason": "needs a run", "line": None}
+GOOD_TEXT = json.dumps(GOOD)
 
 
 @pytest.fixture(autouse=True)
@@ -218,6 +221,45 @@ async def test_failures_are_told_apart(
     assert error.requests == len(server.requests) == (2 if retried else 1)
     paid = not isinstance(outcome, Status | WebPage)
     assert error.usage == (Usage(120, 30) if paid else Usage())
+
+
+def _completion(content: Any = GOOD_TEXT, **others: Any) -> Body:
+    message = {"role": "assistant", "content": content}
+    return Body({"object": "chat.completion", "choices": [{"index": 0, "message": message}], **others})
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        _completion(5),
+        _completion([{"type": "text", "text": "{}"}]),
+        _completion(choices=5),
+        _completion(choices=["x"]),
+        _completion(choices=[{"message": "x"}]),
+        _completion(model=7),
+        _completion(usage="much"),
+    ],
+    ids=lambda outcome: json.dumps(outcome.content)[-60:],
+)
+async def test_a_reply_of_other_types_than_it_should_have_is_no_bug_of_ours(
+    serve: Callable[..., LoopbackModels], outcome: Body
+) -> None:
+    server = serve(in_turn(outcome))
+    error = await failure(server.settings(max_retries=0))
+    assert (error.kind, error.title) == ("unavailable", "Unexpected answer")
+
+
+async def test_a_cost_that_is_no_number_of_tokens_counts_as_none(
+    serve: Callable[..., LoopbackModels],
+) -> None:
+    usage = {
+        "prompt_tokens": -5,
+        "completion_tokens": 10**30,
+        "prompt_tokens_details": {"cached_tokens": [3]},
+    }
+    server = serve(in_turn(_completion(usage=usage)))
+    reply = await ask(server.settings())
+    assert (reply.value, reply.usage) == (Screening(**GOOD), Usage())
 
 
 async def test_an_answer_in_the_wrong_form_is_explained(serve: Callable[..., LoopbackModels]) -> None:
