@@ -123,6 +123,9 @@ class Workspace:
             WorkspaceTooNew: A newer version of the program wrote it.
         """
         path = Path(path)
+        if path.is_symlink():
+            # The log and the journal stand beside the file, by whatever name it is opened.
+            path = path.resolve()
         if not path.exists() and not create:
             raise WorkspaceError(
                 "No workspace", f"There is no file {path}.", f"Make one: workbench import {path} FILE"

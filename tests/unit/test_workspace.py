@@ -369,3 +369,15 @@ def test_a_file_of_another_program_is_refused_without_the_network(tmp_path):
         other.execute("CREATE TABLE t (a)")
     with pytest.raises(WorkspaceError, match="file of another program"):
         Workspace.open(tmp_path / "other.db")
+
+
+def test_a_workspace_opened_by_a_link_keeps_its_log_and_journal_beside_the_file(tmp_path):
+    (tmp_path / "data").mkdir()
+    real = tmp_path / "data" / "study.duckdb"
+    Workspace.create(real).close()
+    (tmp_path / "link.duckdb").symlink_to(real)
+    with Workspace.open(tmp_path / "link.duckdb") as workspace:
+        workspace.lane.submit(note(1)).result()
+        assert workspace.path == real
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "link.duckdb"]
+        assert (tmp_path / "data" / "study.duckdb.wal").exists()
