@@ -26,7 +26,7 @@ from screens.commands import Scope, bindings
 from screens.context import AppContext
 from screens.memory import collect_when_idle, keep_what_is_there
 from screens.messages import JobReported
-from screens.recording import RecordingApp
+from screens.testing import TestingApp
 from store.counted import counted
 from store.errors import WorkbenchError
 from store.session import load_session, save_session
@@ -58,7 +58,7 @@ def _catalogue() -> type[Provider]:
     return CatalogueProvider
 
 
-class WorkbenchApp(RecordingApp):
+class WorkbenchApp(TestingApp):
     """The workbench on a terminal.
 
     Attributes:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, RowMapping, func, select
+from sqlalchemy import Connection, RowMapping, func, or_, select
 
 from store.errors import UnknownName
 from store.evidence import NONE, Citation, readable_citations
 from store.queries.current import REVIEW
-from store.queries.executions import ExecutionSeen, executions_seen
+from store.queries.executions import ExecutionSeen, agents_tests, executions_seen
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
@@ -55,12 +55,37 @@ class StepSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpertRunSeen:
+    """A test that an expert ran.
+
+    Attributes:
+        rater: The expert's name.
+        own: Whether that is the one who looks at it.
+        edited: Whether the test is another one than those that agents wrote for the item.
+        execution: What came of it.
+    """
+
+    rater: str
+    own: bool
+    edited: bool
+    execution: ExecutionSeen
+
+
+@dataclass(frozen=True, slots=True)
 class AgentCase:
-    """What the agents say of an item and why: verdict, steps in order, the execution that the verdict saw."""
+    """What the agents say of an item and why, and what experts found by running its test.
+
+    Attributes:
+        verdict: The agents' label.
+        steps: Their turns, in order.
+        execution: The execution that the verdict saw.
+        expert_runs: What experts ran, in order.
+    """
 
     verdict: VerdictSeen | None
     steps: tuple[StepSeen, ...]
     execution: ExecutionSeen | None
+    expert_runs: tuple[ExpertRunSeen, ...] = ()
 
     def reply_of(self, role: str) -> Mapping[str, Any]:
         """Return the last good reply of a role, empty when there is none."""
@@ -197,15 +222,21 @@ def load_pair(
         item_id=item_id,
         candidates=connection.execute(siblings).scalar_one(),
         similarities=dict(connection.execute(models.order_by(similarity.c.model)).all()),
-        case=None if blind else load_case(connection, item_id),
+        case=None if blind else load_case(connection, item_id, rater_id),
         own=load_own(connection, item_id, rater_id, phase),
         history=load_history(connection, item_id, rater_id if blind else None),
         **{**fields, "extra": json.loads(fields["extra"]), "source": fields["source"] or ""},
     )
 
 
-def load_case(connection: Connection, item_id: int) -> AgentCase:
-    """Read the latest verdict of an item with its run's steps; without a verdict, the latest run's steps."""
+def load_case(connection: Connection, item_id: int, rater_id: int) -> AgentCase:
+    """Read the latest verdict of an item with its run's steps; without a verdict, the latest run's steps.
+
+    Args:
+        connection: A reading connection.
+        item_id: The item.
+        rater_id: Who looks at it.
+    """
     verdict, run, step = table_of(VerdictRow), table_of(Run), table_of(StepRow)
     found = (
         connection.execute(
@@ -235,14 +266,35 @@ def load_case(connection: Connection, item_id: int) -> AgentCase:
         fields = {name: found[name] for name in VerdictSeen.__dataclass_fields__}
         seen = VerdictSeen(**{**fields, "model": fields["model"] or "", "run_name": fields["run_name"] or ""})
     made = table_of(ExecutionRow)
-    executions = executions_seen(
-        connection, made.c.item_id == item_id, among(made.c.step_id, [row["id"] for row in steps])
-    )
+    theirs = among(made.c.step_id, [row["id"] for row in steps])
+    every = executions_seen(connection, made.c.item_id == item_id, or_(theirs, made.c.rater_id.is_not(None)))
+    executions = [each for each in every if each.rater_id is None]
     shown = [each for each in executions if found is not None and each.id == found["execution_id"]]
     return AgentCase(
         verdict=seen,
         steps=tuple(_step(row) for row in steps),
         execution=shown[0] if shown else executions[-1] if executions else None,
+        expert_runs=_expert_runs(connection, item_id, rater_id, every),
+    )
+
+
+def _expert_runs(
+    connection: Connection, item_id: int, rater_id: int, executions: Sequence[ExecutionSeen]
+) -> tuple[ExpertRunSeen, ...]:
+    """Return those of some executions that experts had run, with whose they are."""
+    raters = {each.rater_id for each in executions if each.rater_id is not None}
+    if not raters:
+        return ()
+    rater = table_of(Rater)
+    found = select(rater.c.id, rater.c.name).where(among(rater.c.id, list(raters)))
+    names = {row.id: row.name for row in connection.execute(found)}
+    written = agents_tests(connection, item_id)
+    return tuple(
+        ExpertRunSeen(
+            names.get(each.rater_id, ""), each.rater_id == rater_id, each.program not in written, each
+        )
+        for each in executions
+        if each.rater_id is not None
     )
 
 
