@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 LEAVE_SECONDS = 10.0
 """How long a lost terminal may hold up the end of the program."""
 
+AFTER_SECONDS = 0.5
+"""How long after another program had the terminal an interrupt is one that was meant for it."""
+
 SESSION = "review"
 
 BEHIND = ("store.recording", "screens.review.screen", "screens.review.pair")
@@ -138,7 +141,8 @@ class WorkbenchApp(TestingApp):
 
     def _leave_at_once(self, number: int) -> None:
         """End as after a quit key, and in any case soon: the terminal may be gone."""
-        if self._leaving:
+        if self._leaving or (number == signal.SIGINT and time.monotonic() - self.back_at < AFTER_SECONDS):
+            # Ctrl-C in an editor or a pager is meant for that, and reaches the app as well.
             return
         self._leaving = True
         # A last try for what could not be written; the lane is drained when the workspace is closed.

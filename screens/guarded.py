@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from textual import events
 from textual.app import App
@@ -53,6 +55,22 @@ class GuardedApp(App[None]):
 
     key_name = ""
     """What Textual calls that key."""
+
+    back_at = float("-inf")
+    """When another program gave the terminal back last, in seconds of the monotonic clock."""
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Give the terminal to another program, and take it back.
+
+        Raises:
+            SuspendNotSupported: This terminal cannot be given away.
+        """
+        try:
+            with self.suspend():
+                yield
+        finally:
+            self.back_at = time.monotonic()
 
     def keys_came_together(self, times: Sequence[float]) -> None:
         """Take note of keys that were in one read of the terminal; called in the terminal's thread."""

@@ -101,6 +101,7 @@ class TestEnded(Message):
     Attributes:
         item_id: The item that it is of.
         name: What the item is called.
+        test: The test program.
         executed: The execution that is on disk; None when there is none.
         error: Why there is none.
     """
@@ -109,5 +110,6 @@ class TestEnded(Message):
 
     item_id: int
     name: str
+    test: str
     executed: Executed | None
     error: BaseException | None = None

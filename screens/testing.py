@@ -70,12 +70,12 @@ class TestingApp(RecordingApp):
                 runs = self._expert_runs
             future = runs.start(ExpertRun(item_id, self.context.rater, test, sandbox))
         except (WorkbenchError, OSError) as error:
-            self._post(TestEnded(item_id, name, None, error))
+            self._post(TestEnded(item_id, name, test, None, error))
             return
         self._follow(
             future,
-            lambda executed: TestEnded(item_id, name, executed),
-            lambda error: TestEnded(item_id, name, None, error),
+            lambda executed: TestEnded(item_id, name, test, executed),
+            lambda error: TestEnded(item_id, name, test, None, error),
         )
 
     @on(TestEnded)

@@ -69,7 +69,7 @@ class CopyingText(ReadingActions):
             file = Path(folder) / "pane.txt"
             file.write_bytes(text.encode("utf-8", "surrogatepass"))
             try:
-                with self.app.suspend():
+                with self.workbench.outside():
                     subprocess.run([*shlex.split(pager), str(file)], check=False, env=environment)
             except (OSError, ValueError, SuspendNotSupported) as error:
                 said = f"The pager {pager} did not start ({error}); {self._key('copy_file')} writes a file."

@@ -52,6 +52,10 @@ class JudgeKeys(MovingThrough):
         match command.id:
             case "review.accept":
                 return item.claim is not None
+            case "review.run" | "review.edit" | "review.edit_outside":
+                return item.has_test and self.workbench.context.rater is not None
+            case "review.other_run":
+                return len(item.runs) > 1
             case "review.reason":
                 return self._overridden is not None
             case "review.failure":

@@ -63,6 +63,7 @@ def view(pair: PairSeen) -> ItemView:
         question=MATCH,
         own=pair.own,
         runs=runs,
+        reading="" if case is None else str(case.reply_of("test_writer").get("interpretation", "")),
     )
 
 

@@ -104,6 +104,7 @@ class ItemView:
         own: What stands of the rater's own.
         runs: The runs of its test, the agents' first; none in a blind review.
         run: Which of them is shown in the case.
+        reading: How the agents' test reads what is asked for; empty where that is not known.
     """
 
     item_id: int
@@ -117,11 +118,17 @@ class ItemView:
     own: OwnState
     runs: tuple[RunShown, ...] = ()
     run: int = 0
+    reading: str = ""
 
     @property
     def execution(self) -> UUID | None:
         """The execution that is shown."""
         return self.runs[self.run].execution if self.runs else None
+
+    @property
+    def has_test(self) -> bool:
+        """Whether there is a test to be run."""
+        return bool(self.runs) and any(pane.part == "test" and pane.text for pane in self.runs[0].panes)
 
     def with_run(self, number: int) -> ItemView:
         """Return the item with one of its runs shown."""

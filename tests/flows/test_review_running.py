@@ -9,7 +9,6 @@ import pytest
 from app_at_work import until
 from review_bench import (
     CASES,
-    TEST,
     Case,
     Ran,
     bench,
@@ -23,10 +22,13 @@ from review_bench import (
     uid,
 )  # fmt: skip
 from small_workspace import rows
+from textual import events
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
+from screens.review.test_editor import TestEditor
 from screens.widgets.citing_pane import CitingPane
+from screens.widgets.code_area import CodeArea
 from store.tables.record import JudgmentRow
 from store.tables.runs import ExecutionRow, TestOutcomeRow
 from store.workspace import Workspace
@@ -101,3 +103,57 @@ async def test_the_test_is_run_again_as_it_is_and_stands_beside_the_agents(works
         await settled(pilot)
         shown = [each["shown_execution"] for each in rows(workspace, JudgmentRow)]
         assert shown == [row["id"], uid(110)]
+
+
+def editor(app: WorkbenchApp) -> TestEditor:
+    """The editor, which must be what is shown."""
+    assert isinstance(app.screen, TestEditor), app.screen
+    return app.screen
+
+
+async def editing(pilot: Pilot[Any]) -> CodeArea:
+    """Open the editor, and return what is written in."""
+    await painted(pilot)
+    await pilot.press("e")
+    await until(pilot, lambda: isinstance(pilot.app.screen, TestEditor))
+    await pilot.pause()
+    return editor(pilot.app).area  # type: ignore[arg-type]
+
+
+async def edit(pilot: Pilot[Any], text: str) -> None:
+    """Open the editor and put a text into it."""
+    area = await editing(pilot)
+    await pilot.press("f7", "delete")
+    assert area.text == ""
+    area.post_message(events.Paste(text))
+    await until(pilot, lambda: area.text == text)
+
+
+async def test_an_edited_test_fails_then_passes_and_each_run_is_kept(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await edit(pilot, WRONG)
+        await pilot.press("1", "backspace")
+        assert rows(workspace, JudgmentRow) == []
+        await pilot.press("ctrl+s")
+        await ended(pilot)
+        assert said(app) == "Test of doubles: 0 of 1 passed"
+        assert text_of(app, "test") == WRONG
+        assert heading(app, "test").startswith("Your test, run ")
+        await press(pilot, "g")
+        assert "test_two  AssertionError" in text_of(app, "run")
+        assert (await editing(pilot)).text == WRONG
+        await pilot.press(*["down"] * 4, "end", "backspace", *"4  # mended")
+        await pilot.press("ctrl+s")
+        await ended(pilot)
+        assert said(app) == "Test of doubles: 1 of 1 passed"
+        first, second = expert_runs(workspace)
+        assert (first["program"], first["exit_reason"]) == (WRONG, "assertion")
+        assert (second["program"], second["exit_reason"]) == (WRONG.replace("5", "4  # mended"), "ok")
+        seen = [heading(app, "run")]
+        for _ in range(2):
+            await press(pilot, "R")
+            seen.append(heading(app, "run"))
+        assert [each.rsplit(" · ", 1)[1] for each in seen] == ["3 of 3", "1 of 3", "2 of 3"]
+        assert seen[1].startswith("Run by the agents")
+        assert text_of(app, "test") == WRONG
