@@ -21,7 +21,7 @@ from agents.sandbox.registry import RESTRICTED, choose_sandbox
 from agents.sandbox.trust import trusted
 from store.errors import UnknownName
 from store.expert_runs import record_expert_run
-from store.queries.executions import agents_tests
+from store.queries.expert_runs import agents_tests
 from store.queries.runs import pair_texts
 
 if TYPE_CHECKING:

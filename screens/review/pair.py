@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from screens.review.history import history
 from screens.review.part import Claim, ItemView, PaneText, ReviewPart, RunShown
-from screens.review.runs import results, run_lines, runs_of
+from screens.review.runs import moment, results, run_in_words, runs_of
 from store.counted import counted
 from store.cuts import with_note
 from store.kinds.pair import GUIDELINE, MATCH
@@ -47,7 +47,7 @@ def view(pair: PairSeen) -> ItemView:
             PaneText("verdict", "Verdict", _verdict(case), empty=_NOT_YET),
             *runs[0].panes,
             PaneText("steps", "Steps", _steps(case.steps), empty=_NOT_YET),
-            history(pair.history, MATCH, "Nobody has recorded anything here yet."),
+            history(pair.history, MATCH, "Nobody has recorded anything here yet.", case.expert_runs),
             PaneText("guideline", "Guide", GUIDELINE),
         )
     return ItemView(
@@ -119,7 +119,8 @@ def _verdict(case: AgentCase) -> str:
     if case.execution is not None:
         lines += ["", f"Execution: {_ending(case.execution)}", *_outcomes(case.execution)]
     if case.expert_runs:
-        lines += ["", "Run again by experts", *run_lines(case.expert_runs)]
+        lines += ["", "Run by experts"]
+        lines += [f"  {moment(run.execution.created_at)}  {run_in_words(run)}" for run in case.expert_runs]
     arbiter = case.reply_of("arbiter")
     if arbiter and case.verdict is None:
         lines += ["", "Arbiter", f"  {arbiter.get('reason', '')}"]

@@ -10,7 +10,8 @@ from typing import Protocol
 from screens.review.part import PaneText, RunShown
 from store.ids import now
 from store.queries.executions import ExecutionSeen
-from store.queries.item import AgentCase, ExpertRunSeen
+from store.queries.expert_runs import ExpertRunSeen
+from store.queries.item import AgentCase
 
 
 class Results(Protocol):
@@ -101,9 +102,7 @@ def moment(when: datetime) -> str:
     return f"{local:%H:%M}" if local.date() == today else f"{local:%Y-%m-%d %H:%M}"
 
 
-def run_lines(runs: Sequence[ExpertRunSeen]) -> Iterator[str]:
-    """Say what experts found by running the test, a line a run."""
-    for run in runs:
-        whose = "the agents' test" if not run.edited else "an edited test"
-        said = " · ".join(results(run.execution))
-        yield f"  {moment(run.execution.created_at)} {run.rater} ran {whose}: {said}"
+def run_in_words(run: ExpertRunSeen) -> str:
+    """Say who ran which test, and what that showed."""
+    which = "an edited test" if run.edited else "the agents' test"
+    return f"{run.rater}  ran {which} · {' · '.join(results(run.execution))}"

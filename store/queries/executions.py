@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,10 +11,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 
 from store.cuts import Cut, cut_of_text
 from store.tables.columns import among, table_of
-from store.tables.runs import ExecutionRow, StepRow, TestOutcomeRow, VerdictRow
-
-TEST_WRITER = "test_writer"
-"""The role in which agents write test programs."""
+from store.tables.runs import ExecutionRow, TestOutcomeRow, VerdictRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,6 @@ class ExecutionSeen:
 
     Attributes:
         id: Its key.
-        rater_id: The expert who had it run; None for an agent.
         created_at: When it began.
         program: The test program as it ran.
         sandbox: Where it ran.
@@ -69,7 +64,6 @@ class ExecutionSeen:
     """
 
     id: UUID
-    rater_id: int | None
     created_at: datetime
     program: str
     sandbox: str
@@ -160,16 +154,3 @@ def executions_of_verdicts(connection: Connection, item_ids: Sequence[int]) -> d
     items = {row.execution_id: row.item_id for row in connection.execute(rests_on)}
     found = executions_seen(connection, among(table_of(ExecutionRow).c.id, list(items)))
     return {items[each.id]: each for each in found}
-
-
-def agents_tests(connection: Connection, item_id: int) -> frozenset[str]:
-    """Return every test program that agents wrote or ran for an item, exactly."""
-    execution, step = table_of(ExecutionRow), table_of(StepRow)
-    ran = select(execution.c.program).where(execution.c.item_id == item_id, execution.c.step_id.is_not(None))
-    wrote = select(step.c.reply).where(
-        step.c.item_id == item_id, step.c.role == TEST_WRITER, step.c.outcome == "ok"
-    )
-    replies = (json.loads(reply) for reply in connection.execute(wrote).scalars())
-    return frozenset(connection.execute(ran).scalars()) | {
-        reply["test_program"] for reply in replies if isinstance(reply, dict) and "test_program" in reply
-    }

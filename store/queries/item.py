@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, RowMapping, func, or_, select
+from sqlalchemy import Connection, RowMapping, func, select
 
 from store.errors import UnknownName
 from store.evidence import NONE, Citation, readable_citations
 from store.queries.current import REVIEW
-from store.queries.executions import ExecutionSeen, agents_tests, executions_seen
+from store.queries.executions import ExecutionSeen, executions_seen
+from store.queries.expert_runs import ExpertRunSeen, expert_runs
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
@@ -52,23 +53,6 @@ class StepSeen:
     tokens_out: int
     money: float | None
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class ExpertRunSeen:
-    """A test that an expert ran.
-
-    Attributes:
-        rater: The expert's name.
-        own: Whether that is the one who looks at it.
-        edited: Whether the test is another one than those that agents wrote for the item.
-        execution: What came of it.
-    """
-
-    rater: str
-    own: bool
-    edited: bool
-    execution: ExecutionSeen
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,35 +250,15 @@ def load_case(connection: Connection, item_id: int, rater_id: int) -> AgentCase:
         fields = {name: found[name] for name in VerdictSeen.__dataclass_fields__}
         seen = VerdictSeen(**{**fields, "model": fields["model"] or "", "run_name": fields["run_name"] or ""})
     made = table_of(ExecutionRow)
-    theirs = among(made.c.step_id, [row["id"] for row in steps])
-    every = executions_seen(connection, made.c.item_id == item_id, or_(theirs, made.c.rater_id.is_not(None)))
-    executions = [each for each in every if each.rater_id is None]
+    executions = executions_seen(
+        connection, made.c.item_id == item_id, among(made.c.step_id, [row["id"] for row in steps])
+    )
     shown = [each for each in executions if found is not None and each.id == found["execution_id"]]
     return AgentCase(
         verdict=seen,
         steps=tuple(_step(row) for row in steps),
         execution=shown[0] if shown else executions[-1] if executions else None,
-        expert_runs=_expert_runs(connection, item_id, rater_id, every),
-    )
-
-
-def _expert_runs(
-    connection: Connection, item_id: int, rater_id: int, executions: Sequence[ExecutionSeen]
-) -> tuple[ExpertRunSeen, ...]:
-    """Return those of some executions that experts had run, with whose they are."""
-    raters = {each.rater_id for each in executions if each.rater_id is not None}
-    if not raters:
-        return ()
-    rater = table_of(Rater)
-    found = select(rater.c.id, rater.c.name).where(among(rater.c.id, list(raters)))
-    names = {row.id: row.name for row in connection.execute(found)}
-    written = agents_tests(connection, item_id)
-    return tuple(
-        ExpertRunSeen(
-            names.get(each.rater_id, ""), each.rater_id == rater_id, each.program not in written, each
-        )
-        for each in executions
-        if each.rater_id is not None
+        expert_runs=expert_runs(connection, [item_id], rater_id).get(item_id, ()),
     )
 
 

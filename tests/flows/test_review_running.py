@@ -97,7 +97,7 @@ async def test_the_test_is_run_again_as_it_is_and_stands_beside_the_agents(works
         )
         assert review_of(app).item.execution == row["id"]  # type: ignore[union-attr]
         assert heading(app, "test").startswith("Test as the agents wrote it, run by you ")
-        assert "dana ran the agents' test: 1 of 1 passed" in text_of(app, "verdict")
+        assert "dana  ran the agents' test · 1 of 1 passed" in text_of(app, "verdict")
         await press(pilot, "1")
         await press(pilot, "p", "R", "0")
         await settled(pilot)
