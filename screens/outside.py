@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,11 +50,7 @@ def edited_outside(app: GuardedApp, text: str) -> str:
         EditorFailed: There is no editor, it did not start, the terminal cannot be given free, or what it
             left is no UTF-8; a file of that is kept, and named.
     """
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor:
-        raise EditorFailed(
-            "No editor", "Neither VISUAL nor EDITOR is set.", "Set one, such as EDITOR=nano, and start again."
-        )
+    command, name = _editor()
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -69,35 +64,51 @@ def edited_outside(app: GuardedApp, text: str) -> str:
         file = folder / FILE
         file.touch(0o600)
         file.write_bytes(data)
-        status = _run(app, editor, file)
+        status = _run(app, [*command, str(file)], name)
+        left = file.read_bytes()
         try:
-            left = file.read_bytes().decode("utf-8")
+            edited = left.decode("utf-8")
         except UnicodeDecodeError as error:
             keep = True
             raise EditorFailed(
                 "Editor",
-                f"What {editor} wrote is no UTF-8 (byte {error.start + 1}), and was not taken.",
+                f"What {name} wrote is no UTF-8 (byte {error.start + 1}), and was not taken.",
                 f"It is kept in {file}.",
             ) from error
     except OSError as error:
-        raise EditorFailed("Editor", f"{editor}: {error.strerror or error}.", "Nothing was taken.") from error
+        raise EditorFailed("Editor", f"{name}: {error.strerror or error}.", "Nothing was taken.") from error
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     if status:
-        raise EditorGaveUp(f"{editor} ended with the status {status}; nothing was run.", "", left)
-    return left
+        raise EditorGaveUp(f"{name} ended with the status {status}; nothing was run.", "", edited)
+    return edited
 
 
-def _run(app: GuardedApp, editor: str, file: Path) -> int:
-    """Run an editor on a file and return its exit status."""
+def _editor() -> tuple[list[str], str]:
+    """Return the command of the editor that the environment names, and what it is called."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise EditorFailed(
+            "No editor", "Neither VISUAL nor EDITOR is set.", "Set one, such as EDITOR=nano, and start again."
+        )
     try:
-        with app.outside():
-            return subprocess.run([*shlex.split(editor), str(file)], check=False).returncode
-    except (OSError, ValueError) as error:
+        command = shlex.split(editor)
+    except ValueError as error:
+        raise EditorFailed("Editor", f"{editor} is no command: {error}.", "Set EDITOR to another.") from error
+    if not command:
+        raise EditorFailed("No editor", "EDITOR holds nothing but blanks.", "Set it, such as EDITOR=nano.")
+    return command, Path(command[0]).name
+
+
+def _run(app: GuardedApp, command: list[str], name: str) -> int:
+    """Run an editor and return its exit status."""
+    try:
+        return app.run_outside(command)
+    except OSError as error:
         raise EditorFailed(
             "Editor",
-            f"{editor} did not start: {error}.",
+            f"{name} did not start: {error.strerror or error}.",
             "Set EDITOR to a program that is installed.",
         ) from error
     except SuspendNotSupported as error:

@@ -12,6 +12,8 @@ from screens.review.citing import CitingLines
 from screens.review.part import ItemView, PaneText
 from store.evidence import Citation
 
+_BLIND = "The agents' test is not shown in a blind review, and cannot be run in one."
+
 
 class RunningTests(CitingLines):
     """The part of a review screen that runs tests, and shows one run of several."""
@@ -46,8 +48,8 @@ class RunningTests(CitingLines):
             self._say(f"Several keys came at once, as from pasted text; nothing was {verb}.", alarm=True)
         elif item is None or not self.is_painted:
             self._say("There is no item on the screen yet.")
-        elif app.context.settings.blind:
-            self._say("The agents' test is not shown in a blind review, and cannot be run in one.")
+        elif self._is_blind:
+            self._say(_BLIND)
         elif (test := self._shown_test(item)) is None or not test.text:
             self._say(f"There is no test to {verb}: the agents wrote none for this item.")
         elif item.item_id in app.testing:
@@ -78,6 +80,8 @@ class RunningTests(CitingLines):
         item = self.item
         if item is None:
             self._say("There is no item on the screen yet.")
+        elif self._is_blind:
+            self._say(_BLIND)
         elif len(item.runs) < 2:
             self._say(f"There is no other run of the test; {self._key('run')} runs it again.")
         else:

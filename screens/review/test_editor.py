@@ -91,6 +91,11 @@ class TestEditor(ModalScreen[str | None]):
         """The test as it stands."""
         return self.query_one("#code", CodeArea)
 
+    @property
+    def said(self) -> str:
+        """What the line below the test says."""
+        return self.query_one("#editor-say", SayLine).said
+
     def tell(self, text: str, *, alarm: bool = False) -> None:
         """Say what the app has to say."""
         self._say(f"! {text}" if alarm else text, alarm=alarm)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,9 @@ from small_workspace import rows
 from textual import events
 from textual.pilot import Pilot
 
+from agents.expert_runs import ExpertRuns
+from agents.sandbox.settings import SandboxSettings
+from agents.settings import ExpertRunSettings
 from screens.app import WorkbenchApp
 from screens.review.test_editor import TestEditor
 from screens.widgets.citing_pane import CitingPane
@@ -55,6 +60,17 @@ def workspace(tmp_path: Path) -> Any:
         yield made
 
 
+def gated(workspace: Workspace) -> tuple[WorkbenchApp, threading.Event]:
+    """An app whose tests do not begin before the gate is open."""
+    gate = threading.Event()
+
+    def settings() -> ExpertRunSettings:
+        assert gate.wait(60)
+        return ExpertRunSettings()
+
+    return review_app(workspace, make_expert_runs=lambda: ExpertRuns(workspace, settings)), gate
+
+
 def expert_runs(workspace: Workspace) -> list[dict[str, Any]]:
     """The executions of experts, in order."""
     return [row for row in rows(workspace, ExecutionRow) if row["rater_id"] is not None]
@@ -73,12 +89,13 @@ def heading(app: WorkbenchApp, pane: str) -> str:
 
 
 async def test_the_test_is_run_again_as_it_is_and_stands_beside_the_agents(workspace: Workspace) -> None:
-    app = review_app(workspace)
+    app, gate = gated(workspace)
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "r")
         assert said(app) == "Running the test behind the review; it is told when it has ended."
         await press(pilot, "r")
         assert "running already" in said(app)
+        gate.set()
         await ended(pilot)
         assert said(app) == "Test of doubles: 1 of 1 passed"
         (row,) = expert_runs(workspace)
@@ -157,3 +174,121 @@ async def test_an_edited_test_fails_then_passes_and_each_run_is_kept(workspace: 
         assert [each.rsplit(" · ", 1)[1] for each in seen] == ["3 of 3", "1 of 3", "2 of 3"]
         assert seen[1].startswith("Run by the agents")
         assert text_of(app, "test") == WRONG
+
+
+async def test_judging_goes_on_while_a_test_runs(workspace: Workspace) -> None:
+    app, gate = gated(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "r", "1", "n", "1")
+        assert app.testing == {1}
+        gate.set()
+        await ended(pilot)
+        # What is asked still waits for its answer, and the end of the test is told beside it.
+        assert "why? " in said(app)
+        assert said(app).endswith("Test of doubles: 1 of 1 passed")
+        await press(pilot, "b")
+        assert said(app).startswith("Reason: boundary case")
+        await settled(pilot)
+        assert [row["item_id"] for row in rows(workspace, JudgmentRow)] == [1, 3, 3]
+        await press(pilot, "p", "p", "p")
+        assert heading(app, "run").startswith("Run by you ")
+        assert "dana  ran the agents' test · 1 of 1 passed" in text_of(app, "history")
+
+
+async def test_a_key_from_before_the_run_was_shown_judges_what_was_shown_then(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "r")
+        typed = time.monotonic()
+        await ended(pilot)
+        app.key_time = typed
+        assert review_of(app).execution_on_screen == uid(110)
+        app.key_time = time.monotonic()
+        assert review_of(app).execution_on_screen == expert_runs(workspace)[0]["id"]
+
+
+async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_restart(
+    workspace: Workspace,
+) -> None:
+    nowhere = ExpertRunSettings(
+        sandboxes=SandboxSettings(bwrap="no-such-bwrap", docker_host="tcp://127.0.0.1:1")
+    )
+    app = review_app(workspace, make_expert_runs=lambda: ExpertRuns(workspace, lambda: nowhere))
+    async with app.run_test(size=WIDE) as pilot:
+        await edit(pilot, WRONG)
+        await pilot.press("ctrl+s")
+        await ended(pilot)
+        assert said(app).startswith(
+            "! Test of doubles not run: An edited test needs a real sandbox: A plain subprocess isolates"
+        )
+        assert "workbench sandbox check" in said(app)
+        assert expert_runs(workspace) == []
+        await pilot.press("ctrl+q")
+    again = review_app(workspace, at=None)
+    async with again.run_test(size=WIDE) as pilot:
+        await painted(pilot)
+        assert "Your edited test is kept: e goes on with it." in said(again)
+        assert (await editing(pilot)).text == WRONG
+        await pilot.press("ctrl+r", "escape")
+        await painted(pilot)
+        assert said(again) == "The test is as it was."
+
+
+async def test_quitting_ends_the_test_and_keeps_what_was_written(workspace: Workspace) -> None:
+    endless = "def test_ever():\n    while True:\n        pass\n"
+    patient = ExpertRunSettings(sandboxes=SandboxSettings(wall_seconds=600, cpu_seconds=600))
+    runs = ExpertRuns(workspace, lambda: patient)
+    app = review_app(workspace, make_expert_runs=lambda: runs)
+    async with app.run_test(size=WIDE) as pilot:
+        await edit(pilot, endless)
+        await pilot.press("ctrl+s")
+        await painted(pilot)
+        await pilot.press("ctrl+q")
+    runs.close()
+    assert expert_runs(workspace) == []
+    again = review_app(workspace, at=None)
+    async with again.run_test(size=WIDE) as pilot:
+        assert (await editing(pilot)).text == endless
+
+
+async def test_what_cannot_be_run_is_said(workspace: Workspace) -> None:
+    app = review_app(workspace, at=1)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "r")
+        assert said(app) == "There is no test to run: the agents wrote none for this item."
+        await press(pilot, "e")
+        assert said(app) == "There is no test to edit: the agents wrote none for this item."
+        await press(pilot, "R")
+        assert said(app) == "There is no other run of the test; r runs it again."
+    blind = review_app(workspace, blind=True)
+    async with blind.run_test(size=WIDE) as pilot:
+        for key in "reER":
+            await press(pilot, key)
+            assert said(blind) == "The agents' test is not shown in a blind review, and cannot be run in one."
+    nobody = review_app(workspace, rater=None)
+    async with nobody.run_test(size=WIDE) as pilot:
+        await press(pilot, "e")
+        assert said(nobody).startswith("! No rater")
+    assert len(rows(workspace, ExecutionRow)) == 5
+
+
+@pytest.mark.parametrize(
+    ("visual", "answer"),
+    [
+        ("", "! No editor: Neither VISUAL nor EDITOR is set."),
+        ("vi", "! Editor: This terminal cannot be given free for an editor."),
+    ],
+)
+async def test_an_editor_that_cannot_be_had_is_said(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, visual: str, answer: str
+) -> None:
+    monkeypatch.setenv("VISUAL", visual)
+    monkeypatch.delenv("EDITOR", raising=False)
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "E")
+        assert said(app).startswith(answer)
+        area = await editing(pilot)
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: editor(app).said.startswith(answer))
+        assert area.text == DOUBLES
