@@ -11,17 +11,19 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from uuid import UUID
 
-from agents.execution_rows import Executed, rows_of
 from agents.loop_thread import LoopThread
+from agents.recorded_reports import rows_of
 from agents.records import committed
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.protocol import TestProgram
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
 from agents.sandbox.trust import trusted
+from agents.turns import Executed
 from store.errors import UnknownName
 from store.expert_runs import record_expert_run
-from store.queries.expert_runs import agents_tests
+from store.queries.expert_runs import agents_tests, sandbox_of
 from store.queries.runs import pair_texts
 
 if TYPE_CHECKING:
@@ -42,13 +44,13 @@ class ExpertRun:
         item_id: The item whose code is tested.
         rater: The expert.
         test: The test program, exactly.
-        sandbox: The sandbox in which the agents ran theirs, which is tried first; empty where they did not.
+        like: The execution in whose environment it runs; None where there is none.
     """
 
     item_id: int
     rater: AnyRater
     test: str
-    sandbox: str = ""
+    like: UUID | None = None
 
 
 class ExpertRuns:
@@ -87,28 +89,28 @@ class ExpertRuns:
 
     async def _run(self, run: ExpertRun) -> Executed:
         async with self._room:
-            program = await asyncio.to_thread(self._program, run)
-            report = await self._execute(program, run.sandbox, await asyncio.to_thread(self._settings))
-        execution, outcomes = rows_of(
-            report,
-            program,
-            number=self._workspace.ids.next(),
-            item_id=run.item_id,
-            rater_id=run.rater.id,
-        )
+            program, rather = await asyncio.to_thread(self._program, run)
+            report = await self._execute(program, rather, await asyncio.to_thread(self._settings))
+        key = self._workspace.ids.next()
+        execution, outcomes = rows_of(report, program, key, item_id=run.item_id, rater_id=run.rater.id)
         await committed(record_expert_run(self._workspace, run.rater, execution, outcomes))
         return Executed(execution.id, report)
 
-    def _program(self, run: ExpertRun) -> TestProgram:
-        """Put together what is run; the test is an edited one unless an agent wrote just this."""
+    def _program(self, run: ExpertRun) -> tuple[TestProgram, str]:
+        """Put together what is run, and the sandbox that is tried first.
+
+        The test is an edited one unless an agent wrote just this.
+        """
         with self._workspace.reading() as connection:
             texts = pair_texts(connection, [run.item_id])
             written = agents_tests(connection, run.item_id)
+            sandbox = "" if run.like is None else sandbox_of(connection, run.like)
         if not texts:
             raise UnknownName(
                 "Unknown item", f"There is no pair {run.item_id}.", "List them: workbench items WORKSPACE"
             )
-        return TestProgram(candidate=texts[0].code, test=run.test, edited=run.test not in written)
+        edited = run.test not in written
+        return TestProgram(candidate=texts[0].code, test=run.test, edited=edited), sandbox
 
     async def _execute(
         self, program: TestProgram, rather: str, settings: ExpertRunSettings

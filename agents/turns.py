@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
-from agents.execution_rows import Executed, report_of, rows_of
 from agents.llm.errors import ModelError
 from agents.llm.protocol import LanguageModel, Message, ModelRequest
+from agents.recorded_reports import report_of, rows_of
 from agents.records import Earlier, RunRecord
 from agents.sandbox.errors import SandboxError
 from store.ids import now
@@ -25,13 +26,21 @@ from store.tables.runs import Step, Verdict
 if TYPE_CHECKING:
     from agents.kinds import WorkItem
     from agents.llm.settings import ModelSettings
-    from agents.sandbox.protocol import Limits, Sandbox, TestProgram
+    from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
 
 
 class SandboxBroken(SandboxError):
     """The sandbox failed, which says nothing about the program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """One execution: its key in the record, and its report."""
+
+    id: UUID
+    report: ExecutionReport
 
 
 class Turns:
@@ -158,9 +167,8 @@ class Turns:
         except SandboxError as error:
             await self._add(step, outcome="failed", error=str(error))
             raise
-        execution, outcomes = rows_of(
-            report, program, number=self._record.next_id(), item_id=self._item.item_id, step_id=step.id
-        )
+        key = self._record.next_id()
+        execution, outcomes = rows_of(report, program, key, item_id=step.item_id, step_id=step.id)
         broken = None
         if report.exit_reason == "infrastructure":
             broken = SandboxBroken(

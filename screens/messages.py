@@ -10,7 +10,7 @@ from textual.message import Message
 
 if TYPE_CHECKING:
     from agents.events import JobEvent
-    from agents.execution_rows import Executed
+    from agents.turns import Executed
     from store.recording import Action
 
 

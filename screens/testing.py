@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from functools import cached_property
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from textual import on, work
 from textual.signal import Signal
@@ -40,14 +41,14 @@ class TestingApp(RecordingApp):
     def _expert_runs(self) -> ExpertRuns:
         return self.context.make_expert_runs()
 
-    def start_test(self, item_id: int, name: str, test: str, sandbox: str) -> bool:
+    def start_test(self, item_id: int, name: str, test: str, like: UUID | None) -> bool:
         """Run a test of an item behind the screens.
 
         Args:
             item_id: The item.
             name: What the item is called.
             test: The test program, exactly.
-            sandbox: Where the agents ran theirs; empty where they did not.
+            like: The execution in whose environment it runs; None where there is none.
 
         Returns:
             Whether it was begun: a test of this item may be running already.
@@ -56,11 +57,11 @@ class TestingApp(RecordingApp):
         if rater is None or item_id in self.testing:
             return False
         self.testing.add(item_id)
-        self._start_test(item_id, name, test, sandbox)
+        self._start_test(item_id, name, test, like)
         return True
 
     @work(thread=True, group="tests")
-    def _start_test(self, item_id: int, name: str, test: str, sandbox: str) -> None:
+    def _start_test(self, item_id: int, name: str, test: str, like: UUID | None) -> None:
         """Begin a run, in a thread: what it needs is loaded with the first one."""
         from agents.expert_runs import ExpertRun
 
@@ -68,7 +69,7 @@ class TestingApp(RecordingApp):
         try:
             with self._making:
                 runs = self._expert_runs
-            future = runs.start(ExpertRun(item_id, self.context.rater, test, sandbox))
+            future = runs.start(ExpertRun(item_id, self.context.rater, test, like))
         except (WorkbenchError, OSError) as error:
             self._post(TestEnded(item_id, name, test, None, error))
             return

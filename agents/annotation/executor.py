@@ -8,10 +8,9 @@ from agents.sandbox.protocol import TestProgram
 from agents.sandbox.trust import trusted
 
 if TYPE_CHECKING:
-    from agents.execution_rows import Executed
     from agents.sandbox.protocol import Sandbox
     from agents.sandbox.settings import SandboxSettings
-    from agents.turns import Turns
+    from agents.turns import Executed, Turns
     from store.queries.runs import PairTexts
 
 ROLE = "executor"

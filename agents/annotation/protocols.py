@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from agents.annotation.replies import ArbiterReply, ScreenerReply, TestWriterReply
-    from agents.execution_rows import Executed
     from agents.sandbox.protocol import ExecutionReport
-    from agents.turns import Turns
+    from agents.turns import Executed, Turns
     from store.queries.runs import PairTexts
 
 

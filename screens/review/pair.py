@@ -147,6 +147,14 @@ def _test(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
     )
 
 
+def _unlike(case: AgentCase, execution: ExecutionSeen) -> str:
+    """Say when a run was not in the environment of the agents' run."""
+    agents = case.execution
+    if agents is None or execution.environment == agents.environment:
+        return ""
+    return f", another one than the agents' ({agents.environment}, {agents.sandbox})"
+
+
 def _ending(execution: ExecutionSeen) -> str:
     code = "" if execution.exit_code is None else f" · exit code {execution.exit_code}"
     return f"{execution.exit_reason}{code} · {execution.seconds:.2f} s · {execution.sandbox}"
@@ -177,7 +185,7 @@ def _run(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
     if execution is None:
         empty = _NO_RUN if case.reply_of("test_writer") else _why_no_test(case)
         return PaneText("run", "Run", "", kind="log", empty=empty)
-    head = [f"Ended: {_ending(execution)}", f"Environment: {execution.environment}"]
+    head = [f"Ended: {_ending(execution)}", f"Environment: {execution.environment}{_unlike(case, execution)}"]
     head += [f"Image: {execution.image}"] if execution.image else []
     head += [f"Packages: {', '.join(execution.packages) or 'none beside the standard library'}"]
     if execution.error:

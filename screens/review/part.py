@@ -73,12 +73,10 @@ class RunShown:
     Attributes:
         execution: Its key; None where the test was never run.
         panes: The test and its log.
-        sandbox: Where it ran.
     """
 
     execution: UUID | None
     panes: tuple[PaneText, ...]
-    sandbox: str = ""
 
 
 @dataclass(frozen=True, slots=True)

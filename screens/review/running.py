@@ -63,7 +63,7 @@ class RunningTests(CitingLines):
         return next((part for part in item.case if part.part == "test"), None)
 
     def _run_test(self, item: ItemView, test: str) -> None:
-        self.workbench.start_test(item.item_id, item.external_id, test, item.runs[0].sandbox)
+        self.workbench.start_test(item.item_id, item.external_id, test, item.execution)
         self._say("Running the test behind the review; it is told when it has ended.")
 
     def _test_ended(self, message: TestEnded) -> None:

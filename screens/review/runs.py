@@ -66,14 +66,14 @@ def runs_of(
         panes: Lays a run out as the panes of test and log; that of None where the agents ran nothing.
     """
     agents = case.execution
-    first = RunShown(agents.id, panes(agents), agents.sandbox) if agents else RunShown(None, panes(None))
+    first = RunShown(agents.id if agents else None, panes(agents))
     if not case.expert_runs:
         return (first,)
     total = len(case.expert_runs) + 1
     theirs = ("Test as the agents wrote it", "Run by the agents" if agents else "Not run by the agents")
     found = [_headed(first, theirs, 1, total)]
     for number, run in enumerate(case.expert_runs, start=2):
-        shown = RunShown(run.execution.id, panes(run.execution), run.execution.sandbox)
+        shown = RunShown(run.execution.id, panes(run.execution))
         found.append(_headed(shown, _headings(run), number, total))
     return tuple(found)
 

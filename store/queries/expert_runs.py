@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from sqlalchemy import Connection, select
 
@@ -78,3 +79,10 @@ def agents_tests(connection: Connection, item_id: int) -> frozenset[str]:
     return frozenset(connection.execute(ran).scalars()) | {
         reply["test_program"] for reply in replies if isinstance(reply, dict) and "test_program" in reply
     }
+
+
+def sandbox_of(connection: Connection, execution_id: UUID) -> str:
+    """Return where an execution ran; empty where there is no such execution."""
+    execution = table_of(ExecutionRow)
+    found = select(execution.c.sandbox).where(execution.c.id == execution_id)
+    return connection.execute(found).scalar() or ""

@@ -41,7 +41,7 @@ def run(
 ) -> Any:
     """Run a test of dana's and wait for what comes of it."""
     with closing(ExpertRuns(workspace, lambda: settings)) as runs:
-        wanted = ExpertRun(item, ensure_rater(workspace, "dana"), test, sandbox)
+        wanted = ExpertRun(item, ensure_rater(workspace, "dana"), test)
         return runs.start(wanted).result(60)
 
 

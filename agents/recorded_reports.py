@@ -1,8 +1,7 @@
-"""What an execution showed: as a report with its key, and as the rows that keep it."""
+"""Reports of executions as they are recorded, and read back as they were."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -15,35 +14,27 @@ if TYPE_CHECKING:
     from store.queries.runs import StoredExecution
 
 
-@dataclass(frozen=True, slots=True)
-class Executed:
-    """One execution: its key in the record, and its report."""
-
-    id: UUID
-    report: ExecutionReport
-
-
 def rows_of(
     report: ExecutionReport,
     program: TestProgram,
+    key: UUID,
     *,
-    number: UUID,
     item_id: int,
     step_id: UUID | None = None,
     rater_id: int | None = None,
 ) -> tuple[Execution, list[TestOutcomeRow]]:
-    """Return a report as an execution with the outcomes of its tests.
+    """Return an execution, and the outcomes of its tests, as they are recorded.
 
     Args:
         report: What happened.
         program: What was run.
-        number: The key of the execution.
+        key: The key of the execution.
         item_id: The item whose candidate was tested.
         step_id: The agent's turn that ran it; None for none.
         rater_id: The expert who had it run; None for none.
     """
     execution = Execution(
-        id=number,
+        id=key,
         item_id=item_id,
         step_id=step_id,
         rater_id=rater_id,
@@ -68,7 +59,7 @@ def rows_of(
     )
     return execution, [
         TestOutcomeRow(
-            execution_id=number,
+            execution_id=key,
             position=position,
             name=test.name,
             outcome=test.outcome,
