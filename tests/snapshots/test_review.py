@@ -140,7 +140,7 @@ async def editor_opened(pilot: Pilot[Any]) -> None:
     await pilot.pause()
 
 
-async def test_refused(pilot: Pilot[Any]) -> None:
+async def refused_test(pilot: Pilot[Any]) -> None:
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
     await press(pilot, "r")
@@ -205,7 +205,7 @@ STATES: dict[str, tuple[int, Steps]] = {
     "expert-verdict": (9, keys("tab")),
     "expert-test": (9, keys("tab", "right_square_bracket", "R")),
     "expert-run": (9, keys("R", "g")),
-    "no-sandbox": (3, test_refused),
+    "no-sandbox": (3, refused_test),
     "label-arrived": (6, annotation_arrived),
     "empty": (0, empty_opened),
 }
