@@ -43,7 +43,15 @@ class CodeArea(TextArea):
     """
 
     def __init__(self, text: str, language: str, *, id: str | None = None) -> None:
-        super().__init__(text, id=id, soft_wrap=False, tab_behavior="indent", show_line_numbers=True)
+        # The line of the cursor is not marked: its mark would take the place of its colours.
+        super().__init__(
+            text,
+            id=id,
+            soft_wrap=False,
+            tab_behavior="indent",
+            show_line_numbers=True,
+            highlight_cursor_line=False,
+        )
         self._code_language = language
         self._coloured: tuple[str, highlight.Highlighting] | None = None
         self._token_styles: dict[object, Style] = {}
