@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from agents.annotating import AnnotationWork
 from agents.events import ENDED, JobEnded, JobEvent, JobLog, JobProgressed, JobState
+from agents.loop_thread import LoopThread
 from agents.records import settle_interrupted
 from agents.report import AnnotationReport
 from agents.settings import AnnotationSettings
@@ -166,9 +167,7 @@ class JobRunner:
         self.jobs: list[Job] = []
         self._workspace = workspace
         self._emit = emit
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._closing: asyncio.Event | None = None
+        self._thread = LoopThread("agents-jobs")
         self._closed = False
         settle_interrupted(workspace)
 
@@ -197,10 +196,9 @@ class JobRunner:
                 f"Job {busy.number} is {busy.state}; one job works at a time.",
                 "Stop it, or wait for its end.",
             )
-        loop = self._ready_loop()
-        started = Job(len(self.jobs) + 1, job, self._workspace, self._emit, loop)
+        started = Job(len(self.jobs) + 1, job, self._workspace, self._emit, self._thread.loop)
         self.jobs.append(started)
-        asyncio.run_coroutine_threadsafe(started.drive(), loop)
+        self._thread.submit(started.drive())
         return started
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
@@ -212,37 +210,17 @@ class JobRunner:
         if self._closed:
             return
         self._closed = True
-        if self._thread is None or self._loop is None or self._closing is None:
-            return
         for job in self.jobs:
             job.stop(seconds)
         for job in self.jobs:
             job.wait()
-        self._loop.call_soon_threadsafe(self._closing.set)
-        self._thread.join()
+        self._thread.close()
 
     def __enter__(self) -> JobRunner:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _ready_loop(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            ready = threading.Event()
-
-            async def serve() -> None:
-                self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
-                ready.set()
-                await self._closing.wait()
-
-            self._thread = threading.Thread(
-                target=lambda: asyncio.run(serve()), name="agents-jobs", daemon=True
-            )
-            self._thread.start()
-            ready.wait()
-        assert self._loop is not None
-        return self._loop
 
 
 def run_annotation(workspace: Workspace, settings: AnnotationSettings, emit: Emit) -> AnnotationReport:

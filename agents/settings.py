@@ -62,3 +62,18 @@ class AnnotationSettings:
     sandboxes: SandboxSettings = field(default_factory=SandboxSettings)
     failures_in_a_row: int = 20
     stop_seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertRunSettings:
+    """Where tests run that an expert asks for.
+
+    Attributes:
+        sandbox: The sandbox that the user asked for by name; None for the best that works.
+        allowed: Digests of the programs that may run without isolation, from the sample's manifest.
+        sandboxes: What test programs may use.
+    """
+
+    sandbox: str | None = None
+    allowed: frozenset[str] = frozenset()
+    sandboxes: SandboxSettings = field(default_factory=SandboxSettings)

@@ -17,18 +17,16 @@ from pydantic import BaseModel, ValidationError
 
 from agents.llm.errors import ModelError
 from agents.llm.protocol import LanguageModel, Message, ModelRequest
+from agents.recorded_reports import report_of, rows_of
 from agents.records import Earlier, RunRecord
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.protocol import ExecutionReport, TestOutcome
-from store.cuts import cut_as_text, cut_of_text
 from store.ids import now
-from store.tables.runs import Execution, Step, TestOutcomeRow, Verdict
+from store.tables.runs import Step, Verdict
 
 if TYPE_CHECKING:
     from agents.kinds import WorkItem
     from agents.llm.settings import ModelSettings
-    from agents.sandbox.protocol import Limits, Sandbox, TestProgram
-    from store.queries.runs import StoredExecution
+    from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
 
@@ -169,7 +167,8 @@ class Turns:
         except SandboxError as error:
             await self._add(step, outcome="failed", error=str(error))
             raise
-        execution, outcomes = self._rows(step, program, report)
+        key = self._record.next_id()
+        execution, outcomes = rows_of(report, program, key, item_id=step.item_id, step_id=step.id)
         broken = None
         if report.exit_reason == "infrastructure":
             broken = SandboxBroken(
@@ -252,78 +251,3 @@ class Turns:
         step = step.model_copy(update={**fields, "created_at": now()})
         await self._record.add_step(step)
         self._on_step(step)
-
-    def _rows(
-        self, step: Step, program: TestProgram, report: ExecutionReport
-    ) -> tuple[Execution, list[TestOutcomeRow]]:
-        execution = Execution(
-            id=self._record.next_id(),
-            item_id=self._item.item_id,
-            step_id=step.id,
-            program=program.test,
-            program_digest=program.digest,
-            sandbox=report.sandbox,
-            environment=report.environment,
-            exit_reason=report.exit_reason,
-            exit_code=report.exit_code,
-            executable=report.executable,
-            error=report.error,
-            stdout=report.stdout,
-            stderr=report.stderr,
-            output_dropped=report.output_dropped,
-            seconds=report.seconds,
-            created_at=report.started_at,
-            trace=report.trace,
-            image=report.image,
-            packages="\n".join(report.packages),
-            stdout_cut=cut_as_text(report.stdout_cut),
-            stderr_cut=cut_as_text(report.stderr_cut),
-        )
-        return execution, [
-            TestOutcomeRow(
-                execution_id=execution.id,
-                position=position,
-                name=test.name,
-                outcome=test.outcome,
-                message=test.message,
-                seconds=test.seconds,
-                discriminates=test.discriminates,
-                flaky=test.flaky,
-                trace=test.trace,
-            )
-            for position, test in enumerate(report.outcomes)
-        ]
-
-
-def report_of(stored: StoredExecution) -> ExecutionReport:
-    """Return an execution of the record as the report that it was recorded from."""
-    execution = stored.execution
-    return ExecutionReport(
-        exit_reason=execution.exit_reason,  # type: ignore[arg-type]  # the table holds it to the same values
-        exit_code=execution.exit_code,
-        stdout=execution.stdout,
-        stderr=execution.stderr,
-        outcomes=tuple(
-            TestOutcome(
-                test.name,
-                test.outcome,  # type: ignore[arg-type]
-                test.message,
-                test.seconds,
-                test.discriminates,
-                test.flaky,
-                test.trace,
-            )
-            for test in stored.outcomes
-        ),
-        error=execution.error,
-        seconds=execution.seconds,
-        sandbox=execution.sandbox,
-        environment=execution.environment,
-        output_dropped=execution.output_dropped,
-        started_at=execution.created_at,
-        trace=execution.trace,
-        image=execution.image,
-        packages=tuple(execution.packages.split("\n")) if execution.packages else (),
-        stdout_cut=cut_of_text(execution.stdout_cut),
-        stderr_cut=cut_of_text(execution.stderr_cut),
-    )

@@ -26,7 +26,7 @@ from screens.commands import Scope, bindings
 from screens.context import AppContext
 from screens.memory import collect_when_idle, keep_what_is_there
 from screens.messages import JobReported
-from screens.recording import RecordingApp
+from screens.testing import TestingApp
 from store.counted import counted
 from store.errors import WorkbenchError
 from store.session import load_session, save_session
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 LEAVE_SECONDS = 10.0
 """How long a lost terminal may hold up the end of the program."""
+
+AFTER_SECONDS = 0.5
+"""How long after another program had the terminal an interrupt is one that was meant for it."""
 
 SESSION = "review"
 
@@ -58,7 +61,7 @@ def _catalogue() -> type[Provider]:
     return CatalogueProvider
 
 
-class WorkbenchApp(RecordingApp):
+class WorkbenchApp(TestingApp):
     """The workbench on a terminal.
 
     Attributes:
@@ -138,7 +141,8 @@ class WorkbenchApp(RecordingApp):
 
     def _leave_at_once(self, number: int) -> None:
         """End as after a quit key, and in any case soon: the terminal may be gone."""
-        if self._leaving:
+        if self._leaving or (number == signal.SIGINT and time.monotonic() - self.back_at < AFTER_SECONDS):
+            # Ctrl-C in an editor or a pager is meant for that, and reaches the app as well.
             return
         self._leaving = True
         # A last try for what could not be written; the lane is drained when the workspace is closed.

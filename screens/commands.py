@@ -22,6 +22,7 @@ Scope = Literal[
     "list",
     "text",
     "line",
+    "editor",
     "filter",
     "value",
     "order",
@@ -30,13 +31,19 @@ Scope = Literal[
 ]
 """Where a command is at home: everywhere, on a screen, or in a part or a dialog of one."""
 
-DIALOGS: tuple[tuple[Scope, ...], ...] = (("filter", "value"), ("order",), ("import",), ("keys",))
+DIALOGS: tuple[tuple[Scope, ...], ...] = (
+    ("editor",),
+    ("filter", "value"),
+    ("order",),
+    ("import",),
+    ("keys",),
+)
 """The scopes of the dialogs; those in one group listen at the same time, and nothing else beside them."""
 
 WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "home": ("import",),
     "queue": ("list", "line", "filter", "value", "order"),
-    "review": ("text", "line"),
+    "review": ("text", "line", "editor"),
     "jobs": (),
     "app": ("keys",),
 }
@@ -51,6 +58,7 @@ WHERE: dict[Scope, str] = {
     "list": "List of items",
     "text": "Text in a pane",
     "line": "Line of text",
+    "editor": "Editor of a test",
     "filter": "Filter",
     "value": "Values of the filter",
     "order": "Order",
@@ -166,6 +174,23 @@ COMMANDS: tuple[Command, ...] = (
         "review.find_back", "N", "previous_match", "match before", "Go to the match before.", on_line=False
     ),
     Command("review.failure", "g", "failure", "failure", "Jump to the first failure in the log."),
+    Command("review.run", "r", "run_test", "run again", "Run the test that is shown once more."),
+    Command("review.edit", "e", "edit_test", "edit test", "Edit the test that is shown, and run it."),
+    Command(
+        "review.edit_outside",
+        "E",
+        "edit_outside",
+        "in $EDITOR",
+        "Edit the test that is shown in $EDITOR, and run it.",
+        on_line=False,
+    ),
+    Command(
+        "review.other_run",
+        "R",
+        "other_run",
+        "other run",
+        "Show the next run of the test: the agents', then those of experts.",
+    ),
     Command("review.cite", "v", "cite", "cite line", "Choose lines as evidence; again cites them or not."),
     Command(
         "review.follow", "enter", "follow", "follow", "Go to the lines that the history cites.", on_line=False
@@ -228,6 +253,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "line.copy", "ctrl+c", "copy_or_quit", "copy", "Copy what is selected; without a selection, leave."
     ),
+    Command("editor.run", "ctrl+s", "run", "runs", "Run the test as it stands.", priority=True),
+    Command("editor.leave", "escape", "leave", "leaves", "Put the test aside as a draft.", priority=True),
+    Command(
+        "editor.outside", "ctrl+o", "outside", "in $EDITOR", "Go on with the test in $EDITOR.", priority=True
+    ),
+    Command("editor.reset", "ctrl+r", "reset", "resets", "Begin again with the shown test.", priority=True),
     Command("filter.apply", "enter", "apply", "lists these", "List what is chosen.", priority=True),
     Command("filter.leave", "escape", "leave", "leaves", "Leave the filter as it was."),
     Command("filter.up", "up,shift+tab", "app.focus_previous", "line above", "Go to the line above."),

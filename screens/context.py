@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from agents.events import JobEvent
+    from agents.expert_runs import ExpertRuns
     from agents.jobs import JobRunner
     from agents.settings import AnnotationSettings
     from screens.settings import ScreenSettings
@@ -46,6 +47,7 @@ class AppContext:
         prepare: Does what a start has put off, once; everything that reads or records beyond the first
             lines comes after it. Called in a thread.
         make_runner: Makes the job runner, given where its events go.
+        make_expert_runs: Makes what runs the tests that the rater asks for. Called in a thread.
         make_plan: Composes what a run started from the app does; see `plan`.
         import_file: Imports a file, given its path and what is told how far it is.
         load_sample: Loads the sample data into an empty workspace and returns what annotates it.
@@ -60,6 +62,7 @@ class AppContext:
     settings: ScreenSettings
     prepare: Callable[[], None]
     make_runner: Callable[[Callable[[JobEvent], None]], JobRunner]
+    make_expert_runs: Callable[[], ExpertRuns]
     make_plan: Callable[[], Plan]
     import_file: Callable[[Path, Report], ImportReport]
     load_sample: Callable[[], AnnotationSettings]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
 
 from textual import events
 from textual.app import App
@@ -53,6 +55,34 @@ class GuardedApp(App[None]):
 
     key_name = ""
     """What Textual calls that key."""
+
+    back_at = float("-inf")
+    """When another program gave the terminal back last, in seconds of the monotonic clock."""
+
+    def run_outside(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+        """Give the terminal to another program until that has ended, and take it back.
+
+        Args:
+            command: The program with its arguments.
+            environment: Its environment; None for that of the app.
+
+        Returns:
+            Its exit status.
+
+        Raises:
+            OSError: It did not start.
+            SuspendNotSupported: This terminal cannot be given away.
+        """
+        with self.suspend():
+            # An error that left this block would leave the terminal to nobody.
+            try:
+                ended: int | OSError = subprocess.run(command, check=False, env=environment).returncode
+            except OSError as error:
+                ended = error
+        self.back_at = time.monotonic()
+        if isinstance(ended, OSError):
+            raise ended
+        return ended
 
     def keys_came_together(self, times: Sequence[float]) -> None:
         """Take note of keys that were in one read of the terminal; called in the terminal's thread."""

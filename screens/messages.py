@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
 from textual.message import Message
 
 if TYPE_CHECKING:
     from agents.events import JobEvent
+    from agents.turns import Executed
     from store.recording import Action
 
 
@@ -91,3 +92,24 @@ class JobReported(Message):
             and type(message.event) is type(self.event)
             and type(self.event).__name__ == "JobProgressed"
         )
+
+
+@dataclass
+class TestEnded(Message):
+    """A test that the rater had run again has ended, or could not be run.
+
+    Attributes:
+        item_id: The item that it is of.
+        name: What the item is called.
+        test: The test program.
+        executed: The execution that is on disk; None when there is none.
+        error: Why there is none.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    item_id: int
+    name: str
+    test: str
+    executed: Executed | None
+    error: BaseException | None = None

@@ -17,6 +17,8 @@ from sqlalchemy.exc import DataError, IntegrityError
 
 from store.errors import JudgmentRefused, WorkspaceError
 from store.events import Progress, Report, silent
+from store.expert_runs import TYPE as EXPERT_RUN
+from store.expert_runs import add_execution
 from store.ids import tells_order
 from store.journal import VERSION, JournalLine, journal_path, read_journal
 from store.raters import guideline_number, rater_row, register_kinds
@@ -25,13 +27,15 @@ from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Question
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
+from store.tables.runs import Execution, ExecutionRow, TestOutcomeRow
 from store.workspace import Workspace
 
 _BATCH = 200
 _LOOKED_UP = 5_000
-_CLASSES: dict[str, tuple[type[Judgment | Mark], type[JudgmentRow | MarkRow]]] = {
+_CLASSES: dict[str, tuple[type[Judgment | Mark | Execution], type[JudgmentRow | MarkRow | ExecutionRow]]] = {
     "judgment": (Judgment, JudgmentRow),
     "mark": (Mark, MarkRow),
+    EXPERT_RUN: (Execution, ExecutionRow),
 }
 
 # What the database makes of a value that none of its columns can hold.
@@ -249,9 +253,10 @@ def _replay_line(connection: Connection, line: JournalLine, done: _Batch) -> Non
         json.dumps(told, ensure_ascii=False).encode()
         record = model.model_validate(told["record"])
         place = _Place.model_validate(told)
+        outcomes = [TestOutcomeRow.model_validate(one) for one in told.get("outcomes", ())]
         if isinstance(record, Judgment) and not {"question", "guideline"} <= told.keys():
             raise KeyError
-    except (ValidationError, KeyError, UnicodeEncodeError):
+    except (ValidationError, KeyError, TypeError, UnicodeEncodeError):
         done.part.unreadable.append(line.number)
         return
     table = table_of(row)
@@ -263,9 +268,14 @@ def _replay_line(connection: Connection, line: JournalLine, done: _Batch) -> Non
     except JudgmentRefused as refusal:
         done.part.homeless.append((line.number, refusal.message, told))
         return
-    connection.execute(insert(table).values(**record.model_copy(update=keys).model_dump()))
+    record = record.model_copy(update=keys)
+    if isinstance(record, Execution):
+        add_execution(connection, record, outcomes)
+    else:
+        connection.execute(insert(table).values(**record.model_dump()))
+        done.highest.append(record.action)
     done.part.added += 1
-    done.highest += [record.id, record.action]
+    done.highest.append(record.id)
 
 
 class _Place(BaseModel):
@@ -279,7 +289,7 @@ class _Place(BaseModel):
     guideline: str | None = None
 
 
-def _keys(connection: Connection, record: Judgment | Mark, place: _Place) -> dict[str, Any]:
+def _keys(connection: Connection, record: Judgment | Mark | Execution, place: _Place) -> dict[str, Any]:
     """Return the keys that this workspace has for what a line names.
 
     Raises:
@@ -297,7 +307,8 @@ def _keys(connection: Connection, record: Judgment | Mark, place: _Place) -> dic
         raise JudgmentRefused(
             "Other content", f"{place.kind} {place.item!r} has other content than the judged one"
         )
-    if not all(map(tells_order, (record.id, record.action))):
+    ids = (record.id,) if isinstance(record, Execution) else (record.id, record.action)
+    if not all(map(tells_order, ids)):
         raise JudgmentRefused("Without order", f"{record.id} is no UUID of version 7 up to the year 9999")
     keys: dict[str, Any] = {"item_id": found.id}
     if isinstance(record, Judgment):

@@ -13,8 +13,9 @@ from uuid import UUID
 from sqlalchemy import Connection, insert
 from textual.pilot import Pilot
 
+from agents.expert_runs import ExpertRuns
 from agents.jobs import JobRunner
-from agents.settings import AnnotationSettings
+from agents.settings import AnnotationSettings, ExpertRunSettings
 from screens.app import WorkbenchApp
 from screens.context import AppContext, Plan
 from screens.settings import ScreenSettings
@@ -48,6 +49,7 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
         settings=settings,
         prepare=lambda: None,
         make_runner=lambda emit: JobRunner(workspace, emit),
+        make_expert_runs=lambda: ExpertRuns(workspace, ExpertRunSettings),
         make_plan=lambda: plan,
         import_file=lambda path, report: import_files(workspace, [path], progress=report),
         load_sample=lambda: AnnotationSettings(model="scripted:none"),
@@ -167,9 +169,9 @@ def script(
     return AnnotationSettings(model=f"scripted:{path}", concurrency=1, stop_seconds=0.0)
 
 
-async def until(pilot: Pilot[Any], true: Callable[[], bool], what: str = "") -> None:
+async def until(pilot: Pilot[Any], true: Callable[[], bool], what: str = "", *, seconds: float = 4.0) -> None:
     """Let the app work until something is true; fail when it does not come about."""
-    for _ in range(400):
+    for _ in range(round(seconds * 100)):
         if true():
             return
         await pilot.pause(0.01)

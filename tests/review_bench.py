@@ -209,7 +209,8 @@ def write_case(connection: Connection, item_id: int, case: Case) -> None:
     if turns:
         connection.execute(insert(table_of(StepRow)), [{**step, **turn} for turn in turns])
     if case.ran is not None:
-        write_execution(connection, item_id, case, case.ran)
+        key, step_id = uid(number + 10), uid(number + 3)
+        write_execution(connection, key, item_id, case.test, case.ran, step_id=step_id)
     if case.label is not None:
         verdict = {"id": uid(number + 20), "run_id": uid(0), "item_id": item_id, "value": case.label}
         verdict |= {"path": "tested" if case.ran else "screened", "created_at": BEGAN}
@@ -218,11 +219,29 @@ def write_case(connection: Connection, item_id: int, case: Case) -> None:
         connection.execute(insert(table_of(VerdictRow)).values(**verdict))
 
 
-def write_execution(connection: Connection, item_id: int, case: Case, ran: Ran) -> None:
+def write_expert_run(workspace: Workspace, item_id: int, rater: str, program: str, ran: Ran) -> UUID:
+    """Store that an expert ran a test on an item; its key."""
+    number = uid(item_id * 100 + 40)
+    rater_id = ensure_rater(workspace, rater).id
+    workspace.lane.submit(
+        lambda connection: write_execution(connection, number, item_id, program, ran, rater_id=rater_id)
+    ).result()
+    return number
+
+
+def write_execution(
+    connection: Connection,
+    key: UUID,
+    item_id: int,
+    program: str,
+    ran: Ran,
+    *,
+    step_id: UUID | None = None,
+    rater_id: int | None = None,
+) -> None:
     """Store an execution with its outcomes."""
-    number = item_id * 100
-    execution = {"id": uid(number + 10), "item_id": item_id, "step_id": uid(number + 3), "rater_id": None}
-    execution |= {"program": case.test, "program_digest": "d", "sandbox": "bubblewrap"}
+    execution = {"id": key, "item_id": item_id, "step_id": step_id, "rater_id": rater_id}
+    execution |= {"program": program, "program_digest": "d", "sandbox": "bubblewrap"}
     execution |= {"environment": "ab12", "exit_reason": ran.exit_reason, "exit_code": ran.exit_code}
     execution |= {"executable": ran.executable, "error": ran.error, "stdout": ran.stdout}
     execution |= {"trace": ran.trace, "image": ran.image, "packages": "\n".join(ran.packages)}
@@ -230,7 +249,7 @@ def write_execution(connection: Connection, item_id: int, case: Case, ran: Ran) 
     execution |= {"stderr": ran.stderr, "output_dropped": ran.dropped, "seconds": 0.25, "created_at": BEGAN}
     connection.execute(insert(table_of(ExecutionRow)).values(**execution))
     outcomes = [
-        {"execution_id": uid(number + 10), "position": place, "seconds": 0.01}
+        {"execution_id": key, "position": place, "seconds": 0.01}
         | {"name": name, "outcome": outcome, "message": message, "trace": ran.traces.get(name, "")}
         | dict(zip(("discriminates", "flaky"), ran.trust.get(name, (None, None)), strict=True))
         for place, (name, outcome, message) in enumerate(ran.outcomes)

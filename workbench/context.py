@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Literal
 
 from screens.context import AppContext, Plan
 from store.errors import WorkbenchError
-from workbench.jobs import annotation_settings, sample_annotation, sandbox_sentence
+from workbench.jobs import annotation_settings, expert_run_settings, sample_annotation, sandbox_sentence
 from workbench.rater import rater_name
 from workbench.sample import holds_sample, import_sample, scripted_model
 
 if TYPE_CHECKING:
     from agents.events import JobEvent
+    from agents.expert_runs import ExpertRuns
     from agents.jobs import JobRunner
-    from agents.settings import AnnotationSettings
+    from agents.settings import AnnotationSettings, ExpertRunSettings
     from store.events import Report
     from store.first_look import FirstLook
     from store.import_report import ImportReport
@@ -31,11 +32,11 @@ NO_MODEL_IN_APP = (
 
 
 class Runners:
-    """Makes the job runner that the app asks for, and closes it before the workspace is closed."""
+    """Makes the runners that the app asks for, and closes them before the workspace is closed."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._made: list[JobRunner] = []
+        self._made: list[JobRunner | ExpertRuns] = []
 
     def make(self, emit: Callable[[JobEvent], None]) -> JobRunner:
         """Make a runner that tells its events to `emit`."""
@@ -44,6 +45,14 @@ class Runners:
         runner = JobRunner(self._workspace, emit)
         self._made.append(runner)
         return runner
+
+    def make_expert_runs(self, settings: Callable[[], ExpertRunSettings]) -> ExpertRuns:
+        """Make what runs the tests of experts, as the settings say."""
+        from agents.expert_runs import ExpertRuns
+
+        runs = ExpertRuns(self._workspace, settings)
+        self._made.append(runs)
+        return runs
 
     def close(self) -> None:
         """Stop what is at work; closing twice is harmless."""
@@ -89,7 +98,7 @@ def make_context(
         workspace: The open workspace.
         config: The configuration.
         rater: The rater's name on the command line; None for the configured one.
-        runners: Makes and closes the job runner.
+        runners: Makes and closes what runs jobs and tests.
         first_look: What was read of the workspace already; it may know the rater.
         annotation: A job that begins once the first screen is shown, and what later ones do; None for
             none, and for what the configuration says.
@@ -112,6 +121,7 @@ def make_context(
         settings=config.screens,
         prepare=prepare,
         make_runner=runners.make,
+        make_expert_runs=lambda: runners.make_expert_runs(lambda: expert_run_settings(config.whole)),
         make_plan=lambda: _plan(workspace, config, annotation),
         import_file=lambda path, report: _import_file(workspace, path, report),
         load_sample=load_sample,

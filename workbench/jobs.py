@@ -1,4 +1,4 @@
-"""What one annotation job is told, composed of the configuration and what a command was given."""
+"""What jobs and runs of tests are told, composed of the configuration and what a command was given."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from store.errors import WorkbenchError
 from workbench.sample import allowed_programs, scripted_model
 
 if TYPE_CHECKING:
-    from agents.settings import AnnotationSettings
+    from agents.settings import AnnotationSettings, ExpertRunSettings
     from workbench.config import Config
 
 NO_MODEL = WorkbenchError(
@@ -64,6 +64,15 @@ def annotation_settings(
 def sample_annotation(config: Config) -> AnnotationSettings:
     """Compose the settings of the demo's job: the replies written by hand, wherever they were installed."""
     return annotation_settings(config, model=scripted_model())
+
+
+def expert_run_settings(config: Config) -> ExpertRunSettings:
+    """Compose where the tests of experts run."""
+    from agents.settings import ExpertRunSettings
+
+    return ExpertRunSettings(
+        sandbox=config.agents.sandbox, allowed=allowed_programs(), sandboxes=config.sandbox
+    )
 
 
 def sandbox_sentence(config: Config) -> str:

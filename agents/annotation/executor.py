@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agents.sandbox.protocol import TestProgram
-from agents.sandbox.trust import TrustedSandbox
+from agents.sandbox.trust import trusted
 
 if TYPE_CHECKING:
     from agents.sandbox.protocol import Sandbox
@@ -26,7 +26,7 @@ class SandboxExecutor:
 
     def __init__(self, sandbox: Sandbox, settings: SandboxSettings) -> None:
         self._limits = settings.limits
-        self._sandbox = TrustedSandbox(sandbox, self._limits) if settings.trust_checks else sandbox
+        self._sandbox = trusted(sandbox, settings)
 
     async def execute(self, pair: PairTexts, test_program: str, turns: Turns) -> Executed:
         """Run a test program; see `protocols.Executor`."""

@@ -55,7 +55,7 @@ def find_sandbox(
 
 
 async def choose_sandbox(
-    settings: SandboxSettings, requested: str | None, allowed: frozenset[str]
+    settings: SandboxSettings, requested: str | None, allowed: frozenset[str], *, rather: str = ""
 ) -> Sandbox:
     """Choose where test programs run.
 
@@ -64,6 +64,7 @@ async def choose_sandbox(
         requested: The name the user asked for in so many words, which for `process` means that it may run
             any program; None for the best that works.
         allowed: Digests of the programs that may run without isolation when nobody asked for anything.
+        rather: The sandbox to try before the others when nobody asked for anything.
 
     Returns:
         The requested sandbox; else the first of `ISOLATING` that works here; else a subprocess that refuses
@@ -79,7 +80,7 @@ async def choose_sandbox(
             await sandbox.close()
             raise SandboxError(f"The sandbox {requested} does not work here", check.detail, check.hint)
         return sandbox
-    for name in ISOLATING:
+    for name in sorted(ISOLATING, key=lambda name: name != rather):
         sandbox = find_sandbox(name, settings, allowed)
         if (await sandbox.check()).works:
             return sandbox

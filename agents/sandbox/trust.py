@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         TestOutcome,
         TestProgram,
     )
+    from agents.sandbox.settings import SandboxSettings
 
 SECOND_SEED = 1
 """PYTHONHASHSEED of the further run; that of the first is 0."""
@@ -123,3 +124,8 @@ def _is_flaky(test: TestOutcome, again: ExecutionReport | None) -> bool | None:
     if again is None or again.exit_reason in ("timeout", "infrastructure"):
         return None
     return {other.name: other.outcome for other in again.outcomes}.get(test.name) != test.outcome
+
+
+def trusted(sandbox: Sandbox, settings: SandboxSettings) -> Sandbox:
+    """Return a sandbox that says how far tests can be trusted, where the settings ask for that."""
+    return TrustedSandbox(sandbox, settings.limits) if settings.trust_checks else sandbox

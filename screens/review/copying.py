@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -69,8 +68,7 @@ class CopyingText(ReadingActions):
             file = Path(folder) / "pane.txt"
             file.write_bytes(text.encode("utf-8", "surrogatepass"))
             try:
-                with self.app.suspend():
-                    subprocess.run([*shlex.split(pager), str(file)], check=False, env=environment)
+                self.workbench.run_outside([*shlex.split(pager), str(file)], environment)
             except (OSError, ValueError, SuspendNotSupported) as error:
                 said = f"The pager {pager} did not start ({error}); {self._key('copy_file')} writes a file."
                 self._say(said, alarm=True)

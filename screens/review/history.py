@@ -6,26 +6,35 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from screens.review.part import Link, PaneText
+from screens.review.runs import run_in_words
 from store.counted import counted
 from store.evidence import TEXT_MOST, Citation
 from store.kinds.protocol import QuestionSpec
+from store.queries.expert_runs import ExpertRunSeen
 from store.queries.item import RecordSeen
 
 CITED_ROWS = 8
 """Lines of one citation that are shown; Enter goes to all of them."""
 
 
-def history(records: Sequence[RecordSeen], question: QuestionSpec, empty: str) -> PaneText:
+def history(
+    records: Sequence[RecordSeen], question: QuestionSpec, empty: str, runs: Sequence[ExpertRunSeen] = ()
+) -> PaneText:
     """Return who recorded what, oldest first, undone things included.
 
     Args:
         records: What was recorded of the item.
         question: The question whose labels have words.
         empty: What is said when nothing was.
+        runs: The tests that experts ran on it.
     """
     lines: list[str] = []
     links: list[Link] = []
-    for record in records:
+    every: list[RecordSeen | ExpertRunSeen] = [*records, *runs]
+    for record in sorted(every, key=_place):
+        if isinstance(record, ExpertRunSeen):
+            lines.append(f"{local(record.execution.created_at)}  {run_in_words(record)}")
+            continue
         value = f" {question.scale.word(record.value)}" if record.what == question.name else ""
         what = "label" if record.what == question.name else record.what.replace("_", " ")
         seconds = f" · {record.elapsed_ms / 1000:.1f} s" if record.elapsed_ms is not None else ""
@@ -47,6 +56,11 @@ def history(records: Sequence[RecordSeen], question: QuestionSpec, empty: str) -
         landmarks=tuple(link.first for link in links),
         links=tuple(links),
     )
+
+
+def _place(record: RecordSeen | ExpertRunSeen) -> int:
+    """Return the place of a record in time: keys are of one clock."""
+    return (record.execution.id if isinstance(record, ExpertRunSeen) else record.id).int
 
 
 def _quoted(citation: Citation) -> list[str]:

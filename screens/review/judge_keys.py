@@ -52,6 +52,10 @@ class JudgeKeys(MovingThrough):
         match command.id:
             case "review.accept":
                 return item.claim is not None
+            case "review.run" | "review.edit" | "review.edit_outside":
+                return item.has_test and self.workbench.context.rater is not None
+            case "review.other_run":
+                return len(item.runs) > 1
             case "review.reason":
                 return self._overridden is not None
             case "review.failure":
@@ -105,7 +109,7 @@ class JudgeKeys(MovingThrough):
             self._say(f"{value:g} is no value of this question.", alarm=True)
             return
         cited = self.citations
-        action = self.desk.label(item, value, self._watch, cited=cited)
+        action = self.desk.label(item, value, self._watch, cited=cited, execution=self.execution_on_screen)
         self._record(action)
         words = item.question.scale.word(value)
         cites = f" · cites {in_words(cited)}" if cited else ""
@@ -222,7 +226,11 @@ class JudgeKeys(MovingThrough):
             self._say(f"Reason: {reason} · {change} changes it · {undo} undo takes back label and reason")
         elif item is not None and item.item_id == item_id:
             value = item.own.labels[item.question.name]
-            self._record(desk.label(item, value, self._watch, reason, self.citations))
+            self._record(
+                desk.label(
+                    item, value, self._watch, reason, self.citations, execution=self.execution_on_screen
+                )
+            )
             self._say(f"Reason: {reason} · {self._undo_hint}")
 
     def _record(self, action: Action) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from sqlalchemy import select
 
@@ -62,9 +63,18 @@ class Desk:
     blind: bool
 
     def label(
-        self, item: ItemView, value: float, watch: Stopwatch, reason: str = "", cited: Iterable[Citation] = ()
+        self,
+        item: ItemView,
+        value: float,
+        watch: Stopwatch,
+        reason: str = "",
+        cited: Iterable[Citation] = (),
+        *,
+        execution: UUID | None = None,
     ) -> Action:
         """Return the action of giving an item a label, with the lines that are cited for it.
+
+        `execution` is the one that was on the screen.
 
         A label that equals the claim on the screen accepts it, another one overrides it; without a claim on
         the screen the label is independent.
@@ -83,7 +93,7 @@ class Desk:
             value=value,
             origin=origin,
             shown_verdict=claim.verdict_id if claim else None,
-            shown_execution=claim.execution_id if claim else None,
+            shown_execution=execution,
             guideline_id=self.guideline_ids.get(item.kind),
             blind=self.blind,
             reason=reason,

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from sqlalchemy import Connection
 
 from screens.review.history import history
-from screens.review.part import Claim, ItemView, PaneText, ReviewPart
+from screens.review.part import Claim, ItemView, PaneText, ReviewPart, RunShown
+from screens.review.runs import moment, results, run_in_words, runs_of
 from store.counted import counted
 from store.cuts import with_note
 from store.kinds.pair import GUIDELINE, MATCH
@@ -33,6 +34,7 @@ def load(connection: Connection, item_id: int, rater_id: int, blind: bool) -> It
 def view(pair: PairSeen) -> ItemView:
     """Lay out a pair in panes."""
     case = pair.case
+    runs: tuple[RunShown, ...] = ()
     panes: tuple[PaneText, ...]
     if case is None:
         panes = (
@@ -40,12 +42,12 @@ def view(pair: PairSeen) -> ItemView:
             history(pair.history, MATCH, "You have recorded nothing here yet."),
         )
     else:
+        runs = runs_of(case, lambda execution: (_test(case, execution), _run(case, execution)))
         panes = (
             PaneText("verdict", "Verdict", _verdict(case), empty=_NOT_YET),
-            _test(case),
-            _run(case),
+            *runs[0].panes,
             PaneText("steps", "Steps", _steps(case.steps), empty=_NOT_YET),
-            history(pair.history, MATCH, "Nobody has recorded anything here yet."),
+            history(pair.history, MATCH, "Nobody has recorded anything here yet.", case.expert_runs),
             PaneText("guideline", "Guide", GUIDELINE),
         )
     return ItemView(
@@ -60,6 +62,8 @@ def view(pair: PairSeen) -> ItemView:
         claim=_claim(case),
         question=MATCH,
         own=pair.own,
+        runs=runs,
+        reading="" if case is None else str(case.reply_of("test_writer").get("interpretation", "")),
     )
 
 
@@ -90,22 +94,8 @@ def _claim(case: AgentCase | None) -> Claim | None:
     verdict = case.verdict
     parts = [f"◆ {MATCH.scale.word(verdict.value)}", verdict.path]
     if case.execution is not None and verdict.execution_id is not None:
-        parts += _results(case.execution)
+        parts += results(case.execution)
     return Claim(verdict.id, verdict.execution_id, verdict.value, " · ".join(parts))
-
-
-def _results(execution: ExecutionSeen) -> Iterator[str]:
-    """Say in few words what the tests showed, and how far they can be trusted."""
-    if execution.outcomes:
-        yield f"{execution.count('passed')} of {len(execution.outcomes)} passed"
-    else:
-        yield f"ended: {execution.exit_reason}"
-    if number := execution.not_discriminating:
-        yield f"{number} {'does' if number == 1 else 'do'} not discriminate"
-    if execution.flaky:
-        yield f"{execution.flaky} flaky"
-    if not execution.executable:
-        yield "not executable"
 
 
 def _verdict(case: AgentCase) -> str:
@@ -128,6 +118,9 @@ def _verdict(case: AgentCase) -> str:
         lines += ["", "The test reads the query as", f"  {writer.get('interpretation', '')}"]
     if case.execution is not None:
         lines += ["", f"Execution: {_ending(case.execution)}", *_outcomes(case.execution)]
+    if case.expert_runs:
+        lines += ["", "Run by experts"]
+        lines += [f"  {moment(run.execution.created_at)}  {run_in_words(run)}" for run in case.expert_runs]
     arbiter = case.reply_of("arbiter")
     if arbiter and case.verdict is None:
         lines += ["", "Arbiter", f"  {arbiter.get('reason', '')}"]
@@ -139,9 +132,9 @@ def _verdict(case: AgentCase) -> str:
     return "\n".join(lines)
 
 
-def _test(case: AgentCase) -> PaneText:
+def _test(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
     reply = case.reply_of("test_writer")
-    program = case.execution.program if case.execution is not None else str(reply.get("test_program", ""))
+    program = execution.program if execution is not None else str(reply.get("test_program", ""))
     return PaneText(
         "test",
         "Test",
@@ -150,8 +143,16 @@ def _test(case: AgentCase) -> PaneText:
         kind="test",
         empty=_why_no_test(case),
         part="test",
-        execution=None if case.execution is None else case.execution.id,
+        execution=None if execution is None else execution.id,
     )
+
+
+def _unlike(case: AgentCase, execution: ExecutionSeen) -> str:
+    """Say when a run was not in the environment of the agents' run."""
+    agents = case.execution
+    if agents is None or execution.environment == agents.environment:
+        return ""
+    return f", another one than the agents' ({agents.environment}, {agents.sandbox})"
 
 
 def _ending(execution: ExecutionSeen) -> str:
@@ -179,13 +180,12 @@ def _why_no_test(case: AgentCase) -> str:
     return _NO_TEST if clear else _NOT_WRITTEN
 
 
-def _run(case: AgentCase) -> PaneText:
+def _run(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
     """Return the log; landmarks stand on what failed, in the outcomes and at the traceback."""
-    execution = case.execution
     if execution is None:
         empty = _NO_RUN if case.reply_of("test_writer") else _why_no_test(case)
         return PaneText("run", "Run", "", kind="log", empty=empty)
-    head = [f"Ended: {_ending(execution)}", f"Environment: {execution.environment}"]
+    head = [f"Ended: {_ending(execution)}", f"Environment: {execution.environment}{_unlike(case, execution)}"]
     head += [f"Image: {execution.image}"] if execution.image else []
     head += [f"Packages: {', '.join(execution.packages) or 'none beside the standard library'}"]
     if execution.error:

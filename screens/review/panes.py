@@ -31,7 +31,7 @@ class Panes(Mapping[str, "CitingPane"]):
                 part.text,
                 language=part.language,
                 kind=part.kind,
-                title=part.title,
+                title=part.heading or part.title,
                 empty=part.empty,
                 landmarks=part.landmarks,
             )

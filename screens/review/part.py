@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
 from uuid import UUID
@@ -48,6 +48,7 @@ class PaneText:
         cited: Lines that the rater cites, from 1.
         recorded: Whether a judgment of the rater cites just these.
         links: Stretches of it that tell of cited lines, which can be followed.
+        heading: What its border says in place of the title.
     """
 
     id: str
@@ -62,6 +63,20 @@ class PaneText:
     cited: frozenset[int] = frozenset()
     recorded: bool = True
     links: tuple[Link, ...] = ()
+    heading: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunShown:
+    """A run of an item's test, as it is shown.
+
+    Attributes:
+        execution: Its key; None where the test was never run.
+        panes: The test and its log.
+    """
+
+    execution: UUID | None
+    panes: tuple[PaneText, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +100,9 @@ class ItemView:
         claim: The agents' label; None when there is none, or when the review is blind.
         question: What the label keys answer.
         own: What stands of the rater's own.
+        runs: The runs of its test, the agents' first; none in a blind review.
+        run: Which of them is shown in the case.
+        reading: How the agents' test reads what is asked for; empty where that is not known.
     """
 
     item_id: int
@@ -96,6 +114,24 @@ class ItemView:
     claim: Claim | None
     question: QuestionSpec
     own: OwnState
+    runs: tuple[RunShown, ...] = ()
+    run: int = 0
+    reading: str = ""
+
+    @property
+    def execution(self) -> UUID | None:
+        """The execution that is shown."""
+        return self.runs[self.run].execution if self.runs else None
+
+    @property
+    def has_test(self) -> bool:
+        """Whether there is a test to be run."""
+        return bool(self.runs) and any(pane.part == "test" and pane.text for pane in self.runs[0].panes)
+
+    def with_run(self, number: int) -> ItemView:
+        """Return the item with one of its runs shown."""
+        shown = {pane.id: pane for pane in self.runs[number].panes}
+        return replace(self, run=number, case=tuple(shown.get(pane.id, pane) for pane in self.case))
 
 
 @dataclass(frozen=True, slots=True)

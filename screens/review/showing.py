@@ -128,7 +128,7 @@ class ShowingItems(CopyingText):
         for action in self._waiting(view.item_id):
             # What was read does not know of what is still on its way to the disk.
             view = replace(view, own=after(view.own, action, view.question.name))
-        view = self._with_citations(view)
+        view = self._with_citations(self._as_chosen(view))
         self.item, self._is_bare = view, False
         with self.app.batch_update():
             self.query_one(f"#{PROMPT}", TextPane).load(
@@ -202,6 +202,10 @@ class ShowingItems(CopyingText):
         if self._painted_at is not None:
             self._panes.fill()
 
+    def _as_chosen(self, view: ItemView) -> ItemView:
+        """Return an item with the run of its test shown that the rater chose."""
+        return view
+
     def _with_citations(self, view: ItemView) -> ItemView:
         """Return an item with the lines marked that the rater cites."""
         return view
@@ -264,7 +268,13 @@ class ShowingItems(CopyingText):
 
     def tell(self, text: str, *, alarm: bool = False) -> None:
         """Say what the app has to say, in the line that covers nothing."""
-        self._say(f"! {text}" if alarm else text, alarm=alarm)
+        text = f"! {text}" if alarm else text
+        if self.query_one(ReviewKeys).is_offering:
+            # What is asked still waits for its answer.
+            line = self.query_one(SayLine)
+            line.say(f"{line.said} · {text}" if line.said else text, alarm=alarm)
+        else:
+            self._say(text, alarm=alarm)
 
 
 def _verdict(view: ItemView) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
@@ -42,6 +43,7 @@ class ExecutionSeen:
 
     Attributes:
         id: Its key.
+        created_at: When it began.
         program: The test program as it ran.
         sandbox: Where it ran.
         environment: Digest of what it ran on.
@@ -62,6 +64,7 @@ class ExecutionSeen:
     """
 
     id: UUID
+    created_at: datetime
     program: str
     sandbox: str
     environment: str
@@ -83,6 +86,11 @@ class ExecutionSeen:
     def count(self, outcome: str) -> int:
         """Return how many tests had an outcome."""
         return sum(test.outcome == outcome for test in self.outcomes)
+
+    @property
+    def passed(self) -> int:
+        """How many tests passed."""
+        return self.count("passed")
 
     @property
     def not_discriminating(self) -> int:

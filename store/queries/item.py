@@ -15,6 +15,7 @@ from store.errors import UnknownName
 from store.evidence import NONE, Citation, readable_citations
 from store.queries.current import REVIEW
 from store.queries.executions import ExecutionSeen, executions_seen
+from store.queries.expert_runs import ExpertRunSeen, expert_runs
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
@@ -56,11 +57,19 @@ class StepSeen:
 
 @dataclass(frozen=True, slots=True)
 class AgentCase:
-    """What the agents say of an item and why: verdict, steps in order, the execution that the verdict saw."""
+    """What the agents say of an item and why, and what experts found by running its test.
+
+    Attributes:
+        verdict: The agents' label.
+        steps: Their turns, in order.
+        execution: The execution that the verdict saw.
+        expert_runs: What experts ran, in order.
+    """
 
     verdict: VerdictSeen | None
     steps: tuple[StepSeen, ...]
     execution: ExecutionSeen | None
+    expert_runs: tuple[ExpertRunSeen, ...] = ()
 
     def reply_of(self, role: str) -> Mapping[str, Any]:
         """Return the last good reply of a role, empty when there is none."""
@@ -197,15 +206,21 @@ def load_pair(
         item_id=item_id,
         candidates=connection.execute(siblings).scalar_one(),
         similarities=dict(connection.execute(models.order_by(similarity.c.model)).all()),
-        case=None if blind else load_case(connection, item_id),
+        case=None if blind else load_case(connection, item_id, rater_id),
         own=load_own(connection, item_id, rater_id, phase),
         history=load_history(connection, item_id, rater_id if blind else None),
         **{**fields, "extra": json.loads(fields["extra"]), "source": fields["source"] or ""},
     )
 
 
-def load_case(connection: Connection, item_id: int) -> AgentCase:
-    """Read the latest verdict of an item with its run's steps; without a verdict, the latest run's steps."""
+def load_case(connection: Connection, item_id: int, rater_id: int) -> AgentCase:
+    """Read the latest verdict of an item with its run's steps; without a verdict, the latest run's steps.
+
+    Args:
+        connection: A reading connection.
+        item_id: The item.
+        rater_id: Who looks at it.
+    """
     verdict, run, step = table_of(VerdictRow), table_of(Run), table_of(StepRow)
     found = (
         connection.execute(
@@ -243,6 +258,7 @@ def load_case(connection: Connection, item_id: int) -> AgentCase:
         verdict=seen,
         steps=tuple(_step(row) for row in steps),
         execution=shown[0] if shown else executions[-1] if executions else None,
+        expert_runs=expert_runs(connection, [item_id], rater_id).get(item_id, ()),
     )
 
 

@@ -246,7 +246,7 @@ async def test_g_goes_from_failure_to_failure_in_the_log(workspace: Workspace) -
             "✗ only_newline",
         ]
         assert focused(app) == "run"
-        assert said(app) == "Failure at line 5; g goes to the next one."
+        assert said(app) == "Failure at line 6; g goes to the next one."
         await press(pilot, "p", "g")
         await until(pilot, lambda: said(app) == "The log shows no failure.")
         await press(pilot, "n", "n", "n", "g")

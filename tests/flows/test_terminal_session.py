@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from review_bench import Case, Ran, bench
 from tmux_terminal import TmuxTerminal, wait_until_gone
 
 pytestmark = [
@@ -22,6 +23,17 @@ pytestmark = [
 
 WORKBENCH = [sys.executable, "-m", "workbench"]
 RATER = "dana"
+
+
+DOUBLES = Case(
+    "doubles",
+    "python double a number",
+    code="def double(x):\n    return 2 * x\n",
+    assessment="unclear",
+    test="from candidate import double\n\n\ndef test_two():\n    assert double(2) == 4\n",
+    ran=Ran([("test_two", "passed", "")]),
+    label=1,
+)
 
 
 def run(*arguments: str | Path) -> str:
@@ -223,3 +235,48 @@ def test_torn_sequences_and_pastes_do_not_judge(workspace: Path, open_terminal) 
     terminal.press("C-q")
     terminal.wait_for("ended with 0")
     assert judgments(workspace) == []
+
+
+def test_a_test_is_edited_in_an_editor_of_the_environment_and_run(tmp_path: Path) -> None:
+    with bench(tmp_path, [DOUBLES]) as made:
+        path = made.path
+    steps, seen, editor = tmp_path / "steps", tmp_path / "seen", tmp_path / "an editor"
+    editor.write_text(f'#!/bin/sh\nstat -c %a "$1" "$(dirname "$1")" >> {seen}\n. {steps}\n')
+    editor.chmod(0o700)
+    config = tmp_path / "config.toml"
+    config.touch()
+    terminal = TmuxTerminal(
+        [*WORKBENCH, str(path), "--rater", RATER],
+        env={"WORKBENCH_CONFIG": str(config), "VISUAL": shlex.quote(str(editor))},
+    )
+    try:
+        into_review(terminal, "1 of 1")
+        for does, said in (
+            ("sed -i 's/== 4/== 5/' \"$1\"", "Test of doubles: 0 of 1 passed"),
+            ("printf '\\351' >> \"$1\"", "is no UTF-8 (byte "),
+            ("echo '# more' >> \"$1\"; exit 3", "status 3; nothing was run. · A draft is kept"),
+            # As Ctrl-C does in an editor: it reaches the program that waits for it, too.
+            ("kill -INT $PPID; sed -i 's/== 5/== 4/' \"$1\"", "Test of doubles: 1 of 1 passed"),
+        ):
+            steps.write_text(f"{does}\n")
+            terminal.settle()
+            terminal.press("E")
+            terminal.wait_for(said)
+        editor.chmod(0o600)
+        terminal.settle()
+        terminal.press("E")
+        terminal.wait_for("an editor did not start: Permission denied")
+        terminal.settle()
+        terminal.press("C-q")
+        terminal.wait_for("ended with 0")
+    finally:
+        terminal.close()
+    assert set(seen.read_text().split()) == {"600", "700"}
+    import duckdb
+
+    with duckdb.connect(str(path), read_only=True) as connection:
+        programs = connection.execute(
+            "SELECT program FROM execution WHERE rater_id IS NOT NULL ORDER BY id"
+        ).fetchall()
+    wrong = DOUBLES.test.replace("== 4", "== 5")
+    assert programs == [(wrong,), (f"{DOUBLES.test}# more\n",)]

@@ -5,14 +5,31 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from app_at_work import until
-from review_bench import CASES, Case, bench, painted, press, review_app, said, settled, write_case
+from review_bench import (
+    CASES,
+    TEST,
+    Case,
+    Ran,
+    bench,
+    painted,
+    press,
+    review_app,
+    said,
+    settled,
+    write_case,
+    write_expert_run,
+)
 from textual.pilot import Pilot
 
+from agents.expert_runs import ExpertRuns
+from agents.sandbox.settings import SandboxSettings
+from agents.settings import ExpertRunSettings
 from screens.app import WorkbenchApp
 from screens.jobs.line import JobLine
 from screens.messages import JobReported
@@ -24,6 +41,7 @@ from store.queries.rows import QueueFilter
 from store.workspace import Workspace
 
 SIZES = [(80, 24), (100, 30), (120, 40)]
+NOWHERE = ExpertRunSettings(sandboxes=SandboxSettings(bwrap="no-such-bwrap", docker_host="tcp://127.0.0.1:1"))
 HOSTILE = (
     "x: list[int] = [red]not red[/red] a[/]b\n"
     "print('\x1b[31mred\x1b[0m \x1b]52;c;aGVsbG8=\x07')\n"
@@ -112,6 +130,24 @@ async def nothing_saved(pilot: Pilot[Any]) -> None:
     await pilot.pause()
 
 
+async def editor_opened(pilot: Pilot[Any]) -> None:
+    from screens.review.test_editor import TestEditor
+
+    await painted(pilot)
+    await pilot.press("e")
+    await until(pilot, lambda: isinstance(pilot.app.screen, TestEditor))
+    await pilot.press("down", "down", "down", "down", "end", *"  # here")
+    await pilot.pause()
+
+
+async def refused_test(pilot: Pilot[Any]) -> None:
+    app = pilot.app
+    assert isinstance(app, WorkbenchApp)
+    await press(pilot, "r")
+    await until(pilot, lambda: not app.testing, seconds=30)
+    await settled(pilot)
+
+
 async def empty_opened(pilot: Pilot[Any]) -> None:
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
@@ -154,7 +190,7 @@ STATES: dict[str, tuple[int, Steps]] = {
     "flagged": (0, keys("f")),
     "undone": (0, keys("1", "u")),
     "nothing-to-accept": (6, keys("a")),
-    "last-item": (7, keys("1")),
+    "last-item": (9, keys("1")),
     "comment": (0, typing("c", "half a thought")),
     "draft": (0, typing("c", "half a thought", "escape")),
     "find": (3, typing("slash", "file")),
@@ -165,6 +201,11 @@ STATES: dict[str, tuple[int, Steps]] = {
     "no-numbers": (0, keys("L")),
     "help": (0, help_opened),
     "palette": (0, palette_opened),
+    "editor": (3, editor_opened),
+    "expert-verdict": (9, keys("tab")),
+    "expert-test": (9, keys("tab", "right_square_bracket", "R")),
+    "expert-run": (9, keys("R", "g")),
+    "no-sandbox": (3, refused_test),
     "label-arrived": (6, annotation_arrived),
     "empty": (0, empty_opened),
 }
@@ -174,14 +215,23 @@ STATES: dict[str, tuple[int, Steps]] = {
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     with ExitStack() as stack:
         cases = [*CASES, Case("hostile[red]", HOSTILE, HOSTILE, assessment="clear_match", label=1)]
-        yield stack.enter_context(bench(tmp_path, cases))
+        made = stack.enter_context(bench(tmp_path, [*cases, replace(CASES[3], name="run-again")]))
+        ran = Ran([("missing", "passed", ""), ("only_newline", "passed", "")])
+        write_expert_run(
+            made,
+            len(cases) + 1,
+            "dana",
+            TEST.replace("assert not is_blank_file(file)", "assert is_blank_file(file)"),
+            ran,
+        )
+        yield made
 
 
 @sizes
 @pytest.mark.parametrize("state", STATES)
 def test_review(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
     at, steps = STATES[state]
-    app = review_app(workspace, at=at)
+    app = review_app(workspace, at=at, make_expert_runs=lambda: ExpertRuns(workspace, lambda: NOWHERE))
     assert snap_compare(app, terminal_size=size, run_before=_then_still(steps))
 
 
@@ -234,10 +284,10 @@ def _then_still(steps: Steps) -> Steps:
     """Do the steps, then stop the cursor of text lines from blinking."""
 
     async def still(pilot: Pilot[Any]) -> None:
-        from textual.widgets import Input
+        from textual.widgets import Input, TextArea
 
         await steps(pilot)
-        for box in pilot.app.screen.query(Input):
+        for box in (*pilot.app.screen.query(Input), *pilot.app.screen.query(TextArea)):
             box.cursor_blink = False
         await pilot.pause()
 

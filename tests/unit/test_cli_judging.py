@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from review_bench import bench
+from review_bench import Ran, bench, write_expert_run
 from sqlalchemy import select
 
 from store.errors import JudgmentRefused
@@ -209,6 +209,7 @@ def test_items_tell_the_execution_that_the_agents_label_rests_on(
 ):
     with bench(in_folder) as made:
         study = made.path
+        write_expert_run(made, 4, "erik", "assert True\n", Ran([("one", "passed", "")]))
     items = {item["item"]: item for item in workbench("items", study, "--json").json()["items"]}
     execution = items["failing"]["execution"]
     assert (execution["exit_reason"], execution["executable"]) == ("assertion", True)
@@ -224,14 +225,18 @@ def test_items_tell_the_execution_that_the_agents_label_rests_on(
     page = (repository / "docs/scripting.md").read_text(encoding="utf-8")
     table = page[page.index("## The fields of an execution") : page.index("## Agreement")]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(tested) | {"started_at"}
+    assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(tested)
     for name in ("clear-match", "not-looked", "step-failed"):
         assert items[name]["execution"] is None
+    (run,) = items["failing"]["expert_runs"]
+    assert (run["rater"], run["edited"], run["program"], run["passed"]) == ("erik", True, "assert True\n", 1)
+    assert items["tested"]["expert_runs"] == []
 
     monkeypatch.setenv("WORKBENCH_SCREENS__BLIND", "true")
     blind = workbench("items", study, "--json").json()
     assert blind["blind"]
     assert {item["execution"] for item in blind["items"]} == {None}
+    assert not any(item["expert_runs"] for item in blind["items"])
 
 
 def test_texts_of_items_cannot_command_a_terminal(workbench, study):

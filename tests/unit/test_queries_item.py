@@ -82,7 +82,7 @@ class AgentsWork:
 
 def case_of(workspace, item=1):
     with workspace.reading() as connection:
-        return load_case(connection, item)
+        return load_case(connection, item, 0)
 
 
 # -- finding an item --------------------------------------------------------------------------------------

@@ -10,14 +10,17 @@ from sqlalchemy import select
 from screens.review.judging import desk_of
 from store.errors import WorkspaceError
 from store.events import Progress
+from store.expert_runs import record_expert_run
 from store.ids import now
 from store.importing import import_files
 from store.journal import journal_path
+from store.queries.expert_runs import expert_runs
 from store.raters import ensure_rater, question_number
 from store.recording import Action, Recorder
 from store.recovery import journal_ahead, recover
 from store.tables.columns import table_of
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
+from store.tables.runs import Execution, TestOutcomeRow
 from store.workspace import Workspace
 
 RECORDS = (
@@ -61,6 +64,35 @@ def judged(tmp_path, pairs):
         )
         recorder.submit(Action(number, (mark,))).result()
         yield workspace
+
+
+def test_the_test_that_an_expert_ran_comes_back_with_its_outcomes(judged, pairs, tmp_path):
+    rater = ensure_rater(judged, "dana")
+    number = judged.ids.next()
+    execution = Execution(
+        id=number, item_id=2, rater_id=rater.id, program="assert 1\n", program_digest="d", sandbox="bubblewrap",
+        environment="ab12", exit_reason="ok", executable=True, created_at=now(),
+    )  # fmt: skip
+    outcome = TestOutcomeRow(
+        execution_id=number, position=0, name="one", outcome="passed", discriminates=False
+    )
+    record_expert_run(judged, rater, execution, [outcome]).result()
+    with Workspace.create(tmp_path / "other.duckdb") as other:
+        import_files(other, [pairs])
+        journal = journal_path(judged.path)
+        added = recover(other, journal).added
+        again = recover(other, journal)
+        assert (again.added, again.known) == (0, added)
+        with other.reading() as connection:
+            (run,) = expert_runs(connection, [2], ensure_rater(other, "dana").id)[2]
+        assert (run.rater, run.own, run.execution.id, run.execution.program) == (
+            "dana",
+            True,
+            number,
+            "assert 1\n",
+        )
+        assert [(one.name, one.discriminates) for one in run.execution.outcomes] == [("one", False)]
+        assert other.ids.next() > number
 
 
 def judge(workspace, recorder, item, value):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from store.queries.executions import ExecutionSeen
+    from store.queries.expert_runs import ExpertRunSeen
     from store.queries.rows import QueueRow
     from store.scales import Scale
     from store.tables.people import Rater
@@ -68,6 +69,7 @@ def items_command(
 ) -> None:
     """List the items of a workspace with a rater's labels and the agents'."""
     from store.queries.executions import executions_of_verdicts
+    from store.queries.expert_runs import expert_runs
     from store.queries.queue import queue_ids, queue_rows
     from store.queries.rows import QueueFilter
     from store.queries.texts import item_texts
@@ -85,6 +87,7 @@ def items_command(
         rows: list[QueueRow] = []
         texts: dict[int, dict[str, Any]] = {}
         executions: dict[int, ExecutionSeen] = {}
+        runs: dict[int, tuple[ExpertRunSeen, ...]] = {}
         for start in range(0, len(shown := ids[: limit or (None if as_json else MOST_FOR_PEOPLE)]), 1000):
             page = shown[start : start + 1000]
             rows += queue_rows(opened, who.id, page, blind=blind)
@@ -92,6 +95,7 @@ def items_command(
                 with opened.reading() as connection:
                     texts |= item_texts(connection, page)
                     executions |= {} if blind else executions_of_verdicts(connection, page)
+                    runs |= {} if blind else expert_runs(connection, page, who.id)
     if as_json:
         print_json(
             {
@@ -103,6 +107,7 @@ def items_command(
                     {
                         **_row_facts(row),
                         "execution": _execution_facts(executions.get(row.item_id)),
+                        "expert_runs": [_run_facts(run) for run in runs.get(row.item_id, ())],
                         **texts.get(row.item_id, {}),
                     }
                     for row in rows
@@ -145,8 +150,13 @@ def _execution_facts(execution: ExecutionSeen | None) -> dict[str, Any] | None:
         "not_discriminating": execution.not_discriminating,
         "flaky": execution.flaky,
         "tests": facts.pop("outcomes"),
+        "started_at": facts.pop("created_at"),
         **facts,
     }
+
+
+def _run_facts(run: ExpertRunSeen) -> dict[str, Any]:
+    return {"rater": run.rater, "edited": run.edited, **(_execution_facts(run.execution) or {})}
 
 
 def _row_facts(row: QueueRow) -> dict[str, Any]:

@@ -1,0 +1,133 @@
+"""Runs tests that an expert asks for, behind the screens, and records what came of them as the expert's.
+
+A test runs against the item's code as the agents' did: in a sandbox, with the same limits, and with the
+same checks of how far it can be trusted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from agents.loop_thread import LoopThread
+from agents.recorded_reports import rows_of
+from agents.records import committed
+from agents.sandbox.errors import SandboxError
+from agents.sandbox.protocol import TestProgram
+from agents.sandbox.registry import RESTRICTED, choose_sandbox
+from agents.sandbox.trust import trusted
+from agents.turns import Executed
+from store.errors import UnknownName
+from store.expert_runs import record_expert_run
+from store.queries.expert_runs import agents_tests, sandbox_of
+from store.queries.runs import pair_texts
+
+if TYPE_CHECKING:
+    from agents.sandbox.protocol import ExecutionReport
+    from agents.settings import ExpertRunSettings
+    from store.who import AnyRater
+    from store.workspace import Workspace
+
+AT_ONCE = 2
+"""How many tests of an expert run at the same time; further ones wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertRun:
+    """A test that an expert wants to be run.
+
+    Attributes:
+        item_id: The item whose code is tested.
+        rater: The expert.
+        test: The test program, exactly.
+        like: The execution in whose environment it runs; None where there is none.
+    """
+
+    item_id: int
+    rater: AnyRater
+    test: str
+    like: UUID | None = None
+
+
+class ExpertRuns:
+    """Runs the tests of experts in a thread of its own; closed before the workspace is.
+
+    Args:
+        workspace: The open workspace.
+        settings: Says where tests run; called in another thread than the caller's, for each run.
+    """
+
+    def __init__(self, workspace: Workspace, settings: Callable[[], ExpertRunSettings]) -> None:
+        self._workspace = workspace
+        self._settings = settings
+        self._thread = LoopThread("expert-runs")
+        self._room = asyncio.Semaphore(AT_ONCE)
+
+    def start(self, run: ExpertRun) -> Future[Executed]:
+        """Run a test.
+
+        Args:
+            run: What is to be run.
+
+        Returns:
+            A future of the execution as it is on disk. Cancelling it ends the program, and nothing is
+            recorded.
+
+        Raises:
+            SandboxError: (from the future) No sandbox takes the test, or the sandbox broke; nothing was
+                recorded.
+        """
+        return self._thread.submit(self._run(run))
+
+    def close(self) -> None:
+        """End what is running, of which nothing is recorded; closing twice is harmless."""
+        self._thread.close()
+
+    async def _run(self, run: ExpertRun) -> Executed:
+        async with self._room:
+            program, rather = await asyncio.to_thread(self._program, run)
+            report = await self._execute(program, rather, await asyncio.to_thread(self._settings))
+        key = self._workspace.ids.next()
+        execution, outcomes = rows_of(report, program, key, item_id=run.item_id, rater_id=run.rater.id)
+        await committed(record_expert_run(self._workspace, run.rater, execution, outcomes))
+        return Executed(execution.id, report)
+
+    def _program(self, run: ExpertRun) -> tuple[TestProgram, str]:
+        """Put together what is run, and the sandbox that is tried first.
+
+        The test is an edited one unless an agent wrote just this.
+        """
+        with self._workspace.reading() as connection:
+            texts = pair_texts(connection, [run.item_id])
+            written = agents_tests(connection, run.item_id)
+            sandbox = "" if run.like is None else sandbox_of(connection, run.like)
+        if not texts:
+            raise UnknownName(
+                "Unknown item", f"There is no pair {run.item_id}.", "List them: workbench items WORKSPACE"
+            )
+        edited = run.test not in written
+        return TestProgram(candidate=texts[0].code, test=run.test, edited=edited), sandbox
+
+    async def _execute(
+        self, program: TestProgram, rather: str, settings: ExpertRunSettings
+    ) -> ExecutionReport:
+        asked = settings.sandbox
+        if program.edited and asked == RESTRICTED:
+            # What isolates nothing was asked for the agents' programs, and takes no edited one.
+            asked = None
+        sandbox = await choose_sandbox(settings.sandboxes, asked, settings.allowed, rather=rather)
+        try:
+            report = await trusted(sandbox, settings.sandboxes).run(program)
+        finally:
+            await sandbox.close()
+        if report.exit_reason == "infrastructure":
+            raise SandboxError(
+                "The sandbox broke",
+                f"{sandbox.name} did not run the test: {report.error or 'it does not say why'}.",
+                "Nothing was recorded. See: workbench doctor.",
+            )
+        return report

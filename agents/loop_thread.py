@@ -1,0 +1,60 @@
+"""A thread with an asyncio loop of its own, for work that goes on behind the screens."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """Runs coroutines in one thread, which begins with the first of them; any thread may submit.
+
+    Args:
+        name: What the thread is called.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closing: asyncio.Event | None = None
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop, at work."""
+        with self._starting:
+            if self._loop is None:
+                self._start()
+            assert self._loop is not None
+            return self._loop
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begin a piece of work; cancelling the future cancels it."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def close(self) -> None:
+        """Cancel what is still at work, wait until that has ended, and end the thread."""
+        if self._thread is None or self._loop is None or self._closing is None:
+            return
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join()
+
+    def _start(self) -> None:
+        ready = threading.Event()
+
+        async def serve() -> None:
+            self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
+            ready.set()
+            await self._closing.wait()
+
+        # What is still at work when `serve` ends is cancelled by `asyncio.run`, which waits for it.
+        self._thread = threading.Thread(target=lambda: asyncio.run(serve()), name=self._name, daemon=True)
+        self._thread.start()
+        ready.wait()

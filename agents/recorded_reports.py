@@ -1,0 +1,107 @@
+"""Reports of executions as they are recorded, and read back as they were."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from agents.sandbox.protocol import ExecutionReport, TestOutcome
+from store.cuts import cut_as_text, cut_of_text
+from store.tables.runs import Execution, TestOutcomeRow
+
+if TYPE_CHECKING:
+    from agents.sandbox.protocol import TestProgram
+    from store.queries.runs import StoredExecution
+
+
+def rows_of(
+    report: ExecutionReport,
+    program: TestProgram,
+    key: UUID,
+    *,
+    item_id: int,
+    step_id: UUID | None = None,
+    rater_id: int | None = None,
+) -> tuple[Execution, list[TestOutcomeRow]]:
+    """Return an execution, and the outcomes of its tests, as they are recorded.
+
+    Args:
+        report: What happened.
+        program: What was run.
+        key: The key of the execution.
+        item_id: The item whose candidate was tested.
+        step_id: The agent's turn that ran it; None for none.
+        rater_id: The expert who had it run; None for none.
+    """
+    execution = Execution(
+        id=key,
+        item_id=item_id,
+        step_id=step_id,
+        rater_id=rater_id,
+        program=program.test,
+        program_digest=program.digest,
+        sandbox=report.sandbox,
+        environment=report.environment,
+        exit_reason=report.exit_reason,
+        exit_code=report.exit_code,
+        executable=report.executable,
+        error=report.error,
+        stdout=report.stdout,
+        stderr=report.stderr,
+        output_dropped=report.output_dropped,
+        seconds=report.seconds,
+        created_at=report.started_at,
+        trace=report.trace,
+        image=report.image,
+        packages="\n".join(report.packages),
+        stdout_cut=cut_as_text(report.stdout_cut),
+        stderr_cut=cut_as_text(report.stderr_cut),
+    )
+    return execution, [
+        TestOutcomeRow(
+            execution_id=key,
+            position=position,
+            name=test.name,
+            outcome=test.outcome,
+            message=test.message,
+            seconds=test.seconds,
+            discriminates=test.discriminates,
+            flaky=test.flaky,
+            trace=test.trace,
+        )
+        for position, test in enumerate(report.outcomes)
+    ]
+
+
+def report_of(stored: StoredExecution) -> ExecutionReport:
+    """Return an execution of the record as the report that it was recorded from."""
+    execution = stored.execution
+    return ExecutionReport(
+        exit_reason=execution.exit_reason,  # type: ignore[arg-type]  # the table holds it to the same values
+        exit_code=execution.exit_code,
+        stdout=execution.stdout,
+        stderr=execution.stderr,
+        outcomes=tuple(
+            TestOutcome(
+                test.name,
+                test.outcome,  # type: ignore[arg-type]
+                test.message,
+                test.seconds,
+                test.discriminates,
+                test.flaky,
+                test.trace,
+            )
+            for test in stored.outcomes
+        ),
+        error=execution.error,
+        seconds=execution.seconds,
+        sandbox=execution.sandbox,
+        environment=execution.environment,
+        output_dropped=execution.output_dropped,
+        started_at=execution.created_at,
+        trace=execution.trace,
+        image=execution.image,
+        packages=tuple(execution.packages.split("\n")) if execution.packages else (),
+        stdout_cut=cut_of_text(execution.stdout_cut),
+        stderr_cut=cut_of_text(execution.stderr_cut),
+    )

@@ -1,0 +1,115 @@
+"""Handing a text over to an editor of the environment, while the app gives the terminal free."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.app import SuspendNotSupported
+
+from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from screens.guarded import GuardedApp
+
+FILE = "test_program.py"
+
+
+class EditorFailed(WorkbenchError):
+    """An editor was not started, or what it left behind is not taken."""
+
+
+class EditorGaveUp(EditorFailed):
+    """An editor ended as one that failed.
+
+    Attributes:
+        text: What is in its file.
+    """
+
+    def __init__(self, message: str, hint: str, text: str) -> None:
+        super().__init__("Editor", message, hint)
+        self.text = text
+
+
+def edited_outside(app: GuardedApp, text: str) -> str:
+    """Have a text edited by `$VISUAL`, or `$EDITOR`, in a file that only the user can read.
+
+    Args:
+        app: The app, which waits until the editor has ended.
+        text: The text, which is handed over exactly.
+
+    Returns:
+        What the editor left in the file.
+
+    Raises:
+        EditorGaveUp: The editor ended with another status than 0.
+        EditorFailed: There is no editor, it did not start, the terminal cannot be given free, or what it
+            left is no UTF-8; a file of that is kept, and named.
+    """
+    command, name = _editor()
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise EditorFailed(
+            "Editor", "This text holds half of a character, which no UTF-8 file can hold.", ""
+        ) from error
+    # Made for the user alone, whatever the umask says.
+    folder = Path(tempfile.mkdtemp(prefix="workbench-"))
+    keep = False
+    try:
+        file = folder / FILE
+        file.touch(0o600)
+        file.write_bytes(data)
+        status = _run(app, [*command, str(file)], name)
+        left = file.read_bytes()
+        try:
+            edited = left.decode("utf-8")
+        except UnicodeDecodeError as error:
+            keep = True
+            raise EditorFailed(
+                "Editor",
+                f"What {name} wrote is no UTF-8 (byte {error.start + 1}), and was not taken.",
+                f"It is kept in {file}.",
+            ) from error
+    except OSError as error:
+        raise EditorFailed("Editor", f"{name}: {error.strerror or error}.", "Nothing was taken.") from error
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    if status:
+        raise EditorGaveUp(f"{name} ended with the status {status}; nothing was run.", "", edited)
+    return edited
+
+
+def _editor() -> tuple[list[str], str]:
+    """Return the command of the editor that the environment names, and what it is called."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise EditorFailed(
+            "No editor", "Neither VISUAL nor EDITOR is set.", "Set one, such as EDITOR=nano, and start again."
+        )
+    try:
+        command = shlex.split(editor)
+    except ValueError as error:
+        raise EditorFailed("Editor", f"{editor} is no command: {error}.", "Set EDITOR to another.") from error
+    if not command:
+        raise EditorFailed("No editor", "EDITOR holds nothing but blanks.", "Set it, such as EDITOR=nano.")
+    return command, Path(command[0]).name
+
+
+def _run(app: GuardedApp, command: list[str], name: str) -> int:
+    """Run an editor and return its exit status."""
+    try:
+        return app.run_outside(command)
+    except OSError as error:
+        raise EditorFailed(
+            "Editor",
+            f"{name} did not start: {error.strerror or error}.",
+            "Set EDITOR to a program that is installed.",
+        ) from error
+    except SuspendNotSupported as error:
+        raise EditorFailed("Editor", "This terminal cannot be given free for an editor.", "") from error

@@ -1,0 +1,108 @@
+"""The runs of an item's test, of which one is shown: the agents', and those of experts beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Protocol
+
+from screens.review.part import PaneText, RunShown
+from store.ids import now
+from store.queries.executions import ExecutionSeen
+from store.queries.expert_runs import ExpertRunSeen
+from store.queries.item import AgentCase
+
+
+class Results(Protocol):
+    """What is told of an execution in few words."""
+
+    @property
+    def outcomes(self) -> Sequence[object]:
+        """Its tests."""
+
+    @property
+    def passed(self) -> int:
+        """How many of them passed."""
+
+    @property
+    def not_discriminating(self) -> int:
+        """How many pass on a stub as well."""
+
+    @property
+    def flaky(self) -> int:
+        """How many come out otherwise under another hash seed."""
+
+    @property
+    def executable(self) -> bool:
+        """Whether the program did its work."""
+
+    @property
+    def exit_reason(self) -> str:
+        """Why it ended."""
+
+
+def results(execution: Results) -> Iterator[str]:
+    """Say in few words what the tests showed, and how far they can be trusted."""
+    if execution.outcomes:
+        yield f"{execution.passed} of {len(execution.outcomes)} passed"
+    else:
+        yield f"ended: {execution.exit_reason}"
+    if number := execution.not_discriminating:
+        yield f"{number} {'does' if number == 1 else 'do'} not discriminate"
+    if execution.flaky:
+        yield f"{execution.flaky} flaky"
+    if not execution.executable:
+        yield "not executable"
+
+
+def runs_of(
+    case: AgentCase, panes: Callable[[ExecutionSeen | None], tuple[PaneText, ...]]
+) -> tuple[RunShown, ...]:
+    """Return the runs of an item's test, the agents' first.
+
+    Args:
+        case: What agents and experts made of the item.
+        panes: Lays a run out as the panes of test and log; that of None where the agents ran nothing.
+    """
+    agents = case.execution
+    first = RunShown(agents.id if agents else None, panes(agents))
+    if not case.expert_runs:
+        return (first,)
+    total = len(case.expert_runs) + 1
+    theirs = ("Test as the agents wrote it", "Run by the agents" if agents else "Not run by the agents")
+    found = [_headed(first, theirs, 1, total)]
+    for number, run in enumerate(case.expert_runs, start=2):
+        shown = RunShown(run.execution.id, panes(run.execution))
+        found.append(_headed(shown, _headings(run), number, total))
+    return tuple(found)
+
+
+def _headed(run: RunShown, headings: Sequence[str], number: int, total: int) -> RunShown:
+    """Return a run whose panes say whose test and whose run they show, and that there are others."""
+    panes = (
+        replace(pane, heading=f"{heading} · {number} of {total}")
+        for pane, heading in zip(run.panes, headings, strict=True)
+    )
+    return replace(run, panes=tuple(panes))
+
+
+def _headings(run: ExpertRunSeen) -> tuple[str, str]:
+    when = moment(run.execution.created_at)
+    by = f"{'you' if run.own else run.rater} {when}"
+    if not run.edited:
+        return f"Test as the agents wrote it, run by {by}", f"Run by {by}, of the agents' test"
+    whose = "Your" if run.own else f"{run.rater}'s"
+    return f"{whose} test, run {when}", f"Run by {by}, of {whose.lower() if run.own else whose} test"
+
+
+def moment(when: datetime) -> str:
+    """Return when something was as a person here reads it: `12:03`, with the day when it was not today."""
+    local, today = when.astimezone(), now().astimezone().date()
+    return f"{local:%H:%M}" if local.date() == today else f"{local:%Y-%m-%d %H:%M}"
+
+
+def run_in_words(run: ExpertRunSeen) -> str:
+    """Say who ran which test, and what that showed."""
+    which = "an edited test" if run.edited else "the agents' test"
+    return f"{run.rater}  ran {which} · {' · '.join(results(run.execution))}"

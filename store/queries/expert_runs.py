@@ -1,0 +1,88 @@
+"""The tests that experts ran, and what tells an edited test from the agents'."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import Connection, select
+
+from store.queries.executions import ExecutionSeen, executions_seen
+from store.tables.columns import among, table_of
+from store.tables.people import Rater
+from store.tables.runs import ExecutionRow, StepRow
+
+TEST_WRITER = "test_writer"
+"""The role in which agents write test programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertRunSeen:
+    """A test that an expert ran.
+
+    Attributes:
+        rater: The expert's name.
+        own: Whether that is the one who looks at it.
+        edited: Whether the test is another one than those that agents wrote for the item.
+        execution: What came of it.
+    """
+
+    rater: str
+    own: bool
+    edited: bool
+    execution: ExecutionSeen
+
+
+def expert_runs(
+    connection: Connection, item_ids: Sequence[int], rater_id: int
+) -> dict[int, tuple[ExpertRunSeen, ...]]:
+    """Read the tests that experts ran on some items.
+
+    Args:
+        connection: A reading connection.
+        item_ids: The items.
+        rater_id: Who looks at them.
+
+    Returns:
+        Runs by item, in order; items without any are left out.
+    """
+    execution, rater = table_of(ExecutionRow), table_of(Rater)
+    found = (
+        select(execution.c.id, execution.c.item_id, execution.c.rater_id, rater.c.name)
+        .outerjoin(rater, rater.c.id == execution.c.rater_id)
+        .where(among(execution.c.item_id, item_ids), execution.c.rater_id.is_not(None))
+    )
+    rows = {row.id: row for row in connection.execute(found)}
+    if not rows:
+        return {}
+    items = sorted({row.item_id for row in rows.values()})
+    written = {item_id: agents_tests(connection, item_id) for item_id in items}
+    runs: dict[int, list[ExpertRunSeen]] = {}
+    for seen in executions_seen(connection, among(execution.c.id, list(rows))):
+        row = rows[seen.id]
+        edited = seen.program not in written[row.item_id]
+        run = ExpertRunSeen(row.name or "", row.rater_id == rater_id, edited, seen)
+        runs.setdefault(row.item_id, []).append(run)
+    return {item_id: tuple(each) for item_id, each in runs.items()}
+
+
+def agents_tests(connection: Connection, item_id: int) -> frozenset[str]:
+    """Return every test program that agents wrote or ran for an item, exactly."""
+    execution, step = table_of(ExecutionRow), table_of(StepRow)
+    ran = select(execution.c.program).where(execution.c.item_id == item_id, execution.c.step_id.is_not(None))
+    wrote = select(step.c.reply).where(
+        step.c.item_id == item_id, step.c.role == TEST_WRITER, step.c.outcome == "ok"
+    )
+    replies = (json.loads(reply) for reply in connection.execute(wrote).scalars())
+    return frozenset(connection.execute(ran).scalars()) | {
+        reply["test_program"] for reply in replies if isinstance(reply, dict) and "test_program" in reply
+    }
+
+
+def sandbox_of(connection: Connection, execution_id: UUID) -> str:
+    """Return where an execution ran; empty where there is no such execution."""
+    execution = table_of(ExecutionRow)
+    found = select(execution.c.sandbox).where(execution.c.id == execution_id)
+    return connection.execute(found).scalar() or ""

@@ -1,0 +1,294 @@
+"""Running a test again from the review, in a real sandbox: message, rows on disk and screen."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_at_work import until
+from review_bench import (
+    CASES,
+    Case,
+    Ran,
+    bench,
+    painted,
+    press,
+    review_app,
+    review_of,
+    said,
+    settled,
+    text_of,
+    uid,
+)  # fmt: skip
+from small_workspace import rows
+from textual import events
+from textual.pilot import Pilot
+
+from agents.expert_runs import ExpertRuns
+from agents.sandbox.settings import SandboxSettings
+from agents.settings import ExpertRunSettings
+from screens.app import WorkbenchApp
+from screens.review.test_editor import TestEditor
+from screens.widgets.citing_pane import CitingPane
+from screens.widgets.code_area import CodeArea
+from store.tables.record import JudgmentRow
+from store.tables.runs import ExecutionRow, TestOutcomeRow
+from store.workspace import Workspace
+
+WIDE = (120, 40)
+GOOD = "def double(x):\n    return 2 * x\n"
+DOUBLES = "from candidate import double\n\n\ndef test_two():\n    assert double(2) == 4\n"
+WRONG = "from candidate import double\n\n\ndef test_two():\n    assert double(2) == 5\n"
+RUNNABLE = Case(
+    "doubles",
+    "python double a number",
+    code=GOOD,
+    assessment="unclear",
+    test=DOUBLES,
+    ran=Ran([("test_two", "passed", "")], stdout="1 passed\n"),
+    label=1,
+    reason="It doubles.",
+)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Any:
+    with bench(tmp_path, [RUNNABLE, *CASES]) as made:
+        yield made
+
+
+def gated(workspace: Workspace) -> tuple[WorkbenchApp, threading.Event]:
+    """An app whose tests do not begin before the gate is open."""
+    gate = threading.Event()
+
+    def settings() -> ExpertRunSettings:
+        assert gate.wait(60)
+        return ExpertRunSettings()
+
+    return review_app(workspace, make_expert_runs=lambda: ExpertRuns(workspace, settings)), gate
+
+
+def expert_runs(workspace: Workspace) -> list[dict[str, Any]]:
+    """The executions of experts, in order."""
+    return [row for row in rows(workspace, ExecutionRow) if row["rater_id"] is not None]
+
+
+async def ended(pilot: Pilot[Any]) -> None:
+    """Wait until no test is running."""
+    app = pilot.app
+    assert isinstance(app, WorkbenchApp)
+    await until(pilot, lambda: not app.testing, "the test ended", seconds=60)
+    await settled(pilot)
+
+
+def heading(app: WorkbenchApp, pane: str) -> str:
+    return str(app.screen.query_one(f"#{pane}", CitingPane).border_title)
+
+
+async def test_the_test_is_run_again_as_it_is_and_stands_beside_the_agents(workspace: Workspace) -> None:
+    app, gate = gated(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "r")
+        assert said(app) == "Running the test behind the review; it is told when it has ended."
+        await press(pilot, "r")
+        assert "running already" in said(app)
+        gate.set()
+        await ended(pilot)
+        assert said(app) == "Test of doubles: 1 of 1 passed"
+        (row,) = expert_runs(workspace)
+        assert (row["item_id"], row["step_id"], row["program"]) == (1, None, DOUBLES)
+        assert (row["rater_id"], row["sandbox"], row["exit_reason"]) == (
+            app.context.rater.id if app.context.rater else 0,
+            "bubblewrap",
+            "ok",
+        )
+        (test,) = rows(workspace, TestOutcomeRow, execution_id=row["id"])
+        assert (test["name"], test["outcome"], test["discriminates"], test["flaky"]) == (
+            "test_two",
+            "passed",
+            True,
+            False,
+        )
+        assert review_of(app).item.execution == row["id"]  # type: ignore[union-attr]
+        assert heading(app, "test").startswith("Test as the agents wrote it, run by you ")
+        assert "dana  ran the agents' test · 1 of 1 passed" in text_of(app, "verdict")
+        await press(pilot, "1")
+        await press(pilot, "p", "R", "0")
+        await settled(pilot)
+        shown = [each["shown_execution"] for each in rows(workspace, JudgmentRow)]
+        assert shown == [row["id"], uid(110)]
+
+
+def editor(app: WorkbenchApp) -> TestEditor:
+    """The editor, which must be what is shown."""
+    assert isinstance(app.screen, TestEditor), app.screen
+    return app.screen
+
+
+async def editing(pilot: Pilot[Any]) -> CodeArea:
+    """Open the editor, and return what is written in."""
+    await painted(pilot)
+    await pilot.press("e")
+    await until(pilot, lambda: isinstance(pilot.app.screen, TestEditor))
+    await pilot.pause()
+    return editor(pilot.app).area  # type: ignore[arg-type]
+
+
+async def edit(pilot: Pilot[Any], text: str) -> None:
+    """Open the editor and put a text into it."""
+    area = await editing(pilot)
+    await pilot.press("f7", "delete")
+    assert area.text == ""
+    area.post_message(events.Paste(text))
+    await until(pilot, lambda: area.text == text)
+
+
+async def test_an_edited_test_fails_then_passes_and_each_run_is_kept(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await edit(pilot, WRONG)
+        await pilot.press("1", "backspace")
+        assert rows(workspace, JudgmentRow) == []
+        await pilot.press("ctrl+s")
+        await ended(pilot)
+        assert said(app) == "Test of doubles: 0 of 1 passed"
+        assert text_of(app, "test") == WRONG
+        assert heading(app, "test").startswith("Your test, run ")
+        await press(pilot, "g")
+        assert "test_two  AssertionError" in text_of(app, "run")
+        assert (await editing(pilot)).text == WRONG
+        await pilot.press(*["down"] * 4, "end", "backspace", *"4  # mended")
+        await pilot.press("ctrl+s")
+        await ended(pilot)
+        assert said(app) == "Test of doubles: 1 of 1 passed"
+        first, second = expert_runs(workspace)
+        assert (first["program"], first["exit_reason"]) == (WRONG, "assertion")
+        assert (second["program"], second["exit_reason"]) == (WRONG.replace("5", "4  # mended"), "ok")
+        seen = [heading(app, "run")]
+        for _ in range(2):
+            await press(pilot, "R")
+            seen.append(heading(app, "run"))
+        assert [each.rsplit(" · ", 1)[1] for each in seen] == ["3 of 3", "1 of 3", "2 of 3"]
+        assert seen[1].startswith("Run by the agents")
+        assert text_of(app, "test") == WRONG
+
+
+async def test_judging_goes_on_while_a_test_runs(workspace: Workspace) -> None:
+    app, gate = gated(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "r", "1", "n", "1")
+        assert app.testing == {1}
+        gate.set()
+        await ended(pilot)
+        # What is asked still waits for its answer, and the end of the test is told beside it.
+        assert "why? " in said(app)
+        assert said(app).endswith("Test of doubles: 1 of 1 passed")
+        await press(pilot, "b")
+        assert said(app).startswith("Reason: boundary case")
+        await settled(pilot)
+        assert [row["item_id"] for row in rows(workspace, JudgmentRow)] == [1, 3, 3]
+        await press(pilot, "p", "p", "p")
+        assert heading(app, "run").startswith("Run by you ")
+        assert "dana  ran the agents' test · 1 of 1 passed" in text_of(app, "history")
+
+
+async def test_a_key_from_before_the_run_was_shown_judges_what_was_shown_then(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "r")
+        typed = time.monotonic()
+        await ended(pilot)
+        app.key_time = typed
+        assert review_of(app).execution_on_screen == uid(110)
+        app.key_time = time.monotonic()
+        assert review_of(app).execution_on_screen == expert_runs(workspace)[0]["id"]
+
+
+async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_restart(
+    workspace: Workspace,
+) -> None:
+    nowhere = ExpertRunSettings(
+        sandboxes=SandboxSettings(bwrap="no-such-bwrap", docker_host="tcp://127.0.0.1:1")
+    )
+    app = review_app(workspace, make_expert_runs=lambda: ExpertRuns(workspace, lambda: nowhere))
+    async with app.run_test(size=WIDE) as pilot:
+        await edit(pilot, WRONG)
+        await pilot.press("ctrl+s")
+        await ended(pilot)
+        assert said(app).startswith(
+            "! Test of doubles not run: An edited test needs a real sandbox: A plain subprocess isolates"
+        )
+        assert "workbench sandbox check" in said(app)
+        assert expert_runs(workspace) == []
+        await pilot.press("ctrl+q")
+    again = review_app(workspace, at=None)
+    async with again.run_test(size=WIDE) as pilot:
+        await painted(pilot)
+        assert "Your edited test is kept: e goes on with it." in said(again)
+        assert (await editing(pilot)).text == WRONG
+        await pilot.press("ctrl+r", "escape")
+        await painted(pilot)
+        assert said(again) == "The test is as it was."
+
+
+async def test_quitting_ends_the_test_and_keeps_what_was_written(workspace: Workspace) -> None:
+    endless = "def test_ever():\n    while True:\n        pass\n"
+    patient = ExpertRunSettings(sandboxes=SandboxSettings(wall_seconds=600, cpu_seconds=600))
+    runs = ExpertRuns(workspace, lambda: patient)
+    app = review_app(workspace, make_expert_runs=lambda: runs)
+    async with app.run_test(size=WIDE) as pilot:
+        await edit(pilot, endless)
+        await pilot.press("ctrl+s")
+        await painted(pilot)
+        await pilot.press("ctrl+q")
+    runs.close()
+    assert expert_runs(workspace) == []
+    again = review_app(workspace, at=None)
+    async with again.run_test(size=WIDE) as pilot:
+        assert (await editing(pilot)).text == endless
+
+
+async def test_what_cannot_be_run_is_said(workspace: Workspace) -> None:
+    app = review_app(workspace, at=1)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "r")
+        assert said(app) == "There is no test to run: the agents wrote none for this item."
+        await press(pilot, "e")
+        assert said(app) == "There is no test to edit: the agents wrote none for this item."
+        await press(pilot, "R")
+        assert said(app) == "There is no other run of the test; r runs it again."
+    blind = review_app(workspace, blind=True)
+    async with blind.run_test(size=WIDE) as pilot:
+        for key in "reER":
+            await press(pilot, key)
+            assert said(blind) == "The agents' test is not shown in a blind review, and cannot be run in one."
+    nobody = review_app(workspace, rater=None)
+    async with nobody.run_test(size=WIDE) as pilot:
+        await press(pilot, "e")
+        assert said(nobody).startswith("! No rater")
+    assert len(rows(workspace, ExecutionRow)) == 5
+
+
+@pytest.mark.parametrize(
+    ("visual", "answer"),
+    [
+        ("", "! No editor: Neither VISUAL nor EDITOR is set."),
+        ("vi", "! Editor: This terminal cannot be given free for an editor."),
+    ],
+)
+async def test_an_editor_that_cannot_be_had_is_said(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, visual: str, answer: str
+) -> None:
+    monkeypatch.setenv("VISUAL", visual)
+    monkeypatch.delenv("EDITOR", raising=False)
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "E")
+        assert said(app).startswith(answer)
+        area = await editing(pilot)
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: editor(app).said.startswith(answer))
+        assert area.text == DOUBLES
