@@ -56,6 +56,7 @@ def rows_of(
         packages="\n".join(report.packages),
         stdout_cut=cut_as_text(report.stdout_cut),
         stderr_cut=cut_as_text(report.stderr_cut),
+        snapshot=report.snapshot,
     )
     return execution, [
         TestOutcomeRow(
@@ -104,4 +105,5 @@ def report_of(stored: StoredExecution) -> ExecutionReport:
         packages=tuple(execution.packages.split("\n")) if execution.packages else (),
         stdout_cut=cut_of_text(execution.stdout_cut),
         stderr_cut=cut_of_text(execution.stderr_cut),
+        snapshot=execution.snapshot,
     )

@@ -49,6 +49,8 @@ class TestProgram:
             real sandbox, whatever its digest.
         stub: Which stub of the candidate stands in its place (see `stubs.py`); None for the candidate itself.
         hash_seed: PYTHONHASHSEED, from which the order of sets follows.
+        snapshot: Name of the repaired environment that it runs in (see `repair.py`); empty for the sandbox's
+            own, with nothing beside the standard library.
     """
 
     __test__: ClassVar[bool] = False
@@ -58,12 +60,13 @@ class TestProgram:
     edited: bool = False
     stub: Stub | None = None
     hash_seed: int = 0
+    snapshot: str = ""
 
     @property
     def digest(self) -> str:
         """SHA-256 in hex of both sources in UTF-8, with a NUL byte between them.
 
-        A stub and another seed leave it as it is: they are ways to run the same program.
+        A stub, another seed and a snapshot leave it as it is: they are ways to run the same program.
         """
         # surrogatepass: a source read from a damaged file must still have a digest.
         parts = (self.candidate, self.test)
@@ -146,6 +149,7 @@ class ExecutionReport:
         packages: What it could import beside the standard library, as NAME==VERSION.
         stdout_cut: What is missing in stdout, and where; None when it is whole.
         stderr_cut: The same of stderr.
+        snapshot: Name of the repaired environment that it ran in; empty for the sandbox's own.
     """
 
     exit_reason: ExitReason
@@ -164,6 +168,7 @@ class ExecutionReport:
     packages: tuple[str, ...] = ()
     stdout_cut: Cut | None = None
     stderr_cut: Cut | None = None
+    snapshot: str = ""
 
     @property
     def executable(self) -> bool:
@@ -260,6 +265,6 @@ class Sandbox(Protocol):
             What happened. A sandbox that fails is a report too, with the reason `infrastructure`.
 
         Raises:
-            SandboxError: The program was refused, or the sandbox is not installed.
+            SandboxError: The program was refused, the sandbox is not installed, or the snapshot is not there.
         """
         ...

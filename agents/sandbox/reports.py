@@ -43,7 +43,9 @@ class _Records:
     troubles: list[tuple[Outcome, str, str]] = field(default_factory=list)  # outcome, category, message
 
 
-def make_report(ending: Ending, *, sandbox: str, limits: Limits, image: str = "") -> ExecutionReport:
+def make_report(
+    ending: Ending, *, sandbox: str, limits: Limits, image: str = "", snapshot: str = ""
+) -> ExecutionReport:
     """Say why an execution ended and what its tests showed.
 
     Args:
@@ -51,6 +53,7 @@ def make_report(ending: Ending, *, sandbox: str, limits: Limits, image: str = ""
         sandbox: Name of the sandbox.
         limits: What it was allowed to use.
         image: Digest of the image it ran in, where there is one.
+        snapshot: Name of the repaired environment it ran in, where it was one.
 
     Returns:
         The report; its `error` is set exactly when the program did not execute.
@@ -72,7 +75,7 @@ def make_report(ending: Ending, *, sandbox: str, limits: Limits, image: str = ""
         error=error,
         seconds=ending.seconds,
         sandbox=sandbox,
-        environment=_environment(records, sandbox, image),
+        environment=_environment(records, sandbox, snapshot or image),
         output_dropped=sum(cut.bytes for cut in (stdout_cut, stderr_cut) if cut is not None),
         started_at=ending.started_at,
         trace=records.trace,
@@ -80,6 +83,7 @@ def make_report(ending: Ending, *, sandbox: str, limits: Limits, image: str = ""
         packages=tuple(records.packages.split("\n")) if records.packages else (),
         stdout_cut=stdout_cut,
         stderr_cut=stderr_cut,
+        snapshot=snapshot,
     )
 
 
@@ -234,9 +238,12 @@ def _last_line(ending: Ending) -> str:
     return "the sandbox did not start in time" if ending.stopped == "timeout" else ""
 
 
-def _environment(records: _Records, sandbox: str, image: str) -> str:
-    """Digest what the program ran on, so that equal environments can be told from unequal ones."""
+def _environment(records: _Records, sandbox: str, base: str) -> str:
+    """Digest what the program ran on, so that equal environments can be told from unequal ones.
+
+    A snapshot stands for its image, whose own digest depends on the moment at which it was made.
+    """
     if not records.began:
         return ""
-    parts = (records.python, sandbox, records.platform, *(part for part in (image, records.packages) if part))
+    parts = (records.python, sandbox, records.platform, *(part for part in (base, records.packages) if part))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]

@@ -48,6 +48,7 @@ class ExecutionSeen:
         sandbox: Where it ran.
         environment: Digest of what it ran on.
         image: Digest of the image it ran in, where the sandbox has images.
+        snapshot: Name of the repaired environment it ran in; empty for the sandbox's own.
         packages: What it could import beside the standard library, as NAME==VERSION.
         exit_reason: Why it ended.
         exit_code: Its exit status.
@@ -69,6 +70,7 @@ class ExecutionSeen:
     sandbox: str
     environment: str
     image: str
+    snapshot: str
     packages: tuple[str, ...]
     exit_reason: str
     exit_code: int | None

@@ -87,6 +87,7 @@ class Execution(SQLModel):
     packages: str = string(default="")
     stdout_cut: str = string(default="")
     stderr_cut: str = string(default="")
+    snapshot: str = string(default="")
 
 
 class ExecutionRow(Execution, table=True):

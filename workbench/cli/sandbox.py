@@ -176,6 +176,7 @@ def report_facts(report: ExecutionReport) -> dict[str, Any]:
         "sandbox": report.sandbox,
         "environment": report.environment,
         "image": report.image,
+        "snapshot": report.snapshot,
         "packages": list(report.packages),
         "started_at": report.started_at,
     }
