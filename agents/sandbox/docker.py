@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from agents.sandbox.canary import CANARY, canary_limits, judge
 from agents.sandbox.child import Ending, finish
 from agents.sandbox.containers import reap
+from agents.sandbox.docker_repair import NOTES, DockerRepairs, RepairStop
 from agents.sandbox.engine import ENGINE_HINT, connect, one_line
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.interpreter import CHECK_PROGRAM, options
@@ -32,6 +33,7 @@ from agents.sandbox.started import StartedContainer
 
 if TYPE_CHECKING:
     from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
+    from agents.sandbox.repair import RepairAction, RepairReport
     from agents.sandbox.settings import SandboxSettings
 
 # Programs that are run at the same time; more wait for one of them to end.
@@ -81,6 +83,7 @@ class DockerSandbox:
     """Runs any test program in a container of its own."""
 
     name = "docker"
+    repairs = NOTES
 
     def __init__(self, settings: SandboxSettings) -> None:
         self._settings = settings
@@ -88,6 +91,7 @@ class DockerSandbox:
         self._tried = False
         self._version = "auto"
         self._pool: ContainerPool | None = None
+        self._repairs = DockerRepairs(settings)
         self._runs = ThreadPoolExecutor(_RUNS, "container-run")
         self._removers = ThreadPoolExecutor(_REMOVERS, "container-remover")
 
@@ -124,7 +128,7 @@ class DockerSandbox:
                 await finish(self._stopped(ended, stop))
             raise
 
-    async def _stopped(self, ended: asyncio.Future[ExecutionReport], stop: _Stop) -> None:
+    async def _stopped(self, ended: asyncio.Future[Any], stop: _Stop | RepairStop) -> None:
         await asyncio.get_running_loop().run_in_executor(self._removers, stop.stop)
         await asyncio.wait({ended})
         if not ended.cancelled():
@@ -134,12 +138,32 @@ class DockerSandbox:
         client = self._connect()
         try:
             image = self._tried_out(client)
+            if program.snapshot:  # the pool has containers of the image alone
+                image = self._repairs.find(client, program.snapshot)
+                return self._execute(client, image, program, limits, stop)
             ready = None if self._pool is None else self._pool.take(image["Id"], limits)
             if ready is not None:
                 report = self._use(ready, program, limits, stop)
                 if report is not None:
                     return report
             return self._execute(client, image, program, limits, stop)
+        finally:
+            client.close()
+
+    async def repair(self, action: RepairAction, after: str = "") -> RepairReport:
+        """Carry out a repair in a container of its own (see `Sandbox.repair`)."""
+        stop = RepairStop()
+        ended = asyncio.wrap_future(self._runs.submit(self._repair, action, after, stop))
+        try:
+            return await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            await finish(self._stopped(ended, stop))
+            raise
+
+    def _repair(self, action: RepairAction, after: str, stop: RepairStop) -> RepairReport:
+        client = self._connect()
+        try:
+            return self._repairs.repair(client, self._tried_out(client), action, after, stop)
         finally:
             client.close()
 
@@ -198,13 +222,16 @@ class DockerSandbox:
                 if not stop.may_go_on(container):
                     raise OSError("it was stopped before it began")
                 container.start()
-                ending = container.run(program, limits, _arguments(limits, per_process))
+                arguments = _arguments(limits, per_process, repaired=bool(program.snapshot))
+                ending = container.run(program, limits, arguments)
             finally:
                 container.remove()
         except (DockerException, OSError, ValueError) as error:
             trouble = one_line(error).encode()
             ending = Ending(None, "", b"", trouble, b"", 0, monotonic() - start, started_at)
-        return make_report(ending, sandbox=self.name, limits=limits, image=image["Id"])
+        return make_report(
+            ending, sandbox=self.name, limits=limits, image=image["Id"], snapshot=program.snapshot
+        )
 
     def _use(
         self, ready: StartedContainer, program: TestProgram, limits: Limits, stop: _Stop
@@ -259,8 +286,8 @@ def _remove(container: StartedContainer) -> None:
         container.client.close()
 
 
-def _arguments(limits: Limits, per_process: bool = True) -> list[str]:
+def _arguments(limits: Limits, per_process: bool = True, *, repaired: bool = False) -> list[str]:
     """Say what the supervisor in a container is told."""
     # Processes are counted by the container: the user's other processes are those of other containers.
-    further = {"processes": 0, "mixed": 1}
+    further = {"processes": 0, "mixed": 1, **({"repaired": 1} if repaired else {})}
     return options(limits, **(further if per_process else {**further, "memory_bytes": 0}))

@@ -26,6 +26,7 @@ LONGEST_MESSAGE = 500
 # Of a traceback so many lines of its beginning and its end, of each so many characters; and of all together.
 TRACE_HEAD, TRACE_TAIL, TRACE_LINE, ALL_TRACES = 10, 30, 200, 256 * 1024
 MOST_PACKAGES = 1000
+REPAIRED = "/opt/repaired"  # as in repairer.py
 FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
 NO_SPACE = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
@@ -33,8 +34,10 @@ NO_SPACE = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 _write, _getpid, _exit = os.write, os.getpid, os._exit
 
 
-def run(work: str, names: list[str], channel: int, secret: bytes) -> None:
+def run(work: str, names: list[str], channel: int, secret: bytes, *, repaired: bool = False) -> None:
     """Run the program below a folder and end the process: 0 when all went well, 1 otherwise."""
+    if repaired:
+        use_repaired()
     report = Report(channel, secret, work)
     if installed := packages():
         report.send(event="packages", names="\n".join(installed))
@@ -325,6 +328,18 @@ def shortened(trace: str) -> str:
         note = "… {} {} between …".format(between, "line" if between == 1 else "lines")
         lines = [*lines[:TRACE_HEAD], note, *lines[-TRACE_TAIL:]]
     return "\n".join(lines)
+
+
+def use_repaired() -> None:
+    """Let this process, and what it starts, find what a repair installed, after the standard library."""
+    import site
+
+    folder = os.path.join(REPAIRED, "lib", "python{}.{}".format(*sys.version_info[:2]), "site-packages")
+    site.addsitedir(folder)
+    os.environ["PYTHONPATH"] = folder
+    os.environ["PATH"] = os.path.join(REPAIRED, "bin") + os.pathsep + os.environ.get("PATH", os.defpath)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"  # they would start a thread for each processor, which the limits forbid
 
 
 def packages() -> list[str]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
+    from agents.sandbox.repair import RepairAction, RepairReport
     from agents.sandbox.settings import SandboxSettings
 
 
@@ -55,6 +56,7 @@ class ProcessSandbox:
     """Runs trusted test programs as subprocesses in a temporary folder."""
 
     name = "process"
+    repairs = ""
 
     def __init__(self, settings: SandboxSettings, allowed: frozenset[str] | None) -> None:
         self._settings = settings
@@ -92,6 +94,14 @@ class ProcessSandbox:
                 INSTALL_HINT + " To run it without one all the same, ask for --sandbox process.",
             )
         return await self._execute(program, limits or self._settings.limits)
+
+    async def repair(self, action: RepairAction, after: str = "") -> RepairReport:
+        """Refuse: whatever was installed here would be installed on the machine."""
+        raise SandboxError(
+            "A plain process repairs nothing",
+            "What a repair installs or runs would be installed and run on this machine.",
+            INSTALL_HINT,
+        )
 
     async def _execute(self, program: TestProgram, limits: Limits) -> ExecutionReport:
         # Counted per user, not per run: a limit on processes would count the user's other programs too.

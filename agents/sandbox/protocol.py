@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, get_args
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from agents.sandbox.repair import RepairAction, RepairReport
     from store.cuts import Cut
 
 ExitReason = Literal[
@@ -234,9 +235,16 @@ class SandboxCheck:
 
 
 class Sandbox(Protocol):
-    """A place where a test program runs without harm to the machine around it."""
+    """A place where a test program runs without harm to the machine around it.
+
+    Attributes:
+        name: What the settings call it.
+        repairs: What commands can and cannot do in a repair here, told to whoever writes them; empty where
+            nothing can be repaired.
+    """
 
     name: str
+    repairs: str
 
     async def open(self, programs: int) -> None:
         """Make ready for a job, behind the caller; without it every run works as well, if not as quickly.
@@ -266,5 +274,20 @@ class Sandbox(Protocol):
 
         Raises:
             SandboxError: The program was refused, the sandbox is not installed, or the snapshot is not there.
+        """
+        ...
+
+    async def repair(self, action: RepairAction, after: str = "") -> RepairReport:
+        """Change the environment of later runs, in a place of its own that reaches the package index.
+
+        Args:
+            action: What is to be done. No program runs.
+            after: Name of the snapshot that it starts from; empty for the sandbox's own environment.
+
+        Returns:
+            What happened, and the name of the snapshot that it left. What was made before is not made again.
+
+        Raises:
+            SandboxError: It could not begin, the snapshot is not there, or nothing can be repaired here.
         """
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.sandbox.protocol import Limits
+from agents.sandbox.repair import RepairLimits
 
 _DEFAULT = Limits()
 
@@ -59,6 +60,33 @@ class SandboxSettings(BaseModel):
     trust_checks: bool = True
     """Whether a program is run again to see how far its tests can be trusted: against stubs of the candidate,
     and under another hash seed. That takes up to three further runs."""
+
+    repairs: bool = True
+    """Whether a program that misses something in its environment is repaired and run again. Repairs reach the
+    package index."""
+
+    max_try_time: int = Field(default=3, ge=0)
+    """The bug fixer's tries, as Algorithm 1 of CoSQA+ counts them: a program is repaired at most once more
+    than this, and so executed at most twice more than this."""
+
+    repair_seconds: float = Field(default=300.0, gt=0)
+    """Seconds that one repair may take by the clock."""
+
+    repair_bytes: int = Field(default=1024 * 1024 * 1024, ge=1024 * 1024)
+    """Bytes that a repaired environment may take; with bubblewrap they are memory while it is made."""
+
+    repair_network: str = "bridge"
+    """The engine's network that a repair in Docker reaches the package index through. `host` shares the
+    machine's own, with every service that listens on it: for CI alone, where the engine has no other."""
+
+    snapshots: str = ""
+    """Folder in which bubblewrap keeps repaired environments; empty for `workbench/snapshots` in the user's
+    cache."""
+
+    @property
+    def repair_limits(self) -> RepairLimits:
+        """What one repair may use."""
+        return RepairLimits(wall_seconds=self.repair_seconds, bytes=self.repair_bytes)
 
     @property
     def limits(self) -> Limits:

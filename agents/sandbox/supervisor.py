@@ -25,6 +25,8 @@ ends the execution and is reported. Time is measured and the end decided here.
 What no harness can hold is a test against the code it imports: code that shares a process with a test can
 reach into the harness's frames there, or change the test, and so have its own tests pass.
 
+With the option `repaired`, the tests can import what a repair installed; this process never does.
+
 With the option `mixed`, CHANNEL, stdout and stderr share one stream, for a sandbox with no more than one: a
 letter, four bytes of length, and so many bytes. R is a record, O and E are output; S is a part of the output
 that is not kept, as its letter, its length and its line ends, each of eight bytes; Z is the last, and empty.
@@ -78,7 +80,7 @@ def main(argv: list[str]) -> None:
         platform=f"{sys.platform}-{os.uname().machine}",
     )
     names = harness.test_names(os.path.join(work, harness.TEST + ".py"))
-    Watch(channel_of, names).over(work)
+    Watch(channel_of, names, bool(options.get("repaired"))).over(work)
 
 
 def numbers(options: list[str]) -> dict[str, int]:
@@ -192,9 +194,10 @@ class Channel:
 class Watch:
     """Starts the process of the tests, listens to it, and says what became of it."""
 
-    def __init__(self, channel: Channel, names: list[str]) -> None:
+    def __init__(self, channel: Channel, names: list[str], repaired: bool = False) -> None:
         self._channel = channel
         self._names = names
+        self._repaired = repaired
         self._secret = os.urandom(16).hex().encode() + b" "
         self._line = b""
         self._running = ""
@@ -242,7 +245,7 @@ class Watch:
             os.dup2(nothing, 0)
         os.closerange(3, channel)
         os.closerange(channel + 1, 256)
-        harness.run(work, self._names, channel, self._secret)
+        harness.run(work, self._names, channel, self._secret, repaired=self._repaired)
 
     def _listen(self, pid: int, results: int, awake: int, kinds: dict[int, bytes]) -> int:
         """Take in all that comes until the process of the tests has ended; return how it did."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         TestOutcome,
         TestProgram,
     )
+    from agents.sandbox.repair import RepairAction, RepairReport
     from agents.sandbox.settings import SandboxSettings
 
 SECOND_SEED = 1
@@ -52,6 +53,7 @@ class TrustedSandbox:
 
     def __init__(self, sandbox: Sandbox, limits: Limits) -> None:
         self.name = sandbox.name
+        self.repairs = sandbox.repairs
         self._sandbox = sandbox
         self._limits = limits
 
@@ -66,6 +68,10 @@ class TrustedSandbox:
     async def check(self) -> SandboxCheck:
         """Say whether the sandbox works here."""
         return await self._sandbox.check()
+
+    async def repair(self, action: RepairAction, after: str = "") -> RepairReport:
+        """Have the sandbox carry out a repair."""
+        return await self._sandbox.repair(action, after)
 
     async def run(self, program: TestProgram, limits: Limits | None = None) -> ExecutionReport:
         """Run one program, and run it again as far as its tests need it (see `Sandbox.run`)."""

@@ -1,0 +1,121 @@
+"""What a repair takes and what it gives back: an action in, the name of a snapshot out.
+
+A program that misses something is repaired in a place of its own, which is writable and reaches the package
+index, and never runs the program. What that leaves is a **snapshot**: every later run starts from it,
+read-only and without a network. Its name is the hash of what was done, on which base, so that the same
+repair is made once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from agents.sandbox.errors import SandboxError
+
+RepairKind = Literal[
+    "install",  # distributions from the package index, as wheels only, so that none of their code runs
+    "commands",  # commands of a shell, which may run anything
+]
+RepairOutcome = Literal[
+    "done",  # a snapshot was made, or was there
+    "failed",  # a command failed: nothing of it is kept
+    "timeout",  # it was stopped at its limit of time
+    "full",  # it was stopped for taking more room than it may
+    "unreachable",  # the package index could not be reached, which says nothing about the program
+]
+OUTCOMES: tuple[RepairOutcome, ...] = get_args(RepairOutcome)
+
+
+class SnapshotMissing(SandboxError):
+    """A program is to run in a snapshot that is not here any more."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "The repaired environment is gone",
+            f"The snapshot {name[:12]} that this program ran in is not on this machine any more.",
+            "The agents make it again when they take up the item in a new run.",
+        )
+
+
+class RepairBroken(SandboxError):
+    """The place of a repair failed, which says nothing about the repair."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            "The repair could not begin",
+            message,
+            "See: workbench sandbox check. Without repairs: --no-repairs. The next job tries the item again.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RepairAction:
+    """One repair.
+
+    Attributes:
+        kind: What is done.
+        items: Of an installation, requirements as pip takes them; of commands, each as a shell takes it, in
+            the order in which they run. The first that fails ends the repair.
+    """
+
+    kind: RepairKind
+    items: tuple[str, ...]
+
+    def snapshot(self, base: str) -> str:
+        """Name the environment that this action leaves.
+
+        Args:
+            base: What it starts from: a snapshot's name, or what tells the sandbox's own environment from
+                any other.
+
+        Returns:
+            64 hexadecimal digits.
+        """
+        text = json.dumps([base, self.kind, self.items], ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What became of a repair.
+
+    Attributes:
+        action: What was to be done.
+        outcome: One of `OUTCOMES`.
+        snapshot: The name of the environment that it left; empty unless it is done.
+        exit_code: Exit status of the last command; None where nothing ran.
+        output: What the commands wrote, stdout and stderr together, each after a line "$ COMMAND"; the middle
+            of a long text is left out.
+        error: Empty when it is done, else one line that says why not.
+        seconds: Wall time.
+    """
+
+    action: RepairAction
+    outcome: RepairOutcome
+    snapshot: str
+    exit_code: int | None
+    output: str
+    error: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RepairLimits:
+    """What one repair may use.
+
+    Attributes:
+        wall_seconds: Seconds from its start to its end.
+        bytes: Bytes of what it leaves, and of the largest file.
+        memory_bytes: Bytes of memory.
+        processes: Processes and threads at one time.
+        kept_bytes: Bytes kept of what it writes.
+    """
+
+    wall_seconds: float
+    bytes: int
+    memory_bytes: int = 2 * 1024 * 1024 * 1024
+    processes: int = 256
+    kept_bytes: int = 32 * 1024
