@@ -181,6 +181,10 @@ class AnnotationWork:
             "seed": models.seed,
             "limits": asdict(self._settings.sandboxes.limits),
             "trust_checks": self._settings.sandboxes.trust_checks,
+            # The tries of a pipeline without its bug fixer are none.
+            "max_try_time": self._settings.sandboxes.max_try_time
+            if self._settings.sandboxes.repairs
+            else None,
         }
         if model.address:
             # The same name stands for different models at different services.

@@ -1,17 +1,21 @@
-"""Reports of executions as they are recorded, and read back as they were."""
+"""Reports of executions and repairs as they are recorded, and read back as they were."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from agents.sandbox.protocol import ExecutionReport, TestOutcome
+from agents.sandbox.repair import RepairReport
 from store.cuts import cut_as_text, cut_of_text
 from store.tables.runs import Execution, TestOutcomeRow
 
 if TYPE_CHECKING:
     from agents.sandbox.protocol import TestProgram
+    from agents.sandbox.repair import RepairAction
     from store.queries.runs import StoredExecution
+    from store.tables.runs import Step
 
 
 def rows_of(
@@ -106,4 +110,33 @@ def report_of(stored: StoredExecution) -> ExecutionReport:
         stdout_cut=cut_of_text(execution.stdout_cut),
         stderr_cut=cut_of_text(execution.stderr_cut),
         snapshot=execution.snapshot,
+    )
+
+
+def told_of(report: RepairReport) -> str:
+    """Return a repair as its step keeps it: what was done, and what came of it, as JSON."""
+    return json.dumps(
+        {
+            "repair": report.action.kind,
+            "commands" if report.action.kind == "commands" else "packages": list(report.action.items),
+            "outcome": report.outcome,
+            "exit_code": report.exit_code,
+            "output": report.output,
+            "snapshot": report.snapshot,
+        },
+        ensure_ascii=False,
+    )
+
+
+def repair_of(action: RepairAction, step: Step) -> RepairReport:
+    """Return a repair of the record as the report that it was recorded from."""
+    told = json.loads(step.reply)
+    return RepairReport(
+        action=action,
+        outcome=told["outcome"],
+        snapshot=told["snapshot"],
+        exit_code=told["exit_code"],
+        output=told["output"],
+        error=step.error,
+        seconds=step.seconds,
     )

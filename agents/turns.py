@@ -6,6 +6,7 @@ not taken again: its recorded reply stands. A turn that failed before is taken a
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,9 +18,10 @@ from pydantic import BaseModel, ValidationError
 
 from agents.llm.errors import ModelError
 from agents.llm.protocol import LanguageModel, Message, ModelRequest
-from agents.recorded_reports import report_of, rows_of
+from agents.recorded_reports import repair_of, report_of, rows_of, told_of
 from agents.records import Earlier, RunRecord
 from agents.sandbox.errors import SandboxError
+from agents.sandbox.repair import RepairAction, RepairReport
 from store.ids import now
 from store.tables.runs import Step, Verdict
 
@@ -41,6 +43,13 @@ class Executed:
 
     id: UUID
     report: ExecutionReport
+
+
+def key_of(program: TestProgram) -> str:
+    """Return what tells the execution of a program from every other: its digest, and where it is to run."""
+    if not program.snapshot:
+        return program.digest
+    return hashlib.sha256(f"{program.digest} {program.snapshot}".encode()).hexdigest()
 
 
 class Turns:
@@ -150,25 +159,26 @@ class Turns:
             limits: What it may use.
 
         Returns:
-            What happened, from the record where the same program was run before.
+            What happened, from the record where the same program was run before in the same environment.
 
         Raises:
             SandboxError: The program was refused, or the sandbox broke; the failed step is recorded.
         """
-        known = self._recorded(role, program.digest)
+        key = key_of(program)
+        known = self._recorded(role, key)
         stored = None if known is None else self._earlier.execution_of(known)
         if stored is not None:
             return Executed(stored.execution.id, report_of(stored))
         await self._passing()
         started = perf_counter()
-        step = self._step(role, program.digest, model=sandbox.name)
+        step = self._step(role, key, model=sandbox.name)
         try:
             report = await sandbox.run(program, limits)
         except SandboxError as error:
             await self._add(step, outcome="failed", error=str(error))
             raise
-        key = self._record.next_id()
-        execution, outcomes = rows_of(report, program, key, item_id=step.item_id, step_id=step.id)
+        made = self._record.next_id()
+        execution, outcomes = rows_of(report, program, made, item_id=step.item_id, step_id=step.id)
         broken = None
         if report.exit_reason == "infrastructure":
             broken = SandboxBroken(
@@ -200,6 +210,50 @@ class Turns:
         if broken is not None:
             raise broken
         return Executed(execution.id, report)
+
+    async def repair(
+        self, role: str, action: RepairAction, sandbox: Sandbox, after: str, *, anew: bool = False
+    ) -> RepairReport:
+        """Have a sandbox repair the environment of later executions.
+
+        Args:
+            role: Whose turn it is.
+            action: What is to be done.
+            sandbox: Where.
+            after: Name of the snapshot that it starts from; empty for the sandbox's own environment.
+            anew: Whether it is done although it was done before, since what it left is not there any more.
+
+        Returns:
+            What happened, from the record where the same was done before. A repair that failed is a turn that
+            was taken, so that it is not tried again after an interruption.
+
+        Raises:
+            SandboxError: It could not begin, or the package index was out of reach: that says nothing about
+                the program. The failed step is recorded.
+        """
+        digest = action.snapshot(after)
+        known = None if anew else self._recorded(role, digest)
+        if known is not None:
+            return repair_of(action, known)
+        await self._passing()
+        started = perf_counter()
+        step = self._step(role, digest, model=sandbox.name)
+        try:
+            report = await sandbox.repair(action, after)
+        except SandboxError as error:
+            await self._add(step, outcome="failed", error=str(error), seconds=perf_counter() - started)
+            raise
+        seconds, told = perf_counter() - started, told_of(report)
+        if report.outcome == "unreachable":
+            broken = SandboxBroken(
+                "The package index cannot be reached",
+                report.error,
+                "The item is tried again when the job is started again. Without repairs: --no-repairs.",
+            )
+            await self._add(step, outcome="failed", error=str(broken), reply=told, seconds=seconds)
+            raise broken
+        await self._add(step, outcome="ok", error=report.error, reply=told, seconds=seconds)
+        return report
 
     async def conclude(self, value: float, path: str, reason: str, execution: UUID | None = None) -> Verdict:
         """Record the final word on the item.

@@ -28,7 +28,7 @@ class SandboxExecutor:
         self._limits = settings.limits
         self._sandbox = trusted(sandbox, settings)
 
-    async def execute(self, pair: PairTexts, test_program: str, turns: Turns) -> Executed:
+    async def execute(self, pair: PairTexts, test_program: str, turns: Turns, snapshot: str = "") -> Executed:
         """Run a test program; see `protocols.Executor`."""
-        program = TestProgram(candidate=pair.code, test=test_program)
+        program = TestProgram(candidate=pair.code, test=test_program, snapshot=snapshot)
         return await turns.execute(ROLE, program, self._sandbox, self._limits)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agents.annotation import arbiter, screener, test_writer
+from agents.annotation import arbiter, bug_fixer, screener, test_writer
 from agents.annotation.arbiter import ModelArbiter
+from agents.annotation.bug_fixer import TwoStageBugFixer
 from agents.annotation.executor import SandboxExecutor
 from agents.annotation.pipeline import NAME, PairAnnotator
 from agents.annotation.screener import ModelScreener
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
 
 def _configuration() -> dict[str, Any]:
     """Return the versions of the prompts, with a digest of each text."""
-    prompts = [load_prompt(role) for role in (screener.ROLE, test_writer.ROLE, arbiter.ROLE)]
+    roles = (screener.ROLE, test_writer.ROLE, bug_fixer.ROLE, arbiter.ROLE)
+    prompts = [load_prompt(role) for role in roles]
     return {"prompts": {prompt.role: f"{prompt.version}:{prompt.digest}" for prompt in prompts}}
 
 
 def _make(sandbox: Sandbox, settings: SandboxSettings) -> PairAnnotator:
     executor = SandboxExecutor(sandbox, settings)
-    return PairAnnotator(ModelScreener(), ModelTestWriter(), executor, ModelArbiter())
+    fixer = TwoStageBugFixer(sandbox, executor, settings.max_try_time) if settings.repairs else None
+    return PairAnnotator(ModelScreener(), ModelTestWriter(), executor, fixer, ModelArbiter())
 
 
 PAIR = AgentsPart(

@@ -10,13 +10,13 @@ from agents.llm.errors import ModelError
 from agents.sandbox.errors import SandboxError
 
 if TYPE_CHECKING:
-    from agents.annotation.protocols import Arbiter, Executor, Screener, TestWriter
+    from agents.annotation.protocols import Arbiter, BugFixer, Executor, Screener, TestWriter
     from agents.turns import Turns
     from store.queries.runs import PairTexts
     from store.tables.runs import Verdict
 
-NAME = "ps-tpg-te-fa"
-"""Preliminary screener, test program generator, test executor, final arbiter; no bug fixer yet."""
+NAME = "ps-tpg-te-bf-fa"
+"""Preliminary screener, test program generator, test executor, bug fixer, final arbiter (Table VI)."""
 
 _CLEAR = {"clear_match": 1.0, "clear_nonmatch": 0.0}
 
@@ -30,14 +30,28 @@ class _Findings:
 
 
 class PairAnnotator:
-    """Labels query-code pairs, one after another or many at a time."""
+    """Labels query-code pairs, one after another or many at a time.
+
+    Args:
+        screener: Says which pairs are clear.
+        test_writer: Writes test programs for the others.
+        executor: Runs them.
+        bug_fixer: Repairs what kept one from running; None for a pipeline without it.
+        arbiter: Rules on what was found.
+    """
 
     def __init__(
-        self, screener: Screener, test_writer: TestWriter, executor: Executor, arbiter: Arbiter
+        self,
+        screener: Screener,
+        test_writer: TestWriter,
+        executor: Executor,
+        bug_fixer: BugFixer | None,
+        arbiter: Arbiter,
     ) -> None:
         self._screener = screener
         self._test_writer = test_writer
         self._executor = executor
+        self._bug_fixer = bug_fixer
         self._arbiter = arbiter
 
     async def annotate(self, item: PairTexts, turns: Turns) -> Annotation:
@@ -68,6 +82,9 @@ class PairAnnotator:
         test = await self._test_writer.write(pair, screening.justification, turns)
         executed = await self._executor.execute(pair, test.test_program, turns)
         found.executable = executed.report.executable
-        # Lines 10 to 15 of Algorithm 1, the repair of a program that could not be executed, belong here.
+        if self._bug_fixer is not None:
+            executed = await self._bug_fixer.fix(pair, test, executed, turns)
+            found.executable = executed.report.executable
         ruling = await self._arbiter.rule(pair, test, executed.report, turns)
-        return await turns.conclude(float(ruling.label), "tested", ruling.reason, executed.id)
+        path = "repaired" if executed.report.snapshot and executed.report.executable else "tested"
+        return await turns.conclude(float(ruling.label), path, ruling.reason, executed.id)

@@ -46,11 +46,39 @@ class TestWriter(Protocol):
 class Executor(Protocol):
     """Runs a test program against the code in isolation (section IV.C.c)."""
 
-    async def execute(self, pair: PairTexts, test_program: str, turns: Turns) -> Executed:
+    async def execute(self, pair: PairTexts, test_program: str, turns: Turns, snapshot: str = "") -> Executed:
         """Run a test program.
 
+        Args:
+            pair: The pair.
+            test_program: What tests its code.
+            turns: Where turns are taken.
+            snapshot: Name of the repaired environment that it runs in; empty for the sandbox's own.
+
         Raises:
-            SandboxError: The sandbox refused it or broke.
+            SandboxError: The sandbox refused it or broke, or the snapshot is not there.
+        """
+        ...
+
+
+class BugFixer(Protocol):
+    """Repairs the environment of a program that could not be executed (section IV.C.c)."""
+
+    async def fix(self, pair: PairTexts, test: TestWriterReply, executed: Executed, turns: Turns) -> Executed:
+        """Repair and execute until the program is executable or is given up.
+
+        Args:
+            pair: The pair.
+            test: The test program.
+            executed: Its first execution.
+            turns: Where turns are taken.
+
+        Returns:
+            Its last execution; the first, where there was nothing to repair or no way to.
+
+        Raises:
+            ModelError: There was no usable reply.
+            SandboxError: The sandbox or the place of a repair broke, or the package index was out of reach.
         """
         ...
 

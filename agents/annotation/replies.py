@@ -1,8 +1,8 @@
-"""What the three agents of Algorithm 1 answer, as the forms that a model's reply must fit."""
+"""What the agents of Algorithm 1 answer, as the forms that a model's reply must fit."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -24,6 +24,15 @@ class TestWriterReply(BaseModel):
 
     interpretation: str = Field(min_length=1)
     test_program: str = Field(min_length=1)
+
+
+class BugFixerReply(BaseModel):
+    """Terminal commands that repair a program's environment; none where nothing helps (section IV.C.c)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    explanation: str = Field(min_length=1)
+    commands: tuple[Annotated[str, Field(min_length=1, max_length=4000)], ...] = Field(max_length=10)
 
 
 class ArbiterReply(BaseModel):

@@ -217,6 +217,7 @@ class Counting:
 
     def __init__(self, sandbox):
         self.name = sandbox.name
+        self.repairs = sandbox.repairs
         self.ran = []
         self._sandbox = sandbox
 
@@ -353,6 +354,7 @@ class Breaking:
     """A sandbox that runs the first program, and no further one."""
 
     name = "breaking"
+    repairs = ""
 
     def __init__(self, error):
         self._error = error

@@ -1,0 +1,119 @@
+"""Programs whose environment lacks something, repaired in real sandboxes with the real package index."""
+
+import json
+
+import pytest
+from small_workspace import Told, executions, pairs_workspace, rows, script_file, through_test, verdicts
+
+from agents.jobs import run_annotation
+from agents.sandbox.settings import SandboxSettings
+from agents.settings import AnnotationSettings
+from screens.review.pair import view
+from store.queries.item import load_pair
+from store.tables.runs import StepRow
+
+TEST = (
+    "from candidate import answer\n\n\ndef test_answer():\n    assert answer()\n\n\n"
+    "def test_no_network():\n    import socket\n    try:\n        socket.create_connection(('1.1.1.1', 80), 2)\n"
+    "    except OSError:\n        return\n    raise AssertionError('connected')\n"
+)
+DIRECT = "import jwt\n\n\ndef answer():\n    return jwt.__name__ == 'jwt'\n"
+BY_COMMAND = (
+    "from importlib.metadata import version\n\nVERSION = version('iniconfig')\n\n\n"
+    "def answer():\n    return VERSION == '2.0.0'\n"
+)
+HOPELESS = "import no_such_package_anywhere\n\n\ndef answer():\n    return True\n"
+FIX = {"explanation": "The metadata of iniconfig is missing.", "commands": ["pip install iniconfig==2.0.0"]}
+IN_VAIN = {"explanation": "Perhaps it comes by itself.", "commands": ["true"]}
+REPLIES = [
+    *through_test("direct", 1, TEST),
+    *through_test("command", 1, TEST),
+    ("bug_fixer", "command", FIX),
+    *through_test("hopeless", 0, TEST),
+    ("bug_fixer", "hopeless", IN_VAIN),
+]
+
+
+@pytest.fixture(params=["bubblewrap", "docker"])
+def job(request, tmp_path):
+    """Settings of a job in one of the sandboxes."""
+    settings = SandboxSettings(snapshots=str(tmp_path / "snapshots"))
+    if request.param == "docker":
+        found = request.getfixturevalue("docker_settings")
+        # The engine of the tests has no bridge, so that only the machine's own network leads to the index.
+        settings = found.model_copy(update={"repair_network": "host"})
+    settings = settings.model_copy(update={"max_try_time": 1, "trust_checks": False})
+    model = script_file(tmp_path, REPLIES)
+    return AnnotationSettings(model, sandbox=request.param, sandboxes=settings)
+
+
+def told(step):
+    return json.loads(step["reply"]) if step["reply"] else {}
+
+
+def test_programs_are_repaired_by_installation_by_command_or_given_up(tmp_path, job):
+    pairs = [
+        (name, "query", code)
+        for name, code in zip(("direct", "command", "hopeless"), (DIRECT, BY_COMMAND, HOPELESS), strict=True)
+    ]
+    with pairs_workspace(tmp_path, pairs) as workspace:
+        report = run_annotation(workspace, job, Told())
+
+        assert (report.done, report.failed, report.error) == (3, 0, None)
+        assert verdicts(workspace) == {1: (1.0, "repaired"), 2: (1.0, "repaired"), 3: (0.0, "tested")}
+        assert (report.counts.executed, report.counts.executable) == (3, 2)
+        ran = {
+            number: [one for one in executions(workspace) if one["item_id"] == number] for number in (1, 2, 3)
+        }
+        steps = {number: rows(workspace, StepRow, item_id=number) for number in (1, 2, 3)}
+
+        assert [step["role"] for step in steps[1]] == [
+            "screener",
+            "test_writer",
+            "executor",
+            "repair",
+            "executor",
+            "arbiter",
+        ]
+        repair = told(steps[1][3])
+        assert (repair["repair"], repair["packages"], repair["outcome"]) == ("install", ["PyJWT"], "done")
+        assert "Successfully installed" in repair["output"]
+        before, after = ran[1]
+        assert (before["snapshot"], before["packages"], before["executable"]) == ("", "", False)
+        assert before["error"] == "ModuleNotFoundError: No module named 'jwt'"
+        assert (after["snapshot"], after["exit_reason"]) == (repair["snapshot"], "ok")
+        assert after["packages"].lower().startswith("pyjwt==")
+        assert before["environment"] != after["environment"]
+
+        assert [step["role"] for step in steps[2]] == [
+            "screener",
+            "test_writer",
+            "executor",
+            "bug_fixer",
+            "repair",
+            "executor",
+            "arbiter",
+        ]
+        assert told(steps[2][4])["commands"] == ["pip install iniconfig==2.0.0"]
+        assert [one["packages"] for one in ran[2]] == ["", "iniconfig==2.0.0"]
+
+        assert [step["role"] for step in steps[3]][3:] == [
+            "repair",
+            "bug_fixer",
+            "repair",
+            "executor",
+            "arbiter",
+        ]
+        failed, in_vain = told(steps[3][3]), told(steps[3][5])
+        assert (failed["outcome"], failed["snapshot"], in_vain["outcome"]) == ("failed", "", "done")
+        assert "no_such_package_anywhere" in steps[3][3]["error"]
+        assert [one["executable"] for one in ran[3]] == [False, False]
+
+        with workspace.reading() as connection:
+            panes = {pane.id: pane.text for pane in view(load_pair(connection, 3, 1)).case}
+        assert "pip install --only-binary :all: no_such_package_anywhere" in panes["steps"]
+        assert "Repair" in panes["steps"]
+        assert "$ true" in panes["steps"]
+
+        again = run_annotation(workspace, job, Told())
+        assert (again.done, len(executions(workspace))) == (0, 6)
