@@ -18,7 +18,14 @@ from store.queries.item import AgentCase, PairSeen, StepSeen, load_pair
 OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
 _INDISCRIMINATE = "~"
 
-_ROLES = {"screener": "Screener", "test_writer": "Test writer", "executor": "Execution", "arbiter": "Arbiter"}
+_ROLES = {
+    "screener": "Screener",
+    "test_writer": "Test writer",
+    "executor": "Execution",
+    "bug_fixer": "Bug fixer",
+    "repair": "Repair",
+    "arbiter": "Arbiter",
+}
 
 _NO_TEST = "No test program: the screener found the pair clear."
 _NOT_WRITTEN = "No test program was written."
@@ -187,6 +194,7 @@ def _run(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
         return PaneText("run", "Run", "", kind="log", empty=empty)
     head = [f"Ended: {_ending(execution)}", f"Environment: {execution.environment}{_unlike(case, execution)}"]
     head += [f"Image: {execution.image}"] if execution.image else []
+    head += [f"Repaired environment: {execution.snapshot}"] if execution.snapshot else []
     head += [f"Packages: {', '.join(execution.packages) or 'none beside the standard library'}"]
     if execution.error:
         head.append(
@@ -231,7 +239,7 @@ def _steps(steps: tuple[StepSeen, ...]) -> str:
         lines.append(f"{number}. {_role(step.role)}{again} · {spent}{step.seconds:.2f} s{cost}")
         if step.model:
             lines.append(f"   {step.model}")
-        if step.outcome == "failed":
+        if step.error:
             lines.append(f"   failed: {step.error}")
         lines += list(_reply_lines(step.reply))
         lines.append("")
@@ -242,7 +250,11 @@ def _reply_lines(reply: Mapping[str, object]) -> Iterator[str]:
     for name, value in reply.items():
         if name == "test_program":
             yield f"   test program: {counted(str(value).count(chr(10)) + 1, 'line')}, in the Test pane"
-        else:
+        elif name == "output":
+            yield from (f"   │ {line}" for line in str(value).splitlines())
+        elif isinstance(value, list):
+            yield f"   {name.replace('_', ' ')}: {', '.join(map(str, value)) or 'none'}"
+        elif value not in ("", None):
             yield f"   {name.replace('_', ' ')}: {value}"
 
 
