@@ -16,9 +16,9 @@ from agents.llm.registry import open_model
 from agents.progress import Progress
 from agents.records import RunRecord
 from agents.report import AnnotationReport
-from agents.sandbox.errors import SandboxError
+from agents.sandbox.errors import NeedsSandbox
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
-from agents.turns import SandboxBroken, Turns
+from agents.turns import Turns
 from store.counted import counted
 from store.errors import WorkbenchError
 from store.queries.runs import run_counts
@@ -117,6 +117,7 @@ class AnnotationWork:
             state=state,
             done=progress.done,
             failed=progress.failed,
+            waiting=progress.waiting,
             counts=await asyncio.to_thread(self._counts, record),
             seconds=progress.seconds,
             error=self.error,
@@ -256,11 +257,11 @@ class AnnotationWork:
         if failure is None:
             self._failed_in_a_row = 0
             return
+        if isinstance(failure, NeedsSandbox):
+            return  # the item waits; screening goes on without a sandbox, and one warning told of it
         self._emit(JobLog(self._number, "warning", f"{item.external_id}: {failure}"))
         if self._concerns_all(failure, progress.total):
             self._give_up(failure)
-        elif isinstance(failure, SandboxError) and not isinstance(failure, SandboxBroken):
-            return  # the item waits for a sandbox; screening goes on without one
         else:
             self._failed_in_a_row += 1
             if self._failed_in_a_row >= self._settings.failures_in_a_row and self.state == "running":
@@ -307,7 +308,7 @@ class AnnotationWork:
     def _outcome(self, progress: Progress) -> Literal["done", "stopped", "failed"]:
         if self.error is not None:
             return "failed"
-        cut_short = self._gate.stopping and progress.done + progress.failed < progress.total
+        cut_short = self._gate.stopping and progress.ended_items < progress.total
         return "stopped" if cut_short else "done"
 
     def _note(self, state: str) -> None:

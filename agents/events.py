@@ -63,6 +63,7 @@ class JobProgressed:
         latest: The external id of the item that ended last; empty before.
         tokens: Input and output tokens of this job, those of unfinished items included.
         requests: Requests sent to the model, likewise.
+        waiting: Items that need a sandbox that is not here; they are not counted as failed.
     """
 
     job: int
@@ -77,13 +78,19 @@ class JobProgressed:
     latest: str
     tokens: int
     requests: int
+    waiting: int = 0
+
+    @property
+    def ended(self) -> int:
+        """Items that this job is over with."""
+        return self.done + self.failed + self.waiting
 
     @property
     def seconds_left(self) -> float | None:
         """An estimate of the seconds to the end; None while there is nothing to go by."""
         if not self.per_minute:
             return None
-        return max(self.total - self.done - self.failed, 0) * 60 / self.per_minute
+        return max(self.total - self.ended, 0) * 60 / self.per_minute
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from agents.events import JobEvent, JobProgressed, PathCounts
+from agents.sandbox.errors import NeedsSandbox
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -25,6 +26,7 @@ class Progress:
         self.total = total
         self.done = 0
         self.failed = 0
+        self.waiting = 0
         self._job = job
         self._run_id = run_id
         self._emit = emit
@@ -52,7 +54,9 @@ class Progress:
         if annotation.executable is not None:
             self._paths["executed"] += 1
             self._paths["executable"] += annotation.executable
-        if annotation.verdict is None:
+        if isinstance(annotation.failure, NeedsSandbox):
+            self.waiting += 1
+        elif annotation.verdict is None:
             self.failed += 1
         else:
             self.done += 1
@@ -72,6 +76,11 @@ class Progress:
         self._changed()
 
     @property
+    def ended_items(self) -> int:
+        """How many items ended, with a verdict or without."""
+        return self.done + self.failed + self.waiting
+
+    @property
     def seconds(self) -> float:
         """Seconds at work, pauses not counted."""
         return self._worked + (0.0 if self._since is None else self._loop.time() - self._since)
@@ -83,7 +92,6 @@ class Progress:
             self._timer = None
         self._told_at = self._loop.time()
         seconds = self.seconds
-        ended = self.done + self.failed
         self._emit(
             JobProgressed(
                 job=self._job,
@@ -94,10 +102,11 @@ class Progress:
                 counts=PathCounts(**{name: self._paths[name] for name in PathCounts.__dataclass_fields__}),
                 labels=tuple(sorted(self._labels.items())),
                 seconds=seconds,
-                per_minute=ended * 60 / seconds if seconds > 0 else 0.0,
+                per_minute=self.ended_items * 60 / seconds if seconds > 0 else 0.0,
                 latest=self._latest,
                 tokens=self._tokens,
                 requests=self._requests,
+                waiting=self.waiting,
             )
         )
 

@@ -22,6 +22,7 @@ class AnnotationReport:
         state: Whether the job did all it was asked, was stopped, or failed.
         done: Items that got a verdict in this job.
         failed: Items that ended in this job without one.
+        waiting: Items that need a sandbox that is not here.
         counts: Of the whole run, also of earlier jobs.
         seconds: Seconds that this job was at work.
         error: Why it failed.
@@ -34,6 +35,7 @@ class AnnotationReport:
     state: Literal["done", "stopped", "failed"]
     done: int
     failed: int
+    waiting: int
     counts: RunCounts
     seconds: float
     error: WorkbenchError | None = None
@@ -47,7 +49,12 @@ class AnnotationReport:
             "model": self.model,
             "sandbox": self.sandbox,
             "state": self.state,
-            "job": {"done": self.done, "failed": self.failed, "seconds": round(self.seconds, 3)},
+            "job": {
+                "done": self.done,
+                "failed": self.failed,
+                "needs_sandbox": self.waiting,
+                "seconds": round(self.seconds, 3),
+            },
             **counts_as_json(self.counts),
             "error": error and {"title": error.title, "message": error.message, "hint": error.hint},
         }
@@ -66,6 +73,7 @@ def counts_as_json(counts: RunCounts) -> dict[str, Any]:
         "executable_rate": counts.executable_rate,
         "labelled": counts.labelled,
         "labels": {f"{value:g}": count for value, count in counts.labels.items()},
+        "needs_sandbox": counts.needs_sandbox,
         "failed": counts.failed,
         "reasons": dict(counts.reasons),
         "steps": counts.steps,

@@ -11,7 +11,7 @@ from screens.context import AppContext, Plan
 from store.errors import WorkbenchError
 from workbench.jobs import annotation_settings, expert_run_settings, sample_annotation, sandbox_sentence
 from workbench.rater import rater_name
-from workbench.sample import holds_sample, import_sample, scripted_model
+from workbench.sample import holds_sample, import_sample
 
 if TYPE_CHECKING:
     from agents.events import JobEvent
@@ -158,7 +158,7 @@ def _plan(workspace: Workspace, config: Configured, annotation: AnnotationSettin
 def _configured(workspace: Workspace, config: Config) -> AnnotationSettings:
     """Return what the configuration says; in the demo's workspace the scripted model needs no setting."""
     if config.agents.model is None and holds_sample(workspace):
-        return annotation_settings(config, model=scripted_model())
+        return sample_annotation(config)
     return annotation_settings(config)
 
 

@@ -27,6 +27,7 @@ def annotation_settings(
     limit: int | None = None,
     concurrency: int | None = None,
     sandbox: str | None = None,
+    repairs: bool | None = None,
 ) -> AnnotationSettings:
     """Compose the settings of a job.
 
@@ -39,6 +40,7 @@ def annotation_settings(
         limit: At most so many items.
         concurrency: As on the command line; None for the configured number.
         sandbox: The sandbox asked for by name on the command line; None for the configured one.
+        repairs: Whether the bug fixer works; None for what is configured.
 
     Raises:
         WorkbenchError: No model is set.
@@ -48,6 +50,9 @@ def annotation_settings(
     name = model or config.agents.model
     if not name:
         raise NO_MODEL
+    sandboxes = config.sandbox
+    if repairs is not None:
+        sandboxes = sandboxes.model_copy(update={"repairs": repairs})
     return AnnotationSettings(
         model=name,
         concurrency=concurrency or config.agents.concurrency,
@@ -55,15 +60,18 @@ def annotation_settings(
         sandbox=sandbox or config.agents.sandbox,
         allowed=allowed_programs(),
         models=config.models,
-        sandboxes=config.sandbox,
+        sandboxes=sandboxes,
         failures_in_a_row=config.agents.failures_in_a_row,
         stop_seconds=config.agents.stop_seconds,
     )
 
 
 def sample_annotation(config: Config) -> AnnotationSettings:
-    """Compose the settings of the demo's job: the replies written by hand, wherever they were installed."""
-    return annotation_settings(config, model=scripted_model())
+    """Compose the settings of the demo's job: the replies written by hand, wherever they were installed.
+
+    The demo repairs nothing: it needs no network, and its arbiter speaks of programs that lack something.
+    """
+    return annotation_settings(config, model=scripted_model(), repairs=False)
 
 
 def expert_run_settings(config: Config) -> ExpertRunSettings:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.sandbox.child import finish, run_child
-from agents.sandbox.errors import INSTALL_HINT, SandboxError
+from agents.sandbox.errors import INSTALL_HINT, NeedsSandbox, SandboxError
 from agents.sandbox.interpreter import (
     BOOT,
     CHECK_PROGRAM,
@@ -82,15 +82,12 @@ class ProcessSandbox:
     async def run(self, program: TestProgram, limits: Limits | None = None) -> ExecutionReport:
         """Run one program that may be trusted (see `Sandbox.run`)."""
         if program.edited:
-            raise SandboxError(
-                "An edited test needs a real sandbox",
-                "A plain subprocess isolates nothing, and no list knows what a person wrote.",
-                INSTALL_HINT,
+            raise NeedsSandbox(
+                "A plain subprocess isolates nothing, and an edited test is in no list of known programs."
             )
         if self._allowed is not None and program.digest not in self._allowed:
-            raise SandboxError(
-                "This program needs a real sandbox",
-                "It is not one of the shipped sample programs, and a plain subprocess isolates nothing.",
+            raise NeedsSandbox(
+                "This program is not one of the shipped samples, and a plain subprocess isolates nothing.",
                 INSTALL_HINT + " To run it without one all the same, ask for --sandbox process.",
             )
         return await self._execute(program, limits or self._settings.limits)

@@ -57,6 +57,7 @@ def funnel(counts: RunCounts, kind: str) -> list[str]:
         line("└─ unclear", counts.unclear),
         line("   └─ executed", counts.executed, f"  {silent:,} without a result" if silent else ""),
         line("      └─ ruled", ruled),
+        *([line("   └─ need a sandbox", counts.needs_sandbox)] if counts.needs_sandbox else []),
     ]
     labels = " · ".join(f"{value_word(kind, value)} {count:,}" for value, count in counts.labels.items())
     lines.append(f"{'labels':<19}{counts.labelled:>9,}" + (f"  {labels}" if labels else ""))

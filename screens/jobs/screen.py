@@ -215,9 +215,7 @@ class JobsScreen(CoveredScreen):
             return self._nothing_yet(job)
         if job is None or job.run_id != run.id:
             return self._of_earlier(run)
-        done, total = (
-            (job.progress.done + job.progress.failed, job.progress.total) if job.progress else (0, 0)
-        )
+        done, total = (job.progress.ended, job.progress.total) if job.progress else (0, 0)
         lines = [
             self._bar(done, total),
             " · ".join([f"{STATE_GLYPHS[job.state]} {job.state}", *parts(job.state, job.progress)]),

@@ -46,9 +46,11 @@ def parts(state: JobState | None, progress: JobProgressed | None) -> list[str]:
     """Return what there is to say of a job's numbers, the most important first."""
     if progress is None:
         return []
-    said = [f"{progress.done + progress.failed:,} of {progress.total:,}"]
+    said = [f"{progress.ended:,} of {progress.total:,}"]
     if progress.failed:
         said.append(f"{progress.failed:,} failed")
+    if progress.waiting:
+        said.append(f"{progress.waiting:,} {'needs' if progress.waiting == 1 else 'need'} a sandbox")
     if state == "running" and progress.seconds_left:
         said.append(f"{in_words(progress.seconds_left)} left")
     if progress.per_minute:
@@ -73,7 +75,7 @@ def line(state: JobState, progress: JobProgressed | None, key: str, width: int) 
     bar_width = 10 if width < 100 else 20 if width < 120 else 30
     middle = ""
     if progress is not None:
-        middle = f" {bar(progress.done + progress.failed, progress.total, bar_width)} {said[0]}"
+        middle = f" {bar(progress.ended, progress.total, bar_width)} {said[0]}"
         for part in said[1:]:
             if len(head) + len(middle) + len(part) + 3 + len(tail) > width:
                 break

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.kinds.protocol import task_kinds
-from store.queries.rows import VERDICT_PATHS, QueueSort, SortKey, label_words
+from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueSort, SortKey, label_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,11 @@ def fields(*, blind: bool) -> list[Field]:
         Field(
             "path",
             "Agents' path",
-            (Choice(None, "any"), *(Choice(path, path) for path in VERDICT_PATHS)),
+            (
+                Choice(None, "any"),
+                *(Choice(path, path) for path in VERDICT_PATHS),
+                Choice(WAITING_PATH, "needs a sandbox"),
+            ),
             agents=True,
         ),
         Field(

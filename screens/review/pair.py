@@ -14,6 +14,7 @@ from store.cuts import with_note
 from store.kinds.pair import GUIDELINE, MATCH
 from store.queries.executions import ExecutionSeen
 from store.queries.item import AgentCase, PairSeen, StepSeen, load_pair
+from store.queries.rows import NEEDS_SANDBOX
 
 OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
 _INDISCRIMINATE = "~"
@@ -112,7 +113,10 @@ def _verdict(case: AgentCase) -> str:
     lines: list[str] = []
     if case.verdict is None:
         failed = [step for step in case.steps if step.outcome == "failed"]
-        lines += ["No verdict yet." if not failed else f"No verdict: {_role(failed[-1].role)} failed."]
+        if failed and failed[-1].error.startswith(NEEDS_SANDBOX):
+            lines.append("No verdict: the test waits for a sandbox.")
+        else:
+            lines += ["No verdict yet." if not failed else f"No verdict: {_role(failed[-1].role)} failed."]
         lines += [f"  {failed[-1].error}"] if failed else []
     else:
         claim = _claim(case)

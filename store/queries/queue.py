@@ -14,7 +14,8 @@ from sqlalchemy import Select, func, literal, null, select, union_all
 
 from store.kinds.protocol import task_kinds
 from store.queries.current import REVIEW, current_labels, current_marks, current_verdicts, status_of
-from store.queries.rows import QueueFilter, QueueRow, QueueSort
+from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueFilter, QueueRow, QueueSort
+from store.queries.waiting import items_that_need_a_sandbox
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.workspace import Workspace
@@ -104,6 +105,8 @@ def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str =
                 statement = statement.where(status == wanted.status)
             if sort.key == "status":
                 order = status
+    if wanted.path == WAITING_PATH:
+        statement = statement.where(item.c.id.in_(items_that_need_a_sandbox()))
     if wanted.agent or wanted.agreement or wanted.path or sort.key == "agent":
         verdicts = current_verdicts()
         statement = statement.outerjoin(verdicts, verdicts.c.item_id == item.c.id)
@@ -111,7 +114,7 @@ def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str =
             statement = statement.where(verdicts.c.value.is_(None))
         elif wanted.agent:
             statement = statement.where(verdicts.c.value == float(wanted.agent))
-        if wanted.path:
+        if wanted.path in VERDICT_PATHS:
             statement = statement.where(verdicts.c.path == wanted.path)
         if wanted.agreement == "agree":
             statement = statement.where(labels.c.value == verdicts.c.value)

@@ -20,6 +20,10 @@ SortKey = Literal["position", "title", "label", "agent", "similarity", "rank", "
 
 VERDICT_PATHS = ("screened", "tested", "repaired")
 """How agents come to a verdict: by reading, by running a test, by running one that was repaired."""
+NEEDS_SANDBOX = "Needs a sandbox"
+"""The title of the error in the last step on an item whose test has nothing to run in."""
+WAITING_PATH = "needs_sandbox"
+"""In place of a path: agents have no verdict, since nothing is here that could run the test."""
 
 SORT_KEYS: tuple[SortKey, ...] = ("position", "title", "label", "agent", "similarity", "rank", "status")
 
@@ -34,7 +38,8 @@ class QueueFilter:
         label: The rater's own label, as a value on the scale.
         agent: The agents' label, "none" for items without a verdict.
         agreement: Whether the rater's and the agents' labels agree; items lacking one are left out.
-        path: How the agents came to their label: screened, tested, repaired.
+        path: How the agents came to their label: screened, tested, repaired; needs_sandbox where they wait
+            for a sandbox.
         flagged: Whether the rater flagged the item.
         text: A part of the item's texts, in any case.
     """
@@ -74,6 +79,8 @@ def phrase_of(part: str, value: Any) -> str:
             return "agents have no label" if value == "none" else f"agents say {label_word(float(value))}"
         case "agreement":
             return f"you {value} with the agents"
+        case "path" if value == WAITING_PATH:
+            return "needs a sandbox"
         case "flagged":
             return "flagged" if value else "not flagged"
         case "text":

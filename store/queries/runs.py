@@ -9,6 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import JSON, ColumnElement, Connection, Select, Table, cast, exists, func, select
 
+from store.queries.rows import NEEDS_SANDBOX
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query
 from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, VerdictRow
@@ -27,7 +28,8 @@ class RunCounts:
         executable: Items whose last execution did its work ("Exec. rate" of CoSQA+, Table II).
         labelled: Items with a verdict.
         labels: Verdicts by value, such as {0.0: 51, 1.0: 34}.
-        failed: Items without a verdict whose last step failed.
+        needs_sandbox: Unclear items that wait for a sandbox to run their test in.
+        failed: Items without a verdict whose last step failed otherwise.
         reasons: Failed items by the title of what went wrong.
         steps: Steps recorded, failed ones included.
         requests: Requests sent to models; as the next three, over all steps.
@@ -46,6 +48,7 @@ class RunCounts:
     executable: int = 0
     labelled: int = 0
     labels: dict[float, int] = field(default_factory=dict)
+    needs_sandbox: int = 0
     failed: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     steps: int = 0
@@ -235,6 +238,7 @@ def run_counts(connection: Connection, run_id: UUID) -> RunCounts:
     )
     executed, executable = _executions(connection, run_id)
     reasons = _pairs(connection, _failures(step, run_id))
+    needs_sandbox = reasons.pop(NEEDS_SANDBOX, 0)
     return RunCounts(
         items=int(sums.items),
         clear_match=assessments.get("clear_match", 0),
@@ -244,6 +248,7 @@ def run_counts(connection: Connection, run_id: UUID) -> RunCounts:
         executable=executable,
         labelled=sum(labels.values()),
         labels=dict(sorted(labels.items())),
+        needs_sandbox=needs_sandbox,
         failed=sum(reasons.values()),
         reasons=dict(sorted(reasons.items(), key=lambda reason: (-reason[1], reason[0]))),
         steps=int(sums.steps),

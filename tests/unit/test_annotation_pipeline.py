@@ -30,9 +30,13 @@ from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import ExecutionReport, TestOutcome, TestProgram
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import AnnotationSettings
+from screens.review.pair import view
 from store.cuts import Cut
 from store.errors import UnknownName, WorkbenchError
 from store.ids import now
+from store.queries.item import load_pair
+from store.queries.queue import queue_ids
+from store.queries.rows import WAITING_PATH, QueueFilter
 from store.queries.runs import all_runs, run_counts
 from store.tables.people import Rater
 from store.tables.runs import StepRow, TestOutcomeRow, VerdictRow
@@ -298,7 +302,7 @@ def test_another_configuration_is_another_run_with_another_rater(workspace, tmp_
     agents = rows(workspace, Rater, kind="agent")
     assert [rater["name"] for rater in agents] == [first.run_name, second.run_name]
     pipeline, model, digest = first.run_name.rsplit("/", 2)
-    assert pipeline == "ps-tpg-te-fa"
+    assert pipeline == "ps-tpg-te-bf-fa"
     assert model.startswith("scripted:replies.jsonl@")
     assert len(digest) == 8
     limited = annotate(workspace, f"scripted:{tmp_path / 'replies.jsonl'}", models=SHORT)
@@ -333,7 +337,18 @@ def test_without_a_sandbox_for_it_a_program_waits(workspace, tmp_path):
     report = annotate(workspace, script_file(tmp_path, REPLIES), told, failures_in_a_row=2, **settings)
     assert report.sandbox == "process"
     assert report.state == "done"
-    assert report.counts.reasons == {"This program needs a real sandbox": 4}
+    assert (report.waiting, report.failed, report.counts.needs_sandbox, report.counts.reasons) == (
+        4,
+        0,
+        4,
+        {},
+    )
+    assert told.of(JobProgressed)[-1].waiting == 4
+    assert list(queue_ids(workspace, 1, QueueFilter(path=WAITING_PATH))) == [3, 4, 5, 6]
+    with workspace.reading() as connection:
+        (verdict, *_) = view(load_pair(connection, 3, 1)).case
+    assert verdict.text.startswith("No verdict: the test waits for a sandbox.")
+    assert "apt-get install bubblewrap" in verdict.text
     assert verdicts(workspace).keys() == {1, 2}
     assert executions(workspace) == []
     step = rows(workspace, StepRow, item_id=3)[-1]
@@ -353,7 +368,8 @@ def test_without_a_sandbox_for_it_a_program_waits(workspace, tmp_path):
         ("executor", 1, "ok"),
         ("arbiter", 0, "ok"),
     ]
-    assert again.counts.reasons == {"This program needs a real sandbox": 3}
+    assert again.counts.needs_sandbox == 3
+    assert list(queue_ids(workspace, 1, QueueFilter(path=WAITING_PATH))) == [3, 5, 6]
 
 
 def test_a_sandbox_that_breaks_is_a_failure_and_no_finding(workspace, tmp_path):

@@ -90,7 +90,7 @@ def test_without_a_sandbox_a_program_is_refused_with_the_hint(workbench, program
     done = workbench("sandbox", "run", "good.py", "--candidate", "candidate.py", "--json")
 
     assert done.code == 2
-    assert done.json()["error"]["title"] == "This program needs a real sandbox"
+    assert done.json()["error"]["title"] == "Needs a sandbox"
     assert "workbench sandbox check" in done.json()["error"]["hint"]
 
 

@@ -34,6 +34,14 @@ def annotate_command(
             help="bubblewrap, docker, or process, which runs generated programs without isolating them.",
         ),
     ] = None,
+    repairs: Annotated[
+        bool | None,
+        typer.Option(
+            "--repairs/--no-repairs",
+            help="Whether the bug fixer repairs programs that miss something; it reaches the package index.",
+            show_default=False,
+        ),
+    ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -47,7 +55,12 @@ def annotate_command(
     from workbench.output import print_json
 
     job = annotation_settings(
-        settings(config), model=model, limit=limit, concurrency=concurrency, sandbox=sandbox
+        settings(config),
+        model=model,
+        limit=limit,
+        concurrency=concurrency,
+        sandbox=sandbox,
+        repairs=repairs,
     )
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
@@ -70,10 +83,9 @@ def annotate(opened: OpenWorkspace, job: AnnotationSettings) -> AnnotationReport
         def tell(event: JobEvent) -> None:
             if isinstance(event, JobProgressed):
                 failed = f" · {event.failed:,} failed" if event.failed else ""
-                detail = (
-                    f"{event.done + event.failed:,}/{event.total:,}{failed} · {event.per_minute:,.0f}/min"
-                )
-                bar.show(event.done + event.failed, event.total, detail)
+                waiting = f" · {event.waiting:,} waiting" if event.waiting else ""
+                detail = f"{event.ended:,}/{event.total:,}{failed}{waiting} · {event.per_minute:,.0f}/min"
+                bar.show(event.ended, event.total, detail)
             elif isinstance(event, JobLog) and event.level != "info":
                 note(f"{event.level}: {event.text}")
 
@@ -82,6 +94,7 @@ def annotate(opened: OpenWorkspace, job: AnnotationSettings) -> AnnotationReport
 
 def tell_the_end(report: AnnotationReport) -> None:
     """Say why a job did not end by itself, and end the command accordingly."""
+    from agents.sandbox.errors import INSTALL_HINT
     from workbench.output import note, show_error
 
     if report.state == "stopped":
@@ -90,8 +103,14 @@ def tell_the_end(report: AnnotationReport) -> None:
     if report.error is not None:
         show_error(report.error, as_json=False)
         raise typer.Exit(report.error.exit_code)
+    if report.waiting:
+        note(
+            f"Unclear items that wait, since their tests need a sandbox: {report.waiting:,}. {INSTALL_HINT} "
+            "Then the same command takes them up."
+        )
     if report.failed:
         note(f"{report.failed} of the items have no label; the same command tries them again.")
+    if report.failed or report.waiting:
         raise typer.Exit(1)
 
 
@@ -109,16 +128,19 @@ def report_facts(report: AnnotationReport) -> list[tuple[str, Any]]:
     counts = report.counts
     labels = ", ".join(f"{count:,} × {value:g}" for value, count in counts.labels.items())
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.reasons.items())
+    ended = [f"{report.done:,} done", f"{report.failed:,} failed"]
+    ended += [f"{report.waiting:,} waiting for a sandbox"] if report.waiting else []
     return [
         ("model", report.model),
         ("sandbox", report.sandbox),
-        ("this job", f"{report.done:,} done, {report.failed:,} failed, {report.seconds:.1f} s"),
+        ("this job", ", ".join((*ended, f"{report.seconds:.1f} s"))),
         ("items of the run", f"{counts.items:,}"),
         ("clear match", f"{counts.clear_match:,}"),
         ("clear non-match", f"{counts.clear_nonmatch:,}"),
         ("unclear", f"{counts.unclear:,}"),
         ("executed", f"{counts.executed:,}"),
         ("executable", share(counts.executable, counts.executed)),
+        ("needs a sandbox", f"{counts.needs_sandbox:,}" if counts.needs_sandbox else None),
         ("labels", f"{counts.labelled:,}" + (f" ({labels})" if labels else "")),
         ("failed", f"{counts.failed:,}" + (f" ({reasons})" if reasons else "")),
         ("tokens", f"{counts.tokens_in:,} in, {counts.tokens_out:,} out"),

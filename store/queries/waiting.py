@@ -1,0 +1,33 @@
+"""Items that wait for something that a run had not: a sandbox to run their test programs in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Select, exists, func, select
+
+from store.queries.rows import NEEDS_SANDBOX
+from store.tables.columns import table_of
+from store.tables.runs import StepRow, VerdictRow
+
+
+def items_that_need_a_sandbox() -> Select[Any]:
+    """Return the select of the items without a verdict whose last step was refused for want of a sandbox."""
+    step, verdict = table_of(StepRow), table_of(VerdictRow)
+    later = step.alias("later")
+    refused = (
+        select(step.c.item_id, func.max(step.c.id).label("id"))
+        .where(step.c.outcome == "failed", step.c.error.startswith(NEEDS_SANDBOX + ": ", autoescape=True))
+        .group_by(step.c.item_id)
+        .subquery("refused")
+    )
+    return select(refused.c.item_id).where(
+        ~exists().where(later.c.item_id == refused.c.item_id, later.c.id > refused.c.id),
+        ~exists().where(verdict.c.item_id == refused.c.item_id),
+    )
+
+
+def count_that_need_a_sandbox(connection: Connection) -> int:
+    """Return how many items wait for a sandbox."""
+    waiting = items_that_need_a_sandbox().subquery()
+    return int(connection.execute(select(func.count()).select_from(waiting)).scalar_one())
