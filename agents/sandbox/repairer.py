@@ -46,7 +46,7 @@ def main(argv: list[str]) -> None:
         task = json.load(file)
     try:
         if os.path.isdir(EARLIER):
-            shutil.copytree(EARLIER, REPAIRED, symlinks=True, dirs_exist_ok=True)
+            take_over()
         make_environment()
         variables = tools(folder)
     except OSError as error:
@@ -74,6 +74,16 @@ def main(argv: list[str]) -> None:
     if not code and "archive" in options:
         archive(options["archive"])
     os._exit(code if code >= 0 else 128 - code)
+
+
+def take_over() -> None:
+    """Copy what an earlier repair left; the folder itself is there, and belongs to somebody else."""
+    for entry in os.scandir(EARLIER):
+        target = os.path.join(REPAIRED, entry.name)
+        if entry.is_dir(follow_symlinks=False):
+            shutil.copytree(entry.path, target, symlinks=True)
+        else:
+            shutil.copy2(entry.path, target, follow_symlinks=False)
 
 
 def end_with_stdin() -> None:
