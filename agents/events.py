@@ -103,7 +103,7 @@ class ItemAnnotated:
         item_id: The item's key.
         external_id: The item's name in the imported file.
         value: The verdict's value; None without a verdict.
-        path: The verdict's path (screened, tested); empty without a verdict.
+        path: The verdict's path (screened, tested, repaired); empty without a verdict.
         failure: Why there is no verdict.
     """
 

@@ -190,6 +190,8 @@ class Turns:
             "execution": str(execution.id),
             "exit_reason": report.exit_reason,
             "executable": report.executable,
+            "environment_error": report.error,
+            "snapshot": report.snapshot,
             "passed": report.passed,
             "failed": report.failed,
             "errors": report.errors,

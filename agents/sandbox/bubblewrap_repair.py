@@ -76,14 +76,15 @@ class BubblewrapRepairs:
         self, action: RepairAction, base: str, earlier: Path | None, place: Place
     ) -> RepairReport:
         limits = self._limits
-        contents = {f"{FOLDER}/{name}": content for name, content in repair_files(action).items()}
+        files = await asyncio.to_thread(repair_files, action)
+        contents = {f"{FOLDER}/{name}": content for name, content in files.items()}
         contents |= _looked_up()
         place = replace(
             place,
-            size=limits.bytes,
+            size=limits.scratch_bytes,
             contents=contents,
             folders={} if earlier is None else {EARLIER: earlier},
-            writable=(REPAIRED,),
+            writable={REPAIRED: limits.bytes},
             network=True,
         )
         options = {

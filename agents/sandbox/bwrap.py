@@ -12,7 +12,7 @@ from agents.sandbox.interpreter import environment_variables
 from agents.sandbox.syscalls import seccomp_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from agents.sandbox.interpreter import Interpreter
 
@@ -29,10 +29,10 @@ class Place:
         program: Path of bubblewrap.
         python: The interpreter that is started in it.
         user: Whom root drops to; None where it is not root who starts it.
-        size: Bytes of each place in memory that can be written.
+        size: Bytes of /dev/shm, and as many of /tmp.
         contents: Files, by where each is shown.
         folders: Folders of this machine, by where each is shown, read-only.
-        writable: Places in memory that can be written, beside /dev/shm and /tmp.
+        writable: Bytes of further places in memory that can be written, by their paths.
         network: Whether it has the machine's network.
         hash_seed: PYTHONHASHSEED.
     """
@@ -43,7 +43,7 @@ class Place:
     size: int = 0
     contents: Mapping[str, bytes] = field(default_factory=dict)
     folders: Mapping[str, Path] = field(default_factory=dict)
-    writable: Sequence[str] = ()
+    writable: Mapping[str, int] = field(default_factory=dict)
     network: bool = False
     hash_seed: int = 0
 
@@ -124,8 +124,8 @@ def _system(python: Interpreter) -> list[str]:
 def _places(place: Place, files: Mapping[str, int]) -> list[str]:
     """Lay out what is not the system's: devices, processes, memory to write to, the program's files."""
     laid = ["--proc", "/proc", "--dev", "/dev"]
-    for path in ("/dev/shm", "/tmp", *place.writable):
-        laid += ["--perms", "1777", "--size", str(place.size), "--tmpfs", path]
+    for path, size in {"/dev/shm": place.size, "/tmp": place.size, **place.writable}.items():
+        laid += ["--perms", "1777", "--size", str(size), "--tmpfs", path]
     for path, folder in place.folders.items():
         laid += ["--ro-bind", str(folder), path]
     for path, descriptor in files.items():

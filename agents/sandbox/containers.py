@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LABEL = "workbench.sandbox"
 """On every container of ours: the process that made it, as `owner()` writes it."""
+OF_IMAGE = "image"
+"""What a kept image says in its place, so that nobody's container of it is taken for one left behind."""
 PYTHON_LABEL = "workbench.python"
 """On an image: the path of its interpreter."""
 
@@ -208,6 +210,8 @@ def reap(client: Any) -> int:
 
 def _is_dead(name: str, age: float) -> bool:
     """Tell whether the owner of a container that is so many seconds old has ended."""
+    if name == OF_IMAGE:
+        return False
     parts = name.split(" ")
     if len(parts) != 4 or parts[0] != socket.gethostname():
         return age > _ABANDONED

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agents.sandbox.child import Ending
-from agents.sandbox.containers import LABEL, PYTHON_LABEL, kill, owner, remove
+from agents.sandbox.containers import LABEL, OF_IMAGE, PYTHON_LABEL, kill, owner, remove
 from agents.sandbox.engine import PATIENCE, one_line
 from agents.sandbox.index import proxies
 from agents.sandbox.kept import HeadAndTail
@@ -120,10 +120,12 @@ class DockerRepairs:
             if not began(ending):
                 said = (ending.stderr or ending.stdout).decode("utf-8", "replace").strip().splitlines()
                 raise RepairBroken(said[-1] if said else "the container ended before it began")
-            report = read_ending(action, ending, base, full=full or _room(client, container) > limits.bytes)
+            full = full or (ending.code == 0 and _room(client, container) > limits.bytes)
+            report = read_ending(action, ending, base, full=full)
             if report.outcome == "done":
                 repository, _, tag = snapshot_image(self._settings, report.snapshot).rpartition(":")
-                changes = [f'LABEL {SNAPSHOT_LABEL}="{report.snapshot}"', "USER 65534:65534"]
+                labels = f'LABEL {SNAPSHOT_LABEL}="{report.snapshot}" {LABEL}="{OF_IMAGE}"'
+                changes = [labels, "USER 65534:65534"]
                 client.api.commit(container, repository=repository, tag=tag, changes=changes)
             return report
         finally:
@@ -176,7 +178,7 @@ def _options(
             Ulimit(name="core", soft=0, hard=0),
             Ulimit(name="fsize", soft=limits.bytes, hard=limits.bytes),
         ],
-        tmpfs={"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.bytes}"},
+        tmpfs={"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.scratch_bytes}"},
         log_config=LogConfig(type="none"),
     )
     return {
@@ -225,7 +227,8 @@ def _run(client: Any, container: str, limits: RepairLimits) -> tuple[Ending, boo
                 written.take(bytes(raw[_HEAD:end]))
                 del raw[:end]
             if not ended and monotonic() - looked > _LOOK:
-                full, looked = _room(client, container) > limits.bytes, monotonic()
+                # What was put in for the repair itself counts until it is removed.
+                full, looked = _room(client, container) > limits.scratch_bytes, monotonic()
         if not ended:
             kill(client, container)
         state = client.api.wait(container, timeout=PATIENCE)

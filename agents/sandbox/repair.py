@@ -119,3 +119,8 @@ class RepairLimits:
     memory_bytes: int = 2 * 1024 * 1024 * 1024
     processes: int = 256
     kept_bytes: int = 32 * 1024
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of a place that holds pip and the like beside what is repaired."""
+        return self.bytes + 64 * 1024 * 1024

@@ -129,6 +129,9 @@ def _verdict(case: AgentCase) -> str:
         lines += ["", "The test reads the query as", f"  {writer.get('interpretation', '')}"]
     if case.execution is not None:
         lines += ["", f"Execution: {_ending(case.execution)}", *_outcomes(case.execution)]
+        lines += [f"  Not executable: {case.execution.error}"] if not case.execution.executable else []
+    repairs = list(_repairs(case.steps))
+    lines += ["", "Repairs", *repairs] if repairs else []
     if case.expert_runs:
         lines += ["", "Run by experts"]
         lines += [f"  {moment(run.execution.created_at)}  {run_in_words(run)}" for run in case.expert_runs]
@@ -141,6 +144,16 @@ def _verdict(case: AgentCase) -> str:
         steps = counted(len(case.steps), "step")
         lines += ["", f"{case.verdict.model} · {steps} · {counted(tokens, 'token')} · {seconds:.1f} s"]
     return "\n".join(lines)
+
+
+def _repairs(steps: tuple[StepSeen, ...]) -> Iterator[str]:
+    """Say in a line each what was repaired, and what became of it; the Steps pane tells the whole."""
+    for step in steps:
+        if step.role == "repair":
+            what = step.reply.get("packages") or step.reply.get("commands")
+            done = "; ".join(map(str, what)) if isinstance(what, list) else ""
+            kind = "install " if step.reply.get("repair") == "install" else ""
+            yield f"  {kind}{done or 'not begun'}: {step.error or 'done'}"
 
 
 def _test(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:

@@ -1,11 +1,17 @@
 """Programs whose environment lacks something, repaired in real sandboxes with the real package index."""
 
 import json
+from pathlib import Path
 
 import pytest
 from small_workspace import Told, executions, pairs_workspace, rows, script_file, through_test, verdicts
 
 from agents.jobs import run_annotation
+from agents.sandbox import docker
+from agents.sandbox.containers import LABEL
+from agents.sandbox.protocol import TestProgram
+from agents.sandbox.registry import find_sandbox
+from agents.sandbox.repair import RepairAction, SnapshotMissing
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import AnnotationSettings
 from screens.review.pair import view
@@ -45,6 +51,34 @@ def job(request, tmp_path):
     settings = settings.model_copy(update={"max_try_time": 1, "trust_checks": False})
     model = script_file(tmp_path, REPLIES)
     return AnnotationSettings(model, sandbox=request.param, sandboxes=settings)
+
+
+def left_behind(sandbox, settings):
+    """Containers of ours, or folders of snapshots."""
+    if sandbox == "bubblewrap":
+        return [*Path(settings.snapshots).glob("*")]
+    client = docker.connect(settings)
+    try:
+        return client.api.containers(all=True, filters={"label": LABEL})
+    finally:
+        client.close()
+
+
+async def test_a_repair_that_hangs_or_fills_its_room_is_stopped_and_leaves_nothing(job):
+    settings = job.sandboxes.model_copy(update={"repair_seconds": 6.0, "repair_bytes": 2**21})
+    sandbox = find_sandbox(job.sandbox, settings)
+    try:
+        hangs = await sandbox.repair(RepairAction("commands", ("echo begun", "trap '' TERM; sleep 60")))
+        assert (hangs.outcome, hangs.snapshot) == ("timeout", "")
+        assert "begun" in hangs.output
+        fill = "python -c \"for n in '123': open('/opt/repaired/' + n, 'wb').write(bytes(1000000))\""
+        fills = await sandbox.repair(RepairAction("commands", (fill,)))
+        assert (fills.outcome, fills.snapshot) in (("full", ""), ("failed", ""))
+        with pytest.raises(SnapshotMissing):
+            await sandbox.run(TestProgram("", "", snapshot=hangs.action.snapshot("base")))
+        assert left_behind(job.sandbox, settings) == []
+    finally:
+        await sandbox.close()
 
 
 def told(step):
@@ -112,7 +146,8 @@ def test_programs_are_repaired_by_installation_by_command_or_given_up(tmp_path, 
         with workspace.reading() as connection:
             panes = {pane.id: pane.text for pane in view(load_pair(connection, 3, 1)).case}
         assert "pip install --only-binary :all: no_such_package_anywhere" in panes["steps"]
-        assert "Repair" in panes["steps"]
+        assert "install no_such_package_anywhere: exit status 1: ERROR: No matching" in panes["verdict"]
+        assert "true: done" in panes["verdict"]
         assert "$ true" in panes["steps"]
 
         again = run_annotation(workspace, job, Told())
