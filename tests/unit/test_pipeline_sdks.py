@@ -9,6 +9,7 @@ from small_workspace import GOOD, LACKING, TEST, WRONG, Told, pairs_workspace, r
 
 from agents.events import JobEnded, JobProgressed
 from agents.jobs import run_annotation
+from agents.sandbox.settings import SandboxSettings
 from agents.settings import AnnotationSettings
 from store.tables.runs import ExecutionRow, StepRow
 
@@ -87,7 +88,13 @@ class Stumbles:
 def test_every_pair_is_labelled_though_the_service_stumbles(tmp_path, model, sandbox):
     told, stumbles = Told(), Stumbles()
     with pairs_workspace(tmp_path, PAIRS) as workspace, LoopbackModels(stumbles, replies=REPLIES) as server:
-        settings = AnnotationSettings(model, concurrency=4, sandbox=sandbox, models=server.settings())
+        settings = AnnotationSettings(
+            model,
+            concurrency=4,
+            sandbox=sandbox,
+            models=server.settings(),
+            sandboxes=SandboxSettings(repairs=False),
+        )
         report = run_annotation(workspace, settings, told)
 
         assert stumbles.left == {}
