@@ -23,7 +23,7 @@ from agents.sandbox.trust import trusted
 from agents.turns import Executed
 from store.errors import UnknownName
 from store.expert_runs import record_expert_run
-from store.queries.expert_runs import agents_tests, sandbox_of
+from store.queries.expert_runs import agents_tests, place_of
 from store.queries.runs import pair_texts
 
 if TYPE_CHECKING:
@@ -104,13 +104,14 @@ class ExpertRuns:
         with self._workspace.reading() as connection:
             texts = pair_texts(connection, [run.item_id])
             written = agents_tests(connection, run.item_id)
-            sandbox = "" if run.like is None else sandbox_of(connection, run.like)
+            sandbox, snapshot = ("", "") if run.like is None else place_of(connection, run.like)
         if not texts:
             raise UnknownName(
                 "Unknown item", f"There is no pair {run.item_id}.", "List them: workbench items WORKSPACE"
             )
         edited = run.test not in written
-        return TestProgram(candidate=texts[0].code, test=run.test, edited=edited), sandbox
+        program = TestProgram(candidate=texts[0].code, test=run.test, edited=edited, snapshot=snapshot)
+        return program, sandbox
 
     async def _execute(
         self, program: TestProgram, rather: str, settings: ExpertRunSettings

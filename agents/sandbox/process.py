@@ -28,6 +28,7 @@ from agents.sandbox.interpreter import (
     sources,
 )
 from agents.sandbox.protocol import SandboxCheck
+from agents.sandbox.repair import SnapshotMissing
 from agents.sandbox.reports import make_report
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class ProcessSandbox:
                 "This program is not one of the shipped samples, and a plain subprocess isolates nothing.",
                 INSTALL_HINT + " To run it without one all the same, ask for --sandbox process.",
             )
+        if program.snapshot:
+            raise SnapshotMissing(program.snapshot)
         return await self._execute(program, limits or self._settings.limits)
 
     async def repair(self, action: RepairAction, after: str = "") -> RepairReport:

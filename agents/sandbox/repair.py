@@ -35,7 +35,7 @@ class SnapshotMissing(SandboxError):
     def __init__(self, name: str) -> None:
         super().__init__(
             "The repaired environment is gone",
-            f"The snapshot {name[:12]} that this program ran in is not on this machine any more.",
+            f"The snapshot {name[:12]} that this program ran in is not here, or not in this sandbox.",
             "The agents make it again when they take up the item in a new run.",
         )
 

@@ -81,8 +81,9 @@ def agents_tests(connection: Connection, item_id: int) -> frozenset[str]:
     }
 
 
-def sandbox_of(connection: Connection, execution_id: UUID) -> str:
-    """Return where an execution ran; empty where there is no such execution."""
+def place_of(connection: Connection, execution_id: UUID) -> tuple[str, str]:
+    """Return where an execution ran: its sandbox and its snapshot; both empty where there is no such."""
     execution = table_of(ExecutionRow)
-    found = select(execution.c.sandbox).where(execution.c.id == execution_id)
-    return connection.execute(found).scalar() or ""
+    found = select(execution.c.sandbox, execution.c.snapshot).where(execution.c.id == execution_id)
+    row = connection.execute(found).first()
+    return ("", "") if row is None else (row.sandbox, row.snapshot)

@@ -1,11 +1,13 @@
 """Programs whose environment lacks something, repaired in real sandboxes with the real package index."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from small_workspace import Told, executions, pairs_workspace, rows, script_file, through_test, verdicts
 
+from agents.expert_runs import ExpertRun, ExpertRuns
 from agents.jobs import run_annotation
 from agents.sandbox import docker
 from agents.sandbox.containers import LABEL
@@ -13,9 +15,10 @@ from agents.sandbox.protocol import TestProgram
 from agents.sandbox.registry import find_sandbox
 from agents.sandbox.repair import RepairAction, SnapshotMissing
 from agents.sandbox.settings import SandboxSettings
-from agents.settings import AnnotationSettings
+from agents.settings import AnnotationSettings, ExpertRunSettings
 from screens.review.pair import view
 from store.queries.item import load_pair
+from store.raters import ensure_rater
 from store.tables.runs import StepRow
 
 TEST = (
@@ -150,5 +153,14 @@ def test_programs_are_repaired_by_installation_by_command_or_given_up(tmp_path, 
         assert "true: done" in panes["verdict"]
         assert "$ true" in panes["steps"]
 
+        # An expert's run starts from the same snapshot.
+        settings = ExpertRunSettings(sandboxes=job.sandboxes)
+        with closing(ExpertRuns(workspace, lambda: settings)) as runs:
+            edited = TEST + "\n\ndef test_more():\n    import jwt\n"
+            expert = runs.start(ExpertRun(1, ensure_rater(workspace, "dana"), edited, after["id"])).result(60)
+        assert (expert.report.exit_reason, expert.report.passed) == ("ok", 3)
+        assert expert.report.snapshot == repair["snapshot"]
+        assert expert.report.environment == after["environment"]
+
         again = run_annotation(workspace, job, Told())
-        assert (again.done, len(executions(workspace))) == (0, 6)
+        assert (again.done, len(executions(workspace))) == (0, 7)
