@@ -219,7 +219,7 @@ async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_re
         await pilot.press("ctrl+s")
         await ended(pilot)
         assert said(app).startswith(
-            "! Test of doubles not run: An edited test needs a real sandbox: A plain subprocess isolates"
+            "! Test of doubles not run: Needs a sandbox: A plain subprocess isolates"
         )
         assert "workbench sandbox check" in said(app)
         assert expert_runs(workspace) == []
