@@ -218,9 +218,7 @@ async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_re
         await edit(pilot, WRONG)
         await pilot.press("ctrl+s")
         await ended(pilot)
-        assert said(app).startswith(
-            "! Test of doubles not run: Needs a sandbox: A plain subprocess isolates"
-        )
+        assert said(app).startswith("! Test of doubles not run: Needs a sandbox: A plain subprocess isolates")
         assert "workbench sandbox check" in said(app)
         assert expert_runs(workspace) == []
         await pilot.press("ctrl+q")
