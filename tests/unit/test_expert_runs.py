@@ -53,7 +53,7 @@ def test_a_sandbox_that_isolates_nothing_runs_what_agents_wrote_and_nothing_edit
     executed = run(workspace, asked, EDITED)
     assert (executed.report.sandbox, executed.report.failed) == ("bubblewrap", 1)
     without = ExpertRunSettings(sandbox="process", sandboxes=NOWHERE)
-    with pytest.raises(SandboxError, match="Needs a sandbox.*edited test"):
+    with pytest.raises(SandboxError, match=r"Needs a sandbox.*edited test"):
         run(workspace, without, EDITED)
     with pytest.raises(SandboxError, match="Needs a sandbox: This program"):
         run(workspace, ExpertRunSettings(sandboxes=NOWHERE), DOUBLES)
