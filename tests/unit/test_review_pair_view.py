@@ -81,6 +81,15 @@ def test_the_case_is_told_in_the_order_in_which_the_agents_came_to_it(workspace:
     assert "1 step · 450 tokens" in text(view(workspace, "clear-no"), "verdict")
 
 
+def test_what_the_screener_ruled_on_by_itself_is_given_once(tmp_path: Path) -> None:
+    words = "clear-no: as the code reads"
+    case = Case("clear-no", "q", assessment="clear_nonmatch", label=0, reason=words)
+    with bench(tmp_path, [case]) as made:
+        told = text(view(made, "clear-match"), "verdict")
+    assert told.count(words) == 1
+    assert "\nScreener: clear non-match\n" in told
+
+
 def test_the_log_names_ending_outcomes_and_output_and_marks_the_failures(workspace: Workspace) -> None:
     run = next(part for part in view(workspace, "failing").case if part.id == "run")
     lines = run.text.split("\n")
