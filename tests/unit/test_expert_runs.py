@@ -17,7 +17,7 @@ from agents.expert_runs import ExpertRun, ExpertRuns
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import ExpertRunSettings
-from store.errors import UnknownName
+from store.errors import UnknownName, WorkbenchError
 from store.journal import journal_path
 from store.raters import ensure_rater
 from store.tables.runs import ExecutionRow, TestOutcomeRow
@@ -100,6 +100,8 @@ def test_closing_ends_what_is_running_and_records_nothing(workspace: Workspace) 
     runs.close()
     runs.close()
     assert future.cancelled()
+    with pytest.raises(WorkbenchError, match="about to end"):
+        runs.start(ExpertRun(1, ensure_rater(workspace, "dana"), endless))
     assert len(rows(workspace, ExecutionRow)) == 1
 
 
