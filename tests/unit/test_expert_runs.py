@@ -108,3 +108,14 @@ def test_closing_ends_what_is_running_and_records_nothing(workspace: Workspace) 
 def test_an_item_that_is_not_there_is_said(workspace: Workspace) -> None:
     with pytest.raises(UnknownName):
         run(workspace, ExpertRunSettings(), DOUBLES, item=99)
+
+
+def test_what_ran_in_a_container_is_run_again_in_one(workspace: Workspace, docker_settings: Any) -> None:
+    workspace.native().execute("UPDATE execution SET sandbox = 'docker'")
+    settings = ExpertRunSettings(sandboxes=docker_settings)
+    with closing(ExpertRuns(workspace, lambda: settings)) as runs:
+        wanted = ExpertRun(1, ensure_rater(workspace, "dana"), EDITED, like=uid(110))
+        executed = runs.start(wanted).result(120)
+    row = rows(workspace, ExecutionRow)[-1]
+    assert (row["id"], row["sandbox"], row["image"] != "") == (executed.id, "docker", True)
+    assert (executed.report.failed, executed.report.outcomes[0].flaky) == (1, False)
