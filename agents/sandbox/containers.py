@@ -30,6 +30,8 @@ _OWN_MEMORY = 32 * _MIB
 _USER_PROCESSES = 8192
 # Seconds after which a container of another machine's workbench is nobody's.
 _ABANDONED = 3600.0
+# How often an engine is asked to remove a container, and the seconds between.
+_TRIES, _PAUSE = 5, 0.2
 _PLACE = "/sandbox"
 _AGAIN = BOOT.format(folder=_PLACE + "/harness")
 
@@ -137,7 +139,7 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
             "/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={scratch}",
             "/run": f"rw,noexec,nosuid,nodev,mode=1777,size={_MIB}",
             "/var/tmp": f"rw,noexec,nosuid,nodev,mode=1777,size={_MIB}",
-            _PLACE: f"rw,noexec,nosuid,nodev,mode=755,uid=65534,gid=65534,size={16 * _MIB}",
+            _PLACE: f"rw,noexec,nosuid,nodev,mode=1777,size={16 * _MIB}",
         },
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
@@ -172,13 +174,19 @@ def remove(client: Any, container: str) -> None:
     """Remove a container, whatever it does; one that is gone already is well."""
     from docker.errors import APIError, NotFound
 
-    try:
-        client.api.remove_container(container, force=True, v=True)
-    except NotFound:
-        return
-    except APIError as error:
-        if error.status_code != 409:  # somebody else is removing it
-            raise
+    for left in reversed(range(_TRIES)):
+        try:
+            client.api.remove_container(container, force=True, v=True)
+        except NotFound:
+            return
+        except APIError as error:
+            if error.status_code == 409:  # somebody else is removing it
+                return
+            if left == 0 or not error.is_server_error():
+                raise
+            time.sleep(_PAUSE)  # podman does not remove one that is about to end by itself
+        else:
+            return
 
 
 def owner() -> str:

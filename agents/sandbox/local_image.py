@@ -26,8 +26,8 @@ _PACKAGES = frozenset({"site-packages", "dist-packages"})
 _PROGRAMS = ("/bin/sh", "/usr/bin/env", "/usr/bin/timeout", "/bin/sleep", "/bin/cat")
 _CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 # Some engines give memory that is mounted on a folder the folder's own rights, whatever they are asked for.
-_FOLDERS = dict.fromkeys(("tmp", "run", "var/tmp"), 0o1777) | dict.fromkeys(
-    ("proc", "sys", "dev", "sandbox"), 0o755
+_FOLDERS = dict.fromkeys(("tmp", "run", "var/tmp", "sandbox"), 0o1777) | dict.fromkeys(
+    ("proc", "sys", "dev"), 0o755
 )
 _ACCOUNTS = {
     "etc/passwd": "root:x:0:0::/root:/bin/sh\ntester:x:65534:65534::/tmp:/bin/sh\n",
