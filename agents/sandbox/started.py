@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from agents.sandbox.boot import told_first, told_of
 from agents.sandbox.child import Ending
-from agents.sandbox.containers import bounds, container_options, kill, remove, told_first, told_of
+from agents.sandbox.containers import bounds, container_options, kill, remove
 from agents.sandbox.engine import PATIENCE
 from agents.sandbox.stream import MixedStream
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from agents.sandbox.protocol import Limits, TestProgram
 
 _PIECE = 65536
+_STDOUT = 1
 
 
 class StartedContainer:
@@ -66,7 +68,7 @@ class StartedContainer:
         """
         stream = MixedStream(limits)
         self._line.settimeout(PATIENCE)
-        self._line.sendall(told_of(program, arguments))
+        self._line.sendall(told_of(program, _STDOUT, arguments))
         started_at, start = datetime.now(UTC), monotonic()
         in_time = self._listen(stream, start + limits.wall_seconds)
         seconds = monotonic() - start
