@@ -43,6 +43,24 @@ _OWN_FILES = """
 files({harness!r})
 os.chmod({harness!r}, 0o555)
 """
+_DROP = """
+import _ctypes
+library = _ctypes.dlopen(None, 2)
+def call(name, *values):
+    if _ctypes.call_function(_ctypes.dlsym(library, name), values):
+        raise OSError(name + " was refused")
+try:
+    # prctl(PR_CAPBSET_DROP), for every right that the kernel knows; without CAP_SETPCAP it is refused.
+    with open("/proc/sys/kernel/cap_last_cap") as file:
+        for right in range(int(file.read()) + 1):
+            call("prctl", 24, right, 0, 0, 0)
+    os.setgroups([])
+    os.setresgid({user}, {user}, {user})
+    os.setresuid({user}, {user}, {user})
+    call("capset", (0x20080522).to_bytes(4, sys.byteorder) + bytes(4), bytes(24))
+except OSError as error:
+    sys.exit("{refused}: " + str(error))
+"""
 _WAIT = """
 sys.path[0] = {harness!r}
 import _ctypes, _socket, resource, site, supervisor
@@ -65,22 +83,31 @@ supervisor.main(["", *arguments])
 """
 
 
-def waiting(*, harness: str, work: str, own_files: bool, leash: bool) -> str:
+RIGHTS = ("CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP")
+"""What an interpreter needs that becomes another user, and gives up every right."""
+NO_CHANGE_OF_USER = "no change of user"
+"""How the last line begins of one that could not."""
+
+
+def waiting(*, harness: str, work: str, own_files: bool, leash: bool, user: int | None = None) -> str:
     """Write what the interpreter is told by -c.
 
     Args:
         harness: The folder of what runs inside.
         work: The folder that the program's files go to.
         own_files: Whether the harness comes over stdin too, before everything else (`told_first`).
-        leash: Whether stdin stays open for the supervisor to end with; otherwise nothing is on it in the end.
+        leash: Whether stdin stays open for the supervisor to end with; otherwise it ends up empty.
+        user: Who it becomes for good, without any right, before it reads anything; until then it needs
+            `RIGHTS`. None where it is already who it shall be.
 
     Returns:
         Source code.
     """
+    drop = "" if user is None else _DROP.format(user=user, refused=NO_CHANGE_OF_USER)
     own = _OWN_FILES.format(harness=harness) if own_files else ""
     wait = _WAIT.format(harness=harness, work=work)
     go = _GO.format(flags=FLAGS, again=BOOT.format(folder=harness))
-    return _READ + own + wait + ("" if leash else _NO_INPUT) + go
+    return _READ + drop + own + wait + ("" if leash else _NO_INPUT) + go
 
 
 def told_first() -> bytes:

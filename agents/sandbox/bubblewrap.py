@@ -1,8 +1,9 @@
 """Runs test programs with bubblewrap: namespaces of their own, a read-only system, no network, no home.
 
 An ordinary user's run gets a user namespace. Root's does not, since a user made inside one is root to the
-kernel, for which no limit on processes holds: there bubblewrap makes the other namespaces as root and
-`setpriv` drops to a user id that no one has, one for each run, before any Python starts.
+kernel, for which no limit on processes holds: there bubblewrap makes the other namespaces as root, and the
+interpreter inside, which starts with no right but those for that, becomes a user that no one is, another one
+for each run, and gives up every right before it reads anything of a program (`boot.py`).
 
 A filter of system calls (`syscalls.py`) closes what namespaces leave open, the making of further ones too:
 the kernel's refusal of those in `--disable-userns` is there only where bubblewrap makes a user namespace.
@@ -16,7 +17,7 @@ import shutil
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from agents.sandbox.boot import told_of
+from agents.sandbox.boot import NO_CHANGE_OF_USER, told_of
 from agents.sandbox.bubblewrap_command import command, contents, in_memory
 from agents.sandbox.child import StartedChild
 from agents.sandbox.errors import INSTALL_HINT, SandboxError
@@ -38,7 +39,7 @@ _AHEAD = 2
 # What a failed start says, and what mends it; the first that is found in the message.
 _HINTS = (
     ("Unknown option", "bubblewrap 0.8 or newer is needed."),
-    ("setpriv", "As root, setpriv (package util-linux) and the user ids from 61184 on are needed."),
+    (NO_CHANGE_OF_USER, "As root, the user ids from 61184 on are needed: use another user, or Docker."),
     ("source path", "This user must be able to read the interpreter: set sandbox.python to one that it can."),
     ("execvp", "The interpreter could not be started: set sandbox.python to another one."),
     (

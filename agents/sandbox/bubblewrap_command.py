@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.sandbox.boot import waiting
+from agents.sandbox.boot import RIGHTS, waiting
 from agents.sandbox.interpreter import FLAGS, environment_variables, scripts
 from agents.sandbox.syscalls import seccomp_filter
 
@@ -24,7 +24,6 @@ _PREFIX = Path("/opt/py")
 _HARNESS, _PLACE = "/harness", "/sandbox"
 # Bytes of the program's own two files.
 _SOURCES = 16 * 1024 * 1024
-_WAITING = waiting(harness=_HARNESS, work=f"{_PLACE}/work", own_files=False, leash=False)
 SECCOMP = "seccomp"
 """Among `contents`: the filter of system calls, which is no file inside."""
 
@@ -66,11 +65,10 @@ def command(
         *_places(limits, shown),
         *_variables(python),
         "--",
-        *_drop_to(user),
         str(_inside(python)),
         *FLAGS,
         "-c",
-        _WAITING,
+        waiting(harness=_HARNESS, work=f"{_PLACE}/work", own_files=False, leash=False, user=user),
     ]
 
 
@@ -80,7 +78,9 @@ def _isolation(user: int | None) -> list[str]:
     if user is None:
         nobody = str(_NOBODY)
         separate += ["--unshare-user", "--disable-userns", "--uid", nobody, "--gid", nobody]
-        separate += ["--cap-drop", "ALL"]
+    separate += ["--cap-drop", "ALL"]
+    if user is not None:
+        separate += [word for right in RIGHTS for word in ("--cap-add", right)]
     return ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox", *separate]
 
 
@@ -125,14 +125,6 @@ def _variables(python: Interpreter) -> list[str]:
     if _is_moved(python):
         values["LD_LIBRARY_PATH"] = str(_PREFIX / "lib")
     return [word for name, value in values.items() for word in ("--setenv", name, value)]
-
-
-def _drop_to(user: int | None) -> list[str]:
-    """Begin the inner command with what gives up root, where root started it."""
-    if user is None:
-        return []
-    who = ["--reuid", str(user), "--regid", str(user), "--clear-groups"]
-    return ["setpriv", *who, "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all", "--"]
 
 
 def _is_moved(python: Interpreter) -> bool:

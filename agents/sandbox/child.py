@@ -123,6 +123,7 @@ class StartedChild:
         self._child, self._records = _Child(limits), _Channel()
         self._transport: asyncio.SubprocessTransport | None = None
         self._pipe: FileIO | None = None
+        self._reading: asyncio.ReadTransport | None = None
         self._trouble = b""
 
     @classmethod
@@ -156,7 +157,7 @@ class StartedChild:
         pipe, ours = os.fdopen(reading, "rb", buffering=0), os.fdopen(writing, "wb", buffering=0)
         child._pipe = pipe
         try:
-            await loop.connect_read_pipe(lambda: child._records, pipe)
+            child._reading, _ = await loop.connect_read_pipe(lambda: child._records, pipe)
             starting = asyncio.ensure_future(
                 loop.subprocess_exec(
                     lambda: child._child,
@@ -244,6 +245,8 @@ class StartedChild:
             await asyncio.wait({self._child.closed, self._records.closed}, timeout=GRACE)
             self._transport.close()
             self._transport = None
+        if self._reading is not None:
+            self._reading.close()  # which closes the pipe only later
         if self._pipe is not None:
             self._pipe.close()
 
