@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,8 @@ def _isolation(user: int | None) -> list[str]:
     return ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox", *separate]
 
 
-def _system(python: Interpreter) -> list[str]:
+@cache
+def _system(python: Interpreter) -> tuple[str, ...]:
     """Show the system and the interpreter read-only, without anybody's installed packages."""
     shown = ["--ro-bind", "/usr", "/usr"]
     for name in _SYSTEM:
@@ -105,7 +107,7 @@ def _system(python: Interpreter) -> list[str]:
         packages += [_PREFIX / folder.relative_to(python.prefix) for folder in inner]
     for folder in packages:
         shown += ["--perms", "0555", "--size", "4096", "--tmpfs", str(folder)]
-    return shown
+    return tuple(shown)
 
 
 def _places(limits: Limits, files: Mapping[str, int]) -> list[str]:
@@ -119,12 +121,13 @@ def _places(limits: Limits, files: Mapping[str, int]) -> list[str]:
     return [*places, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"]
 
 
-def _variables(python: Interpreter) -> list[str]:
+@cache
+def _variables(python: Interpreter) -> tuple[str, ...]:
     """Set the program's variables, and where a moved interpreter finds its own libraries."""
     values = environment_variables(home="/tmp", path="/usr/bin:/bin")
     if _is_moved(python):
         values["LD_LIBRARY_PATH"] = str(_PREFIX / "lib")
-    return [word for name, value in values.items() for word in ("--setenv", name, value)]
+    return tuple(word for name, value in values.items() for word in ("--setenv", name, value))
 
 
 def _is_moved(python: Interpreter) -> bool:
@@ -132,6 +135,7 @@ def _is_moved(python: Interpreter) -> bool:
     return not python.program.is_relative_to("/usr") and python.prefix != Path("/")
 
 
+@cache
 def _inside(python: Interpreter) -> Path:
     """Find the interpreter as the program sees it."""
     return _PREFIX / python.program.relative_to(python.prefix) if _is_moved(python) else python.program
