@@ -82,7 +82,14 @@ def _isolation(user: int | None) -> list[str]:
     separate += ["--cap-drop", "ALL"]
     if user is not None:
         separate += [word for right in RIGHTS for word in ("--cap-add", right)]
-    return ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox", *separate]
+    return [
+        "--die-with-parent",
+        "--new-session",
+        "--clearenv",
+        "--hostname",
+        "sandbox",
+        *separate,
+    ]
 
 
 @cache

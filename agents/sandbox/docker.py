@@ -15,6 +15,7 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 _RUNS = 64
 # Containers that are ended or removed at the same time, behind or beside the runs.
 _REMOVERS = 4
+# Seconds for which an image's name is taken to stand for the same image.
+_FRESH = 2.0
 _BUILD_HINT = "Make it with: workbench sandbox build"
 
 
@@ -77,6 +80,14 @@ class _Stop:
                 self._container.end()
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the engine said of the image, and when."""
+
+    image: dict[str, Any]
+    at: float
+
+
 class DockerSandbox:
     """Runs any test program in a container of its own."""
 
@@ -88,6 +99,7 @@ class DockerSandbox:
         self._tried = False
         self._version = "auto"
         self._pool: ContainerPool | None = None
+        self._seen: _Seen | None = None
         self._runs = ThreadPoolExecutor(_RUNS, "container-run")
         self._removers = ThreadPoolExecutor(_REMOVERS, "container-remover")
 
@@ -131,15 +143,30 @@ class DockerSandbox:
             ended.exception()  # nobody else will ask
 
     def _run(self, program: TestProgram, limits: Limits, stop: _Stop) -> ExecutionReport:
+        pool = self._pool
+        if pool is None:
+            return self._run_in_its_own(program, limits, stop)
+        with pool.running():
+            seen = self._seen
+            if seen is None or monotonic() - seen.at > _FRESH:
+                seen = self._look()
+            ready = pool.take(seen.image["Id"], limits)
+            report = None if ready is None else self._use(ready, program, limits, stop)
+            return report or self._run_in_its_own(program, limits, stop)
+
+    def _run_in_its_own(self, program: TestProgram, limits: Limits, stop: _Stop) -> ExecutionReport:
         client = self._connect()
         try:
-            image = self._tried_out(client)
-            ready = None if self._pool is None else self._pool.take(image["Id"], limits)
-            if ready is not None:
-                report = self._use(ready, program, limits, stop)
-                if report is not None:
-                    return report
-            return self._execute(client, image, program, limits, stop)
+            return self._execute(client, self._tried_out(client), program, limits, stop)
+        finally:
+            client.close()
+
+    def _look(self) -> _Seen:
+        """See which image has the name now; programs that follow each other closely need not ask again."""
+        client = self._connect()
+        try:
+            self._seen = _Seen(self._tried_out(client), monotonic())
+            return self._seen
         finally:
             client.close()
 
@@ -242,21 +269,22 @@ class DockerSandbox:
         return container
 
     def _remove_behind(self, container: StartedContainer) -> None:
-        self._removers.submit(_remove, container)
+        self._removers.submit(self._remove, container)
+
+    def _remove(self, container: StartedContainer) -> None:
+        from docker.errors import DockerException
+
+        if self._pool is not None:
+            self._pool.rest()
+        with suppress(DockerException, OSError):  # the reaper of the next start tries again
+            container.remove()
+            container.client.close()
 
     def _close(self) -> None:
         if self._pool is not None:
             self._pool.close()
         self._runs.shutdown(wait=True, cancel_futures=True)
         self._removers.shutdown(wait=True)
-
-
-def _remove(container: StartedContainer) -> None:
-    from docker.errors import DockerException
-
-    with suppress(DockerException, OSError):  # the reaper of the next start tries again
-        container.remove()
-        container.client.close()
 
 
 def _arguments(limits: Limits, per_process: bool = True) -> list[str]:
