@@ -2,11 +2,13 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -152,3 +154,50 @@ def service(
         except subprocess.TimeoutExpired:
             daemon.kill()
             daemon.wait()
+        for line in Path("/proc/self/mounts").read_text().splitlines():
+            if Path(line.split(" ")[1]).is_relative_to(folder):  # it leaves them to a reboot
+                subprocess.run(["umount", "--lazy", line.split(" ")[1]], check=False)
+
+
+class Wire:
+    """A socket that leads to an engine, until it is cut."""
+
+    def __init__(self, engine: str, place: Path) -> None:
+        self.address = f"unix://{place}"
+        self._engine, self._place = engine.removeprefix("unix://"), place
+        self._ends: list[socket.socket] = []
+        self.lay()
+
+    def lay(self) -> None:
+        """Listen, and pass on what comes."""
+        listening = socket.socket(socket.AF_UNIX)
+        self._place.unlink(missing_ok=True)
+        listening.bind(str(self._place))
+        listening.listen()
+        self._ends.append(listening)
+        threading.Thread(target=self._accept, args=[listening], daemon=True).start()
+
+    def cut(self) -> None:
+        """Break every connection, and take no more."""
+        self._place.unlink()
+        ends, self._ends = self._ends, []
+        for each in ends:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self, listening: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = listening.accept()
+                far = socket.socket(socket.AF_UNIX)
+                far.connect(self._engine)
+                self._ends += [near, far]
+                for ends in ((near, far), (far, near)):
+                    threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while piece := source.recv(65536):
+                sink.sendall(piece)
+            sink.shutdown(socket.SHUT_WR)
