@@ -21,7 +21,7 @@ from agents.sandbox.protocol import TestProgram
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
 from agents.sandbox.trust import trusted
 from agents.turns import Executed
-from store.errors import UnknownName
+from store.errors import UnknownName, WorkbenchError
 from store.expert_runs import record_expert_run
 from store.queries.expert_runs import agents_tests, place_of
 from store.queries.runs import pair_texts
@@ -66,6 +66,7 @@ class ExpertRuns:
         self._settings = settings
         self._thread = LoopThread("expert-runs")
         self._room = asyncio.Semaphore(AT_ONCE)
+        self._closed = False
 
     def start(self, run: ExpertRun) -> Future[Executed]:
         """Run a test.
@@ -80,11 +81,15 @@ class ExpertRuns:
         Raises:
             SandboxError: (from the future) No sandbox takes the test, or the sandbox broke; nothing was
                 recorded.
+            WorkbenchError: No further test is run, since the program ends.
         """
+        if self._closed:
+            raise WorkbenchError("Not run", "The program is about to end.", "")
         return self._thread.submit(self._run(run))
 
     def close(self) -> None:
         """End what is running, of which nothing is recorded; closing twice is harmless."""
+        self._closed = True
         self._thread.close()
 
     async def _run(self, run: ExpertRun) -> Executed:

@@ -331,6 +331,14 @@ class OffersCommands(Protocol):
         """Return whether a command has an effect now."""
 
 
+@runtime_checkable
+class RelabelsCommands(Protocol):
+    """A screen on which a key does another thing at times."""
+
+    def label_now(self, command: Command) -> str:
+        """Return what a command does now, in a word or two."""
+
+
 def is_offered(screen: object, command: Command) -> bool:
     """Return whether a command is to be named on a screen now.
 

@@ -135,6 +135,9 @@ class RecordingApp(GuardedApp):
         failed: Callable[[BaseException], Message],
     ) -> None:
         def report(done: Future[Any]) -> None:
+            if done.cancelled():
+                # Only the end of the app cancels; there is nobody left to be told.
+                return
             error = done.exception()
             self._post(failed(error) if error else succeeded(done.result()))
 

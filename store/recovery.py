@@ -270,7 +270,8 @@ def _replay_line(connection: Connection, line: JournalLine, done: _Batch) -> Non
         return
     record = record.model_copy(update=keys)
     if isinstance(record, Execution):
-        add_execution(connection, record, outcomes)
+        own = [one.model_copy(update={"execution_id": record.id}) for one in outcomes]
+        add_execution(connection, record, own)
     else:
         connection.execute(insert(table).values(**record.model_dump()))
         done.highest.append(record.action)

@@ -1,8 +1,9 @@
 """Runs test programs with bubblewrap: namespaces of their own, a read-only system, no network, no home.
 
 An ordinary user's run gets a user namespace. Root's does not, since a user made inside one is root to the
-kernel, for which no limit on processes holds: there bubblewrap makes the other namespaces as root and
-`setpriv` drops to a user id that no one has, one for each run, before any Python starts.
+kernel, for which no limit on processes holds: there bubblewrap makes the other namespaces as root, and the
+interpreter inside, which starts with no right but those for that, becomes a user that no one is, another one
+for each run, and gives up every right before it reads anything of a program (`boot.py`).
 
 A filter of system calls (`syscalls.py`) closes what namespaces leave open, the making of further ones too:
 the kernel's refusal of those in `--disable-userns` is there only where bubblewrap makes a user namespace.
@@ -15,38 +16,37 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from agents.sandbox.bubblewrap_repair import NOTES, BubblewrapRepairs
-from agents.sandbox.bwrap import Place, confined, outer_variables
-from agents.sandbox.child import run_child
+from agents.sandbox.boot import NO_CHANGE_OF_USER, told_of
+from agents.sandbox.bubblewrap_command import OUTER, all_in_memory, command, contents
+from agents.sandbox.bubblewrap_repair import NOTES, BubblewrapRepairs, Place
+from agents.sandbox.child import StartedChild
 from agents.sandbox.errors import INSTALL_HINT, SandboxError
-from agents.sandbox.interpreter import (
-    BOOT,
-    CHECK_PROGRAM,
-    FLAGS,
-    find_interpreter,
-    options,
-    scripts,
-    sources,
-)
+from agents.sandbox.interpreter import CHECK_PROGRAM, find_interpreter, options
 from agents.sandbox.protocol import SandboxCheck
 from agents.sandbox.repair import SnapshotMissing
 from agents.sandbox.repairer import REPAIRED
 from agents.sandbox.reports import make_report
 from agents.sandbox.snapshots import SnapshotFolder
+from agents.sandbox.waiting import WaitingChildren
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from agents.sandbox.child import Ending
     from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
     from agents.sandbox.repair import RepairAction, RepairReport
     from agents.sandbox.settings import SandboxSettings
 
 # The range that systemd keeps for users who exist only while a service runs.
 _USER_IDS = range(61184, 65520)
-_SCRATCH_FILES = 4
+# Interpreters that wait for each program that runs at the same time; a start takes longer than most programs.
+_AHEAD = 2
 
 # What a failed start says, and what mends it; the first that is found in the message.
 _HINTS = (
     ("Unknown option", "bubblewrap 0.8 or newer is needed."),
-    ("setpriv", "As root, setpriv (package util-linux) and the user ids from 61184 on are needed."),
+    (NO_CHANGE_OF_USER, "As root, the user ids from 61184 on are needed: use another user, or Docker."),
     ("source path", "This user must be able to read the interpreter: set sandbox.python to one that it can."),
     ("execvp", "The interpreter could not be started: set sandbox.python to another one."),
     (
@@ -84,14 +84,21 @@ class BubblewrapSandbox:
         self._users = itertools.cycle(_USER_IDS)
         for _ in range(os.getpid() % len(_USER_IDS)):
             next(self._users)
+        self._waiting: WaitingChildren | None = None
         self._snapshots = SnapshotFolder(settings.snapshots)
         self._repairs = BubblewrapRepairs(self._snapshots, settings.repair_limits)
 
     async def open(self, programs: int) -> None:
-        """Nothing can be made ready (see `Sandbox.open`)."""
+        """Have interpreters started beforehand, each in its own isolation (see `Sandbox.open`)."""
+        if self._waiting is None:
+            self._waiting = WaitingChildren(_AHEAD * programs, self._settings.limits, self._start)
+            self._waiting.fill()
 
     async def close(self) -> None:
-        """Nothing is held between runs (see `Sandbox.close`)."""
+        """End what waits (see `Sandbox.close`)."""
+        if self._waiting is not None:
+            await self._waiting.close()
+            self._waiting = None
 
     async def check(self) -> SandboxCheck:
         """Run a small program inside, and say why not when that fails."""
@@ -107,40 +114,43 @@ class BubblewrapSandbox:
     async def run(self, program: TestProgram, limits: Limits | None = None) -> ExecutionReport:
         """Run one program, whoever wrote it (see `Sandbox.run`)."""
         limits = limits or self._settings.limits
-        folders, further = {}, {}
-        if program.snapshot:
+        if program.snapshot:  # what waits was started without it
             folder = self._snapshots.find(program.snapshot)
             if folder is None:
                 raise SnapshotMissing(program.snapshot)
-            folders, further = {REPAIRED: folder}, {"repaired": 1}
-        place = Place(
-            self._program(),
-            find_interpreter(self._settings.python),
-            self._user(),
-            limits.file_bytes * _SCRATCH_FILES,
-            {
-                **{f"/work/{name}": source for name, source in sources(program).items()},
-                **{f"/harness/{name}": content for name, content in scripts().items()},
-                "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n",
-            },
-            folders,
-            hash_seed=program.hash_seed,
-        )
-        start = [*FLAGS, "-c", BOOT.format(folder="/harness"), "/work"]
-        with confined(place) as (line, descriptors):
-            ending = await run_child(
-                lambda channel: [*line, *start, str(channel), *options(limits, **further)],
-                environment=outer_variables(),
-                folder="/",
-                limits=limits,
-                files=descriptors,
-            )
-        return make_report(ending, sandbox=self.name, limits=limits, snapshot=program.snapshot)
+            ending = await _tell(await self._start(limits, {REPAIRED: folder}), program, limits)
+            return make_report(ending, sandbox=self.name, limits=limits, snapshot=program.snapshot)
+        ready = None if self._waiting is None else self._waiting.take(limits)
+        if ready is not None:
+            ending = await _tell(ready, program, limits)
+            if ending.channel or ending.stopped:
+                return make_report(ending, sandbox=self.name, limits=limits)
+        ending = await _tell(await self._start(limits), program, limits)
+        return make_report(ending, sandbox=self.name, limits=limits)
 
     async def repair(self, action: RepairAction, after: str = "") -> RepairReport:
         """Carry out a repair on the machine's network, with nothing of the machine to write to."""
         place = Place(self._program(), find_interpreter(self._settings.python), self._user())
         return await self._repairs.repair(action, after, place)
+
+    async def _start(self, limits: Limits, folders: Mapping[str, Path] | None = None) -> StartedChild:
+        """Start an interpreter in isolation, which waits for its one program.
+
+        Raises:
+            SandboxError: bubblewrap or the interpreter is not there.
+        """
+        bwrap = self._program()
+        python = find_interpreter(self._settings.python)
+        user = self._user()
+        with all_in_memory(contents(user)) as files:
+            return await StartedChild.start(
+                lambda _: command(bwrap, python, limits, user, files=files, folders=folders),
+                environment=OUTER,
+                folder="/",
+                limits=limits,
+                files=tuple(files.values()),
+                listens=True,
+            )
 
     def _program(self) -> str:
         found = shutil.which(self._settings.bwrap)
@@ -153,5 +163,11 @@ class BubblewrapSandbox:
         return found
 
     def _user(self) -> int | None:
-        """Return the user that root's next run drops to."""
+        """Return the user that root's next run becomes."""
         return next(self._users) if os.geteuid() == 0 else None
+
+
+async def _tell(child: StartedChild, program: TestProgram, limits: Limits) -> Ending:
+    """Have an interpreter that waits run a program."""
+    further = {"repaired": 1} if program.snapshot else {}
+    return await child.run(limits.wall_seconds, told_of(program, child.channel, options(limits, **further)))

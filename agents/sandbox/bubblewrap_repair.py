@@ -13,11 +13,11 @@ import os
 import tempfile
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.sandbox.bwrap import confined, outer_variables
+from agents.sandbox.bubblewrap_command import OUTER, all_in_memory, of_every_run, repair_command
 from agents.sandbox.child import run_child
 from agents.sandbox.index import proxies
 from agents.sandbox.protocol import Limits
@@ -26,7 +26,6 @@ from agents.sandbox.repair_place import FOLDER, PROGRAM, began, made_before, rea
 from agents.sandbox.repairer import EARLIER, REPAIRED
 
 if TYPE_CHECKING:
-    from agents.sandbox.bwrap import Place
     from agents.sandbox.interpreter import Interpreter
     from agents.sandbox.repair import RepairAction, RepairLimits, RepairReport
     from agents.sandbox.snapshots import SnapshotFolder
@@ -39,6 +38,21 @@ NOTES = (
 
 # What a name is looked up by; the index may be known by a name that only this machine has.
 _LOOK_UP = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a repair is made with.
+
+    Attributes:
+        bwrap: Path of bubblewrap.
+        python: The interpreter that test programs run with.
+        user: Whom root drops to; None where it is not root who starts it.
+    """
+
+    bwrap: str
+    python: Interpreter
+    user: int | None
 
 
 class BubblewrapRepairs:
@@ -60,7 +74,7 @@ class BubblewrapRepairs:
         Args:
             action: What is to be done.
             after: The snapshot that it starts from; empty for the sandbox's own environment.
-            place: Where it is done, so far as it is that of every run.
+            place: What it is made with.
         """
         base = after or _name_of(place.python)
         name = action.snapshot(base)
@@ -78,29 +92,30 @@ class BubblewrapRepairs:
         limits = self._limits
         files = await asyncio.to_thread(repair_files, action)
         contents = {f"{FOLDER}/{name}": content for name, content in files.items()}
-        contents |= _looked_up()
-        place = replace(
-            place,
-            size=limits.scratch_bytes,
-            contents=contents,
-            folders={} if earlier is None else {EARLIER: earlier},
-            writable={REPAIRED: limits.bytes},
-            network=True,
-        )
+        contents |= _looked_up() | of_every_run(place.user)
+        memory = {
+            "/dev/shm": limits.scratch_bytes,
+            "/tmp": limits.scratch_bytes,
+            REPAIRED: limits.bytes,
+        }
+        folders = {} if earlier is None else {EARLIER: earlier}
         options = {
             "file_bytes": limits.bytes,
             "memory_bytes": limits.memory_bytes,
             "processes": limits.processes,
             "core": 0,
         }
-        with tempfile.TemporaryFile() as archive, confined(place) as (line, descriptors):
+        with tempfile.TemporaryFile() as archive, all_in_memory(contents) as shown:
+            line = repair_command(
+                place.bwrap, place.python, place.user, files=shown, memory=memory, folders=folders
+            )
             words = [f"{name}={number}" for name, number in options.items()]
             ending = await run_child(
                 lambda _: [*line, "-s", "-B", PROGRAM, FOLDER, *words, f"archive={archive.fileno()}"],
-                environment=outer_variables() | proxies(),
+                environment=OUTER | proxies(),
                 folder="/",
                 limits=Limits(wall_seconds=limits.wall_seconds, kept_bytes=limits.kept_bytes),
-                files=(*descriptors, archive.fileno()),
+                files=(*shown.values(), archive.fileno()),
             )
             if not began(ending):
                 said = (ending.stderr or ending.stdout).decode("utf-8", "replace").strip().splitlines()

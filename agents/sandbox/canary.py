@@ -59,9 +59,11 @@ def judge(report: ExecutionReport) -> None:
     Raises:
         SandboxError: A limit does not bite, or the canary did not run.
     """
-    wrong = [test.message for test in report.outcomes if test.outcome != "passed"]
+    wrong = [
+        test.message.removeprefix("AssertionError: ") for test in report.outcomes if test.outcome != "passed"
+    ]
     if wrong:
-        raise SandboxError("The Docker Engine's limits do not bite", "; ".join(wrong), _HINT)
+        raise SandboxError("The engine's limits do not bite", "; ".join(wrong), _HINT)
     if len(report.outcomes) != CANARY.test.count("def test_"):
         message = report.error or f"the trial of its limits ended with {report.exit_reason}"
-        raise SandboxError("The Docker Engine runs no containers", message, ENGINE_HINT)
+        raise SandboxError("The engine runs no containers", message, ENGINE_HINT)

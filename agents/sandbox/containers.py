@@ -10,12 +10,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents.sandbox.interpreter import BOOT, FLAGS, environment_variables, scripts, sources
+from agents.sandbox.boot import waiting
+from agents.sandbox.interpreter import FLAGS, environment_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from agents.sandbox.protocol import Limits, TestProgram
+    from agents.sandbox.protocol import Limits
 
 LABEL = "workbench.sandbox"
 """On every container of ours: the process that made it, as `owner()` writes it."""
@@ -32,74 +31,10 @@ _OWN_MEMORY = 32 * _MIB
 _USER_PROCESSES = 8192
 # Seconds after which a container of another machine's workbench is nobody's.
 _ABANDONED = 3600.0
+# How often an engine is asked to remove a container, and the seconds between.
+_TRIES, _PAUSE = 5, 0.2
 _PLACE = "/sandbox"
-_AGAIN = BOOT.format(folder=_PLACE + "/harness")
-
-# Takes parts from stdin, which stays open: the files of what runs inside, then the program's, each as its
-# name and its content up to an empty name, then hash seed and the supervisor's arguments. What runs inside is
-# imported while a container that was started beforehand waits for its program.
-_BOOT = f"""
-import os, sys
-def part():
-    return take(int.from_bytes(take(4), "big"))
-def take(count):
-    taken = b""
-    while len(taken) < count:
-        piece = os.read(0, count - len(taken))
-        if not piece:
-            os._exit(0)
-        taken += piece
-    return taken
-def files(folder):
-    while True:
-        name = part().decode()
-        if not name:
-            return
-        path = os.path.join(folder, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(part())
-        os.chmod(path, 0o444)
-files({_PLACE!r} + "/harness")
-sys.path[0] = {_PLACE!r} + "/harness"
-import supervisor
-files({_PLACE!r} + "/work")
-for folder in ("harness", "work"):
-    os.chmod(os.path.join({_PLACE!r}, folder), 0o555)
-seed, *arguments = part().decode().split()
-arguments = [{_PLACE!r} + "/work", "1", *arguments]
-if seed != os.environ["PYTHONHASHSEED"]:
-    # The interpreter took its seed when it started, so another one needs another start.
-    os.environ["PYTHONHASHSEED"] = seed
-    os.execv(sys.executable, [sys.executable, *{FLAGS!r}, "-c", {_AGAIN!r}, *arguments])
-supervisor.main(["", *arguments])
-"""
-
-
-def told_first() -> bytes:
-    """Put together what a container is told as soon as it is started."""
-    return _files(scripts())
-
-
-def told_of(program: TestProgram, arguments: list[str]) -> bytes:
-    """Put together what a container is told of its program.
-
-    Args:
-        program: The program.
-        arguments: How the supervisor is to run it (`interpreter.options`).
-
-    Returns:
-        What follows on `told_first`.
-    """
-    return _files(sources(program)) + _part(" ".join((str(program.hash_seed), *arguments)).encode())
-
-
-def _files(files: Mapping[str, bytes]) -> bytes:
-    return b"".join(_part(name.encode()) + _part(content) for name, content in files.items()) + _part(b"")
-
-
-def _part(content: bytes) -> bytes:
-    return len(content).to_bytes(4, "big") + content
+_WAITING = waiting(harness=f"{_PLACE}/harness", work=f"{_PLACE}/work", own_files=True, leash=True)
 
 
 def bounds(limits: Limits) -> tuple[int, ...]:
@@ -139,7 +74,7 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
             "/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={scratch}",
             "/run": f"rw,noexec,nosuid,nodev,mode=1777,size={_MIB}",
             "/var/tmp": f"rw,noexec,nosuid,nodev,mode=1777,size={_MIB}",
-            _PLACE: f"rw,noexec,nosuid,nodev,mode=755,uid=65534,gid=65534,size={16 * _MIB}",
+            _PLACE: f"rw,noexec,nosuid,nodev,mode=1777,size={16 * _MIB}",
         },
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
@@ -149,7 +84,7 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
     )
     return {
         "image": image["Id"],
-        "entrypoint": [python, *FLAGS, "-c", _BOOT],
+        "entrypoint": [python, *FLAGS, "-c", _WAITING],
         "command": [],
         "user": "65534:65534",
         "hostname": "sandbox",
@@ -174,13 +109,19 @@ def remove(client: Any, container: str) -> None:
     """Remove a container, whatever it does; one that is gone already is well."""
     from docker.errors import APIError, NotFound
 
-    try:
-        client.api.remove_container(container, force=True, v=True)
-    except NotFound:
-        return
-    except APIError as error:
-        if error.status_code != 409:  # somebody else is removing it
-            raise
+    for left in reversed(range(_TRIES)):
+        try:
+            client.api.remove_container(container, force=True, v=True)
+        except NotFound:
+            return
+        except APIError as error:
+            if error.status_code == 409:  # somebody else is removing it
+                return
+            if left == 0 or not error.is_server_error():
+                raise
+            time.sleep(_PAUSE)  # podman does not remove one that is about to end by itself
+        else:
+            return
 
 
 def owner() -> str:

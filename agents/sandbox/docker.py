@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agents.sandbox.canary import CANARY, canary_limits, judge
 from agents.sandbox.child import Ending, finish
@@ -25,21 +26,27 @@ from agents.sandbox.containers import reap
 from agents.sandbox.docker_repair import NOTES, DockerRepairs, RepairStop
 from agents.sandbox.engine import ENGINE_HINT, connect, one_line
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.interpreter import CHECK_PROGRAM, options
+from agents.sandbox.interpreter import CHECK_PROGRAM
 from agents.sandbox.pool import ContainerPool
 from agents.sandbox.protocol import SandboxCheck
 from agents.sandbox.reports import make_report
-from agents.sandbox.started import StartedContainer
+from agents.sandbox.started import StartedContainer, Stop, arguments
 
 if TYPE_CHECKING:
     from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
     from agents.sandbox.repair import RepairAction, RepairReport
     from agents.sandbox.settings import SandboxSettings
 
+ReportT = TypeVar("ReportT")
+
 # Programs that are run at the same time; more wait for one of them to end.
 _RUNS = 64
 # Containers that are ended or removed at the same time, behind or beside the runs.
 _REMOVERS = 4
+# How often a program is begun whose engine breaks off, the seconds that are waited for it, and those between.
+_ATTEMPTS, _BACK, _PAUSE = 2, 10.0, 0.5
+# Seconds for which an image's name is taken to stand for the same image.
+_FRESH = 2.0
 _BUILD_HINT = "Make it with: workbench sandbox build"
 
 
@@ -57,26 +64,16 @@ def create(settings: SandboxSettings, allowed: frozenset[str] | None = None) -> 
     return DockerSandbox(settings)
 
 
-class _Stop:
-    """Ends an execution from another thread."""
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the engine said of the image, and when."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._container: StartedContainer | None = None
-        self.asked = False
+    image: dict[str, Any]
+    at: float
 
-    def may_go_on(self, container: StartedContainer) -> bool:
-        """Take note of the container that a stop must end; False when it was asked to stop already."""
-        with self._lock:
-            self._container = container
-            return not self.asked
 
-    def stop(self) -> None:
-        """Have the execution end, at once when its container runs."""
-        with self._lock:
-            self.asked = True
-            if self._container is not None:
-                self._container.end()
+class _BrokenOff(Exception):
+    """The engine ended, or was restarted, before a program had."""
 
 
 class DockerSandbox:
@@ -92,6 +89,7 @@ class DockerSandbox:
         self._version = "auto"
         self._pool: ContainerPool | None = None
         self._repairs = DockerRepairs(settings)
+        self._seen: _Seen | None = None
         self._runs = ThreadPoolExecutor(_RUNS, "container-run")
         self._removers = ThreadPoolExecutor(_REMOVERS, "container-remover")
 
@@ -118,8 +116,12 @@ class DockerSandbox:
 
     async def run(self, program: TestProgram, limits: Limits | None = None) -> ExecutionReport:
         """Run one program, whoever wrote it (see `Sandbox.run`)."""
-        stop = _Stop()
+        stop = Stop()
         work = self._runs.submit(self._run, program, limits or self._settings.limits, stop)
+        return await self._ended(work, stop)
+
+    async def _ended(self, work: Future[ReportT], stop: Stop | RepairStop) -> ReportT:
+        """Wait for what a thread does; a cancelled task has it stopped before the cancellation goes on."""
         ended = asyncio.wrap_future(work)
         try:
             return await asyncio.shield(ended)
@@ -128,37 +130,73 @@ class DockerSandbox:
                 await finish(self._stopped(ended, stop))
             raise
 
-    async def _stopped(self, ended: asyncio.Future[Any], stop: _Stop | RepairStop) -> None:
+    async def _stopped(self, ended: asyncio.Future[ReportT], stop: Stop | RepairStop) -> None:
         await asyncio.get_running_loop().run_in_executor(self._removers, stop.stop)
         await asyncio.wait({ended})
         if not ended.cancelled():
             ended.exception()  # nobody else will ask
 
-    def _run(self, program: TestProgram, limits: Limits, stop: _Stop) -> ExecutionReport:
+    def _run(self, program: TestProgram, limits: Limits, stop: Stop) -> ExecutionReport:
+        pool = self._pool
+        if pool is None or program.snapshot:  # the pool has containers of the image alone
+            return self._run_in_its_own(program, limits, stop)
+        with pool.running():
+            seen = self._seen
+            if seen is None or monotonic() - seen.at > _FRESH:
+                seen = self._look()
+            ready = pool.take(seen.image["Id"], limits)
+            report = None if ready is None else self._use(ready, program, limits, stop)
+            return report or self._run_in_its_own(program, limits, stop)
+
+    def _run_in_its_own(self, program: TestProgram, limits: Limits, stop: Stop) -> ExecutionReport:
+        """Run one program in a new container; once more where the engine broke off and soon answers again."""
+        started_at, start = datetime.now(UTC), monotonic()
+        trouble = ""
+        for _ in range(_ATTEMPTS):
+            try:
+                client = self._connect() if not trouble else self._connect_again(stop)
+                try:
+                    image = self._tried_out(client)
+                    if program.snapshot:
+                        image = self._repairs.find(client, program.snapshot)
+                    return self._execute(client, image, program, limits, stop)
+                finally:
+                    client.close()
+            except _BrokenOff as error:
+                trouble = f"The Docker Engine broke off while a program ran: {error}"
+            except SandboxError as error:
+                if not trouble:
+                    raise
+                trouble += f" It did not answer again in {_BACK:g} s: {error.message}"
+                break
+        ending = Ending(None, "", b"", trouble.encode(), b"", 0, monotonic() - start, started_at)
+        return make_report(ending, sandbox=self.name, limits=limits, snapshot=program.snapshot)
+
+    def _connect_again(self, stop: Stop) -> Any:
+        """Wait for an engine that broke off, as it does when it is restarted."""
+        self._version = "auto"
+        until = monotonic() + _BACK
+        while True:
+            try:
+                return self._connect()
+            except SandboxError:
+                if monotonic() > until or stop.asked:
+                    raise
+                sleep(_PAUSE)
+
+    def _look(self) -> _Seen:
+        """See which image has the name now; programs that follow each other closely need not ask again."""
         client = self._connect()
         try:
-            image = self._tried_out(client)
-            if program.snapshot:  # the pool has containers of the image alone
-                image = self._repairs.find(client, program.snapshot)
-                return self._execute(client, image, program, limits, stop)
-            ready = None if self._pool is None else self._pool.take(image["Id"], limits)
-            if ready is not None:
-                report = self._use(ready, program, limits, stop)
-                if report is not None:
-                    return report
-            return self._execute(client, image, program, limits, stop)
+            self._seen = _Seen(self._tried_out(client), monotonic())
+            return self._seen
         finally:
             client.close()
 
     async def repair(self, action: RepairAction, after: str = "") -> RepairReport:
         """Carry out a repair in a container of its own (see `Sandbox.repair`)."""
         stop = RepairStop()
-        ended = asyncio.wrap_future(self._runs.submit(self._repair, action, after, stop))
-        try:
-            return await asyncio.shield(ended)
-        except asyncio.CancelledError:
-            await finish(self._stopped(ended, stop))
-            raise
+        return await self._ended(self._runs.submit(self._repair, action, after, stop), stop)
 
     def _repair(self, action: RepairAction, after: str, stop: RepairStop) -> RepairReport:
         client = self._connect()
@@ -183,7 +221,7 @@ class DockerSandbox:
             if not self._tried:
                 reap(client)
                 limits = canary_limits(self._settings.limits)
-                judge(self._execute(client, image, CANARY, limits, _Stop(), per_process=False))
+                judge(self._execute(client, image, CANARY, limits, Stop(), per_process=False))
                 self._tried = True
         return image
 
@@ -208,11 +246,12 @@ class DockerSandbox:
         image: dict[str, Any],
         program: TestProgram,
         limits: Limits,
-        stop: _Stop,
+        stop: Stop,
         *,
         per_process: bool = True,
     ) -> ExecutionReport:
         """Run one program in a container that is made for it, and gone when this returns."""
+        import requests
         from docker.errors import DockerException
 
         started_at, start = datetime.now(UTC), monotonic()
@@ -222,10 +261,12 @@ class DockerSandbox:
                 if not stop.may_go_on(container):
                     raise OSError("it was stopped before it began")
                 container.start()
-                arguments = _arguments(limits, per_process, repaired=bool(program.snapshot))
-                ending = container.run(program, limits, arguments)
+                told = arguments(limits, per_process=per_process, repaired=bool(program.snapshot))
+                ending = container.run(program, limits, told)
             finally:
-                container.remove()
+                self._remove_now(container)
+        except (ConnectionError, requests.ConnectionError) as error:
+            raise _BrokenOff(one_line(error)) from error
         except (DockerException, OSError, ValueError) as error:
             trouble = one_line(error).encode()
             ending = Ending(None, "", b"", trouble, b"", 0, monotonic() - start, started_at)
@@ -234,7 +275,7 @@ class DockerSandbox:
         )
 
     def _use(
-        self, ready: StartedContainer, program: TestProgram, limits: Limits, stop: _Stop
+        self, ready: StartedContainer, program: TestProgram, limits: Limits, stop: Stop
     ) -> ExecutionReport | None:
         """Run one program in a container that waited for it; None when it did not begin there."""
         from docker.errors import DockerException
@@ -242,7 +283,7 @@ class DockerSandbox:
         try:
             if not stop.may_go_on(ready):
                 return None
-            ending = ready.run(program, limits, _arguments(limits))
+            ending = ready.run(program, limits, arguments(limits))
         except (DockerException, OSError, ValueError):
             return None
         finally:
@@ -269,25 +310,25 @@ class DockerSandbox:
         return container
 
     def _remove_behind(self, container: StartedContainer) -> None:
-        self._removers.submit(_remove, container)
+        self._removers.submit(self._remove, container)
+
+    def _remove_now(self, container: StartedContainer) -> None:
+        from docker.errors import DockerException
+
+        with suppress(DockerException, OSError):  # what a program showed is not lost for what it left
+            container.remove()
+
+    def _remove(self, container: StartedContainer) -> None:
+        from docker.errors import DockerException
+
+        if self._pool is not None:
+            self._pool.rest()
+        with suppress(DockerException, OSError):  # the reaper of the next start tries again
+            container.remove()
+            container.client.close()
 
     def _close(self) -> None:
         if self._pool is not None:
             self._pool.close()
         self._runs.shutdown(wait=True, cancel_futures=True)
         self._removers.shutdown(wait=True)
-
-
-def _remove(container: StartedContainer) -> None:
-    from docker.errors import DockerException
-
-    with suppress(DockerException, OSError):  # the reaper of the next start tries again
-        container.remove()
-        container.client.close()
-
-
-def _arguments(limits: Limits, per_process: bool = True, *, repaired: bool = False) -> list[str]:
-    """Say what the supervisor in a container is told."""
-    # Processes are counted by the container: the user's other processes are those of other containers.
-    further = {"processes": 0, "mixed": 1, **({"repaired": 1} if repaired else {})}
-    return options(limits, **(further if per_process else {**further, "memory_bytes": 0}))

@@ -9,7 +9,6 @@ Every run pays for what is imported here, so what only a failure needs is import
 
 from __future__ import annotations
 
-import _ast
 import errno
 import os
 import sys
@@ -27,7 +26,7 @@ LONGEST_MESSAGE = 500
 TRACE_HEAD, TRACE_TAIL, TRACE_LINE, ALL_TRACES = 10, 30, 200, 256 * 1024
 MOST_PACKAGES = 1000
 REPAIRED = "/opt/repaired"  # as in repairer.py
-FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
+OPTIMIZED = 1  # the flag that a function's code has, and a class's has not
 NO_SPACE = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
 # A test may replace these for its own purposes (a mocked os.write): keep the real ones.
@@ -186,29 +185,35 @@ def await_or_refuse(result: object) -> None:
 def test_names(path: str) -> list[str]:
     """List the names of the test functions and test classes that the program itself defines.
 
-    Read from the source, since a loaded module does not tell its own functions from imported ones.
+    Read from the compiled source, since a loaded module does not tell its own functions from imported ones; a
+    syntax tree would tell the same, but its making takes as long as all the rest.
     """
+    errors, sys.stderr = sys.stderr, None  # its warnings come when it is imported
     try:
         with open(path, "rb") as file:
-            tree: Any = compile(file.read(), path, "exec", _ast.PyCF_ONLY_AST, dont_inherit=True)
+            module = compile(file.read(), path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return [TEST]  # importing it will say what is wrong
-    names: list[str] = []
-
-    def visit(body: list[_ast.stmt]) -> None:
-        for node in body:
-            if isinstance(node, FUNCTIONS):
-                if node.name.startswith("test_"):
-                    names.append(node.name)
-            elif isinstance(node, _ast.ClassDef):
-                if any(isinstance(part, FUNCTIONS) and part.name.startswith("test") for part in node.body):
-                    names.append(node.name)
-            else:
-                for field in ("body", "handlers", "orelse", "finalbody"):
-                    visit(getattr(node, field, []))
-
-    visit(tree.body)
+    finally:
+        sys.stderr = errors
+    names = []
+    for code in defined(module):
+        if code.co_flags & OPTIMIZED:
+            if code.co_name.startswith("test_"):
+                names.append(code.co_name)
+        elif any(one.co_flags & OPTIMIZED and one.co_name.startswith("test") for one in defined(code)):
+            names.append(code.co_name)
     return list(dict.fromkeys(names))
+
+
+def defined(code: types.CodeType) -> list[types.CodeType]:
+    """List the functions and classes that a piece of code defines, in their order."""
+    found = []
+    for each in code.co_consts:
+        if isinstance(each, type(code)):
+            generic = each.co_name.startswith("<generic parameters")
+            found += defined(each) if generic else [each]
+    return found
 
 
 def cases(module: types.ModuleType, name: str) -> list[tuple[str, Callable[[], object]]]:

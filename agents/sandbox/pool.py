@@ -2,14 +2,15 @@
 
 Most of the time of a container goes into its making, its start and its removal. None of that need be waited
 for: a pool keeps as many started as a job runs programs at the same time, hands each out once, and starts
-another in its place. What waits is on the same leash as what runs: it ends when the workbench does.
+another in its place. An engine's work would slow down what runs, so it is put off to a moment when nothing
+does, unless few are left. What waits is on the same leash as what runs: it ends when the workbench does.
 """
 
 from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from agents.sandbox.containers import bounds
 from agents.sandbox.errors import SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from agents.sandbox.protocol import Limits
     from agents.sandbox.started import StartedContainer
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 OLDEST = 600.0
 # Containers that are started at the same time; more only wait for each other in the engine.
 _STARTERS = 4
+# Containers of four that are handed out before others are started beside what runs.
+_FEW = 4
+# Seconds without a program after which no other follows closely, and for which work is put off at most.
+_QUIET, _LONGEST_REST = 0.1, 1.0
 
 
 class ContainerPool:
@@ -49,7 +54,9 @@ class ContainerPool:
         self._bounds = bounds(limits)
         self._start = start
         self._discard = discard
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._running = 0
+        self._ended = 0.0
         self._ready: list[StartedContainer] = []
         self._starting = 0
         self._closed = False
@@ -90,10 +97,35 @@ class ContainerPool:
                     found = each
                 else:
                     stale.append(each)
+            self._lock.notify_all()
         for each in stale:
             self._discard(each)
         self.fill()
         return found
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Take note that a program runs."""
+        with self._lock:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._ended = monotonic()
+                self._lock.notify_all()
+
+    def rest(self) -> None:
+        """Put off work of the engine until nothing runs, or few containers are left, but not for long."""
+        until = monotonic() + _LONGEST_REST
+        with self._lock:
+            while not self._closed and len(self._ready) > self._size // _FEW:
+                now = monotonic()
+                left = (until if self._running else min(self._ended + _QUIET, until)) - now
+                if left <= 0:
+                    return
+                self._lock.wait(left)
 
     def ready(self) -> int:
         """Return how many wait."""
@@ -104,6 +136,7 @@ class ContainerPool:
         """Remove all that wait, those too that are being started; returns when none is left to come."""
         with self._lock:
             self._closed = True
+            self._lock.notify_all()
             left, self._ready = self._ready, []
         for each in left:
             self._discard(each)
@@ -111,6 +144,7 @@ class ContainerPool:
 
     def _start_one(self) -> None:
         container: StartedContainer | None = None
+        self.rest()
         try:
             with suppress(SandboxError):  # whoever needs one meets the same failure, and tells it
                 container = self._start()

@@ -53,6 +53,10 @@ class SandboxSettings(BaseModel):
     image: str = "workbench-sandbox"
     """Name of the image that test programs run in; `workbench sandbox build` makes it."""
 
+    base_image: str = ""
+    """Image with Python that `workbench sandbox build` puts its own on, such as `python:3.12-slim`; empty for
+    the official one of the version that runs the workbench."""
+
     ready_containers: int = Field(default=8, ge=0)
     """Containers that are kept started before their programs come (Docker only): as many as a job runs
     programs at the same time, but no more than this. An idle one takes about 20 MB; 0 for none."""

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import select
+import threading
 from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from agents.sandbox.boot import told_first, told_of
 from agents.sandbox.child import Ending
-from agents.sandbox.containers import bounds, container_options, kill, remove, told_first, told_of
+from agents.sandbox.containers import bounds, container_options, kill, remove
 from agents.sandbox.engine import PATIENCE
+from agents.sandbox.interpreter import options
 from agents.sandbox.stream import MixedStream
 
 if TYPE_CHECKING:
     from agents.sandbox.protocol import Limits, TestProgram
 
 _PIECE = 65536
+_STDOUT = 1
 
 
 class StartedContainer:
@@ -66,7 +70,7 @@ class StartedContainer:
         """
         stream = MixedStream(limits)
         self._line.settimeout(PATIENCE)
-        self._line.sendall(told_of(program, arguments))
+        self._line.sendall(told_of(program, _STDOUT, arguments))
         started_at, start = datetime.now(UTC), monotonic()
         in_time = self._listen(stream, start + limits.wall_seconds)
         seconds = monotonic() - start
@@ -117,3 +121,38 @@ class StartedContainer:
             if stream.ended:
                 return True
         return False
+
+
+class Stop:
+    """Ends an execution from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._container: StartedContainer | None = None
+        self.asked = False
+
+    def may_go_on(self, container: StartedContainer) -> bool:
+        """Take note of the container that a stop must end; False when it was asked to stop already."""
+        with self._lock:
+            self._container = container
+            return not self.asked
+
+    def stop(self) -> None:
+        """Have the execution end, at once when its container runs."""
+        with self._lock:
+            self.asked = True
+            if self._container is not None:
+                self._container.end()
+
+
+def arguments(limits: Limits, *, per_process: bool = True, repaired: bool = False) -> list[str]:
+    """Say what the supervisor in a container is told.
+
+    Args:
+        limits: What it is to hold the program to.
+        per_process: Whether processes may be limited each for itself too.
+        repaired: Whether what a repair installed is there.
+    """
+    # Processes are counted by the container: the user's other processes are those of other containers.
+    further = {"processes": 0, "mixed": 1, **({"repaired": 1} if repaired else {})}
+    return options(limits, **(further if per_process else {**further, "memory_bytes": 0}))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import platform
 import struct
+from functools import cache
 
 # Calls by their numbers on x86-64 and on arm64.
 # What mounts, traces, loads code into the kernel, keeps keys, watches the machine, or makes namespaces.
@@ -71,6 +72,7 @@ _NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 
 
+@cache
 def seccomp_filter(machine: str | None = None) -> bytes | None:
     """Assemble the filter.
 

@@ -53,7 +53,7 @@ def funnel(counts: RunCounts, kind: str) -> list[str]:
     lines = [
         line("screened", screened),
         line("├─ clear match", counts.clear_match),
-        line("├─ clear no match", counts.clear_nonmatch),
+        line("├─ clear non-match", counts.clear_nonmatch),
         line("└─ unclear", counts.unclear),
         line("   └─ executed", counts.executed, f"  {silent:,} without a result" if silent else ""),
         line("      └─ ruled", ruled),

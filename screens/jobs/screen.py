@@ -302,11 +302,20 @@ class JobsScreen(CoveredScreen):
     def offers(self, command: Command) -> bool:
         """Offer pause and stop while a job runs, start while none does and one can."""
         app = self.workbench
-        if command.id in ("jobs.pause", "jobs.stop"):
-            return app.running is not None
+        job = app.running
+        if command.id == "jobs.pause":
+            return job is not None and job.state != "stopping"
+        if command.id == "jobs.stop":
+            return job is not None
         if command.id == "jobs.start":
             return app.running is None and app.context.plan.annotation is not None
         return True
+
+    def label_now(self, command: Command) -> str:
+        """Say of the key that pauses that it goes on, and of the one that stops that it cuts off."""
+        job = self.workbench.running
+        now = {("paused", "jobs.pause"): "go on", ("stopping", "jobs.stop"): "stop at once"}
+        return now.get((job.state if job is not None else "", command.id), command.label)
 
     def _at_work(self) -> Job | None:
         """Return the job that runs; say so when none does."""
@@ -324,7 +333,9 @@ class JobsScreen(CoveredScreen):
         """Let the agents wait, or go on."""
         job = self._at_work()
         if job is not None:
-            if job.state == "paused":
+            if job.state == "stopping":
+                self.workbench.tell("The job is stopping", "It cannot wait any more.")
+            elif job.state == "paused":
                 job.resume()
             else:
                 job.pause()

@@ -284,6 +284,8 @@ class QueueScreen(TakingUpOrders):
         box.value = self.asked.wanted.text
         box.display = True
         box.focus()
+        leave = (self._key("line.close"), "leaves the list as it is")
+        self.query_one(KeyLine).offer([("Enter", "lists what contains the text"), leave])
 
     @on(Input.Submitted, "#find")
     def _text_given(self, event: Input.Submitted) -> None:
@@ -295,6 +297,7 @@ class QueueScreen(TakingUpOrders):
 
     def _close_find(self) -> None:
         self.query_one("#find", Input).display = False
+        self.query_one(KeyLine).offer(())
         self.items.focus()
 
     def action_close_line(self) -> None:

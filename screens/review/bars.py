@@ -13,15 +13,12 @@ from textual.widgets import Static
 
 from screens.commands import Command
 from screens.review.part import ItemView
-from screens.widgets.key_line import TWO_LINES, KeyLine, fitted
+from screens.widgets.key_line import TWO_LINES, KeyLine
 from screens.widgets.visible import one_line, visible
 
 _NARROW_FIRST = ("review.accept", "review.undecided", "review.undo", "review.next")
 
 SaveState = Literal["none", "saving", "saved", "failed"]
-
-CHOICE_ROWS = 4
-"""Rows that the codes of reasons may take at most."""
 
 ROWS = 5
 """Rows that the line which says what happened may take at most."""
@@ -209,7 +206,6 @@ def _is_label(command: Command) -> bool:
 class ReviewKeys(KeyLine):
     """The keys of a review; while one of some codes can be pressed, these stand there instead."""
 
-    _choices: tuple[tuple[str, str], ...] = ()
     _rows = 0
     _named_ids: tuple[str, ...] = ()
 
@@ -227,25 +223,9 @@ class ReviewKeys(KeyLine):
         if not self._choices and tuple(command.id for command in self._offered()) != before:
             self.show_keys()
 
-    @property
-    def is_offering(self) -> bool:
-        """Whether codes are offered, of which one can be pressed."""
-        return bool(self._choices)
-
-    def offer(self, choices: Sequence[tuple[str, str]]) -> None:
-        """Offer codes with what they mean; the last one takes none of them. No codes: name the keys again."""
-        if tuple(choices) != self._choices:
-            self._choices = tuple(choices)
-            self.show_keys()
-
     def show_keys(self) -> None:
         """Name what can be pressed now."""
-        width = max(20, self.size.width)
-        if self._choices:
-            pairs = [(code, one_line(words, width // 2)) for code, words in self._choices]
-            lines = fitted(pairs[:-1], pairs[-1], width, CHOICE_ROWS)
-        else:
-            lines = self.lines()
+        lines = self.lines()
         self.update(Content("\n").join(_row_of(line) for line in lines), layout=False)
         if len(lines) != self._rows:
             self._rows = len(lines)

@@ -30,7 +30,18 @@ class MovingThrough(EditingTests):
         if self.searching:
             self.next_match()
             return
-        self._step(1, f"This is the last item. {self._key('back')} goes back.")
+        left = self._left_elsewhere
+        further = f"{self._key('unjudged')} goes on with the {left:,} left, " if left else ""
+        self._step(1, f"This is the last item. {further}{self._key('back')} goes back.")
+
+    @property
+    def _left_elsewhere(self) -> int:
+        """How many other items are left to judge; 0 where only a part of them is listed."""
+        if self.count is None or self.item is None or self.asked.wanted != QueueFilter():
+            return 0
+        own = self.item.own
+        here = self.item.question.name not in own.labels and own.cannot_decide is None
+        return self.count.left - here
 
     def action_previous(self) -> None:
         """Go to the previous item."""

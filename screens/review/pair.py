@@ -28,6 +28,8 @@ _ROLES = {
     "arbiter": "Arbiter",
 }
 
+_ASSESSMENTS = {"clear_match": "clear match", "clear_nonmatch": "clear non-match"}
+
 _NO_TEST = "No test program: the screener found the pair clear."
 _NOT_WRITTEN = "No test program was written."
 _NO_RUN = "Nothing was executed."
@@ -123,8 +125,11 @@ def _verdict(case: AgentCase) -> str:
         lines += [claim.summary if claim else "", f"  {case.verdict.reason}"]
     screener, writer = case.reply_of("screener"), case.reply_of("test_writer")
     if screener:
-        assessment = str(screener.get("assessment", "")).replace("_", " ")
-        lines += ["", f"Screener: {assessment}", f"  {screener.get('justification', '')}"]
+        assessment = str(screener.get("assessment", ""))
+        why = screener.get("justification", "")
+        lines += ["", f"Screener: {_ASSESSMENTS.get(assessment, assessment)}"]
+        # What the screener ruled on by itself has its words above, as the verdict's reason.
+        lines += [] if case.verdict is not None and case.verdict.reason == why else [f"  {why}"]
     if writer:
         lines += ["", "The test reads the query as", f"  {writer.get('interpretation', '')}"]
     if case.execution is not None:

@@ -12,7 +12,7 @@ from screens.covering import CoveredScreen
 from screens.help import first_key
 from screens.review.bars import CaseTabs
 from screens.review.panes import Panes
-from screens.widgets.text_pane import SearchMoved, TextPane
+from screens.widgets.text_pane import NO_MATCH, SearchMoved, TextPane
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp
@@ -271,7 +271,8 @@ class ReadingActions(CoveredScreen):
         if self._searched is not None:
             after, before, end = self._key("next"), self._key("find_back"), self._ending_key
             status = self._searched.search_status
-            self._say(f"find: {status} · {after} next match · {before} match before · {end} ends")
+            steps = "" if status == NO_MATCH else f" · {after} next match · {before} match before"
+            self._say(f"find: {status}{steps} · {end} ends")
 
     def next_match(self) -> None:
         """Go to the next match of the search."""

@@ -165,9 +165,10 @@ class ShowingItems(CopyingText):
         room = max(20, self.app.size.width - 4)
         lines = pane.text[: room * PROMPT_ROWS + 1].split("\n")
         rows = sum(max(1, -(-len(line) // room)) for line in lines)
-        rows = min(2 if self.narrow else PROMPT_ROWS, rows)
-        height: int | str = rows + (0 if self.narrow else 2)
-        if self._in_prompt and self.has_class("-zoom"):
+        zoomed = self.has_class("-zoom")
+        framed = not self.narrow and not zoomed
+        height: int | str = min(PROMPT_ROWS, rows) + 2 if framed else min(2, rows)
+        if self._in_prompt and zoomed:
             height = "1fr"
         if height != self._prompt_height:
             self._prompt_height = height

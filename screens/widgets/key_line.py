@@ -9,14 +9,18 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.commands import Command, Scope, commands_of, is_offered
+from screens.commands import Command, RelabelsCommands, Scope, commands_of, is_offered
 from screens.help import key_name, keys_of
+from screens.widgets.visible import one_line
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp
 
 TWO_LINES = 120
 """Cells from which the keys may fill two lines."""
+
+CHOICE_ROWS = 4
+"""Lines that keys offered in place of the screen's may take at most."""
 
 _GAP = " · "
 _LAST = "app.help"
@@ -39,6 +43,7 @@ class KeyLine(Static):
     def __init__(self, scope: Scope) -> None:
         super().__init__()
         self._scope: Scope = scope
+        self._choices: tuple[tuple[str, str], ...] = ()
 
     def on_mount(self) -> None:
         """Follow changes of what the screen offers."""
@@ -54,8 +59,27 @@ class KeyLine(Static):
         """Name the keys that the screen offers now."""
         self.update(Content("\n").join(Content(_GAP).join(map(_styled, line)) for line in self.lines()))
 
+    @property
+    def is_offering(self) -> bool:
+        """Whether other keys stand in place of the screen's."""
+        return bool(self._choices)
+
+    def offer(self, choices: Sequence[tuple[str, str]]) -> None:
+        """Name other keys in place of the screen's: codes of which one can be pressed, keys of an open line.
+
+        Args:
+            choices: Keys with what they do, the last of them always named; none: name the screen's again.
+        """
+        if tuple(choices) != self._choices:
+            self._choices = tuple(choices)
+            self.show_keys()
+
     def lines(self) -> list[list[tuple[str, str]]]:
         """Return the keys with their labels, a list for each line."""
+        if self._choices:
+            width = max(20, self.size.width)
+            named = [(key, one_line(words, width // 2)) for key, words in self._choices]
+            return fitted(named[:-1], named[-1], width, CHOICE_ROWS)
         pairs = [self._named(command) for command in self._offered()]
         help_command = next(command for command in commands_of("app") if command.id == _LAST)
         width = self.size.width
@@ -76,7 +100,8 @@ class KeyLine(Static):
 
     def _named(self, command: Command) -> tuple[str, str]:
         settings = cast("WorkbenchApp", self.app).context.settings
-        return key_name(keys_of(command, settings).split(",")[0]), command.label
+        label = self.screen.label_now(command) if isinstance(self.screen, RelabelsCommands) else command.label
+        return key_name(keys_of(command, settings).split(",")[0]), label
 
 
 def fitted(

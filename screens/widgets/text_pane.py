@@ -20,6 +20,9 @@ from screens.widgets.visible import one_line
 
 __all__ = ["Place", "SearchMoved", "TextKind", "TextPane"]
 
+NO_MATCH = "no match"
+"""What is said of a search that went through the whole text and found nothing."""
+
 _CITED = "▌"
 _POINTED = "▸"
 _TITLE_WIDTH = 120
@@ -109,7 +112,7 @@ class TextPane(SelectableText):
             return ""
         total = f"{len(search.starts):,}" + ("" if search.done else "+")
         if self._current is None:
-            return "no match" if search.done else "searching"
+            return NO_MATCH if search.done else "searching"
         status = f"{self._current + 1:,} of {total}"
         return f"{status}, wrapped" if self._search_wrapped else status
 

@@ -224,8 +224,11 @@ async def test_escape_leaves_the_search_line_and_then_the_queue(at_home: Callabl
         box = screen.query_one("#find", Input)
         # Keys of the queue are text in the line.
         assert box.value == "qrc"
+        line = screen.query_one(KeyLine)
+        assert str(line.content) == "Enter lists what contains the text · Esc leaves the list as it is"
         await pilot.press("escape")
         assert not box.display
+        assert "f filter" in str(line.content)
         assert screen.asked.wanted.text == ""
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is not screen)

@@ -135,10 +135,10 @@ async def test_the_question_for_a_reason_can_be_left_and_stops_no_key(workspace:
 
 
 async def test_reasons_are_configured(workspace: Workspace) -> None:
-    settings = ScreenSettings(reasons={"e": "exit code"}, undecided={"i": "I am tired"})
+    settings = ScreenSettings(reasons={"l": "exit code"}, undecided={"i": "I am tired"})
     app = review_app(workspace, settings=settings)
     async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "0", "e", "d", "i")
+        await press(pilot, "0", "l", "d", "i")
         await settled(pilot)
         assert judgments(workspace)[-1] == (1, 0, "override", "exit code")
         assert marks(workspace) == [(2, "cannot_decide", True, "I am tired", "independent")]
@@ -370,7 +370,8 @@ async def test_moving_stops_at_the_ends_and_finds_what_is_open(workspace: Worksp
         await press(pilot, "p", "p", "p", "j")
         await painted(pilot, 4)
         await press(pilot, *"nnnn", "n")
-        assert said(app) == "This is the last item. q goes back."
+        # Three have a label or a "cannot decide" now, and this one has none yet.
+        assert said(app) == "This is the last item. j goes on with the 4 left, q goes back."
         await press(pilot, "j")
         await painted(pilot, 4)
         assert said(app) == "Started again from the top of the queue."

@@ -47,7 +47,7 @@ def test_it_holds_what_the_program_needs_and_nothing_else(wheel, repository):
     }
     for package in ("workbench", "screens", "agents", "store"):
         for path in (repository / package).rglob("*"):
-            if path.suffix in (".py", ".tcss", ".sql", ".txt") or path.name == "py.typed":
+            if path.suffix in (".py", ".tcss", ".sql", ".txt") or path.name in ("py.typed", "Dockerfile"):
                 assert path.relative_to(repository).as_posix() in names
     for path in (repository / "sample_data").iterdir():
         if path.is_file():

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from engine import Wire
 
 from agents.sandbox import bubblewrap, containers, docker, started
 from agents.sandbox.errors import SandboxError
@@ -217,6 +218,37 @@ def test_programs_run_beside_each_other(docker_sandbox):
         return await asyncio.gather(*(docker_sandbox.run(TestProgram("", test), LIMITS) for _ in range(4)))
 
     assert [report.exit_reason for report in asyncio.run(several())] == ["ok"] * 4
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+async def test_an_engine_that_breaks_off_is_the_sandboxs_failure(
+    docker_settings, client, tmp_path, monkeypatch, comes_back
+):
+    monkeypatch.setattr(docker, "_BACK", 60.0 if comes_back else 0.1)
+    wire = Wire(docker_settings.docker_host, tmp_path / "wire")
+    sandbox = docker.create(docker_settings.model_copy(update={"docker_host": wire.address}))
+    await sandbox.run(CHECK_PROGRAM, LIMITS)
+    test = "import time\ndef test_a():\n    time.sleep(3)\n"
+    task = asyncio.create_task(sandbox.run(TestProgram("", test), LIMITS))
+    first = await asyncio.to_thread(until, lambda: [one for one in ours(client) if one["State"] == "running"])
+    wire.cut()
+    if comes_back:
+        await asyncio.to_thread(until, lambda: not [one for one in ours(client) if one["State"] == "running"])
+        wire.lay()
+    report = await task
+
+    if comes_back:
+        assert [(test.name, test.outcome) for test in report.outcomes] == [("test_a", "passed")]
+    else:
+        assert (report.exit_reason, report.executable) == ("infrastructure", False)
+        assert report.error.startswith("The Docker Engine broke off while a program ran")
+        assert "did not answer again" in report.error
+        wire.lay()
+    until(lambda: not [one for one in ours(client) if one["State"] == "running"])
+    assert {one["Id"] for one in ours(client)} == {one["Id"] for one in first}
+    for each in first:  # no engine was there to remove it; a later workbench does
+        containers.remove(client, each["Id"])
+    await sandbox.close()
 
 
 def test_what_a_killed_workbench_left_ends_and_is_removed_by_the_next(docker_settings, client):

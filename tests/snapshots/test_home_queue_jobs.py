@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from agents.events import JobLog, JobProgressed, JobState, PathCounts
 from agents.settings import AnnotationSettings
+from screens.app import WorkbenchApp
 from screens.home.importing import ImportScreen
 from screens.home.screen import HomeScreen
 from screens.jobs.screen import JobsScreen
@@ -131,6 +132,13 @@ class StillRunner:
         return None if job.state in ("done", "stopped", "failed") else job
 
 
+def at_work(workspace: Workspace, job: StillJob, **changed: Any) -> WorkbenchApp:
+    """An app in which a job was started. The runner is made with the first start, so it is asked for."""
+    app = app_of(workspace, make_runner=lambda _: StillRunner(job), **changed)
+    assert app.runner.jobs == [job]
+    return app
+
+
 async def at_home(pilot: Pilot[Any]) -> None:
     """Wait until home has read its numbers."""
     screen = pilot.app.screen
@@ -238,7 +246,7 @@ def test_home_without_a_rater(workspace: Workspace, snap_compare: Snap, size: tu
 def test_home_with_a_running_job(
     workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int]
 ) -> None:
-    app = app_of(workspace, sandbox=SANDBOX, make_runner=lambda _: StillRunner(StillJob(built[1])))
+    app = at_work(workspace, StillJob(built[1]), sandbox=SANDBOX)
     assert snap_compare(app, terminal_size=size, run_before=at_home)
 
 
@@ -372,7 +380,7 @@ def test_queue_of_an_empty_workspace(empty: Workspace, snap_compare: Snap, size:
 def test_queue_with_a_running_job(
     workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int]
 ) -> None:
-    app = app_of(workspace, make_runner=lambda _: StillRunner(StillJob(built[1])))
+    app = at_work(workspace, StillJob(built[1]))
     assert snap_compare(app, terminal_size=size, run_before=queue_steps())
 
 
@@ -459,9 +467,7 @@ def test_jobs(
     workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int], state: JobState
 ) -> None:
     job = StillJob(built[1], state=state, error=PAUSED_FOR if state == "failed" else None)
-    app = app_of(
-        workspace, make_runner=lambda _: StillRunner(job), annotation=AnnotationSettings(model="scripted:x")
-    )
+    app = at_work(workspace, job, annotation=AnnotationSettings(model="scripted:x"))
 
     async def steps(pilot: Pilot[Any]) -> None:
         await at_jobs(pilot)

@@ -57,6 +57,21 @@ def test_every_command_is_known_to_the_one_that_suggests_them():
     assert tuple(name for name, _, _ in COMMANDS) == KNOWN
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("itms", "study.duckdb"), "There is no command 'itms'; did you mean items?"),
+        (("study.duckdb", "items"), "The command comes first: workbench items study.duckdb"),
+        (("one.duckdb", "two.duckdb"), "There is no command 'one.duckdb'."),
+    ],
+)
+def test_what_cannot_be_a_workspace_to_open_is_told_to_be_no_command(workbench, arguments, said):
+    done = workbench(*arguments)
+    assert done.code == 2
+    assert said in done.err
+    assert "open" not in done.err
+
+
 def test_without_a_terminal_the_app_is_refused_and_nothing_is_made(workbench, in_folder):
     for arguments in [
         (),

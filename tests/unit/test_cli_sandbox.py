@@ -114,17 +114,44 @@ def test_a_file_that_is_no_text_is_the_programs_error(workbench, programs):
     assert done.json()["error"].startswith("SyntaxError: ")
 
 
-def test_build_makes_the_image_of_this_python(workbench, in_folder, with_docker, monkeypatch):
+def test_build_makes_the_image_of_this_python_and_says_why(workbench, in_folder, with_docker, monkeypatch):
     monkeypatch.setenv("WORKBENCH_SANDBOX__IMAGE", "workbench-built:1")
+    monkeypatch.setenv("WORKBENCH_SANDBOX__BASE_IMAGE", "registry.invalid/python:3")
+    refused = workbench("sandbox", "build", "--from", "registry", "--json")
     done = workbench("sandbox", "build", "--json")
     again = workbench("sandbox", "build", "--from", "local", "--json")
 
+    assert refused.code == 2
+    assert "registry.invalid/python:3 could not be had" in refused.json()["error"]["message"]
+    assert "--from local" in refused.json()["error"]["hint"]
     assert (done.code, again.code) == (0, 0), done.err
-    assert done.json()["image"] == "workbench-built:1"
-    assert done.json()["from"] in {"local", "registry"}
-    assert again.json()["from"] == "local"
+    assert (done.json()["image"], done.json()["from"]) == ("workbench-built:1", "local")
+    assert "registry.invalid/python:3 could not be had" in done.json()["note"]
+    assert again.json() == done.json() | {"note": ""}  # the same files make the same image
     assert again.json()["digest"].startswith("sha256:")
     (in_folder / "good.py").write_text(
-        "def test_a():\n    import ssl, sqlite3, ctypes, decimal\n", encoding="utf-8"
+        "import ssl, sqlite3, ctypes, decimal, os, unittest.mock\n"
+        "def test_compiled():\n"
+        "    for module in (decimal, unittest.mock):\n"
+        "        assert os.path.exists(module.__cached__), module\n",
+        encoding="utf-8",
     )
     assert workbench("sandbox", "run", "good.py", "--sandbox", "docker").code == 0
+
+
+def test_build_puts_the_image_on_one_that_is_here(
+    workbench, programs, with_docker, docker_settings, monkeypatch
+):
+    monkeypatch.setenv("WORKBENCH_SANDBOX__BASE_IMAGE", docker_settings.image)
+    monkeypatch.setenv("WORKBENCH_SANDBOX__IMAGE", "workbench-on-another")
+    monkeypatch.setenv("WORKBENCH_SANDBOX__TRUST_CHECKS", "false")
+    done = workbench("sandbox", "build")
+    built = workbench("sandbox", "build", "--from", "registry", "--json").json()
+    run = workbench(
+        "sandbox", "run", "good.py", "--candidate", "candidate.py", "--sandbox", "docker", "--json"
+    )
+
+    assert done.code == 0, done.err
+    assert "the one that is here was taken" in done.out
+    assert (built["from"], built["base"]) == ("registry", docker_settings.image)
+    assert (run.code, run.json()["image"]) == (0, built["digest"])

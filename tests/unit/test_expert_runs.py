@@ -17,7 +17,7 @@ from agents.expert_runs import ExpertRun, ExpertRuns
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import ExpertRunSettings
-from store.errors import UnknownName
+from store.errors import UnknownName, WorkbenchError
 from store.journal import journal_path
 from store.raters import ensure_rater
 from store.tables.runs import ExecutionRow, TestOutcomeRow
@@ -100,9 +100,22 @@ def test_closing_ends_what_is_running_and_records_nothing(workspace: Workspace) 
     runs.close()
     runs.close()
     assert future.cancelled()
+    with pytest.raises(WorkbenchError, match="about to end"):
+        runs.start(ExpertRun(1, ensure_rater(workspace, "dana"), endless))
     assert len(rows(workspace, ExecutionRow)) == 1
 
 
 def test_an_item_that_is_not_there_is_said(workspace: Workspace) -> None:
     with pytest.raises(UnknownName):
         run(workspace, ExpertRunSettings(), DOUBLES, item=99)
+
+
+def test_what_ran_in_a_container_is_run_again_in_one(workspace: Workspace, docker_settings: Any) -> None:
+    workspace.native().execute("UPDATE execution SET sandbox = 'docker'")
+    settings = ExpertRunSettings(sandboxes=docker_settings)
+    with closing(ExpertRuns(workspace, lambda: settings)) as runs:
+        wanted = ExpertRun(1, ensure_rater(workspace, "dana"), EDITED, like=uid(110))
+        executed = runs.start(wanted).result(120)
+    row = rows(workspace, ExecutionRow)[-1]
+    assert (row["id"], row["sandbox"], row["image"] != "") == (executed.id, "docker", True)
+    assert (executed.report.failed, executed.report.outcomes[0].flaky) == (1, False)

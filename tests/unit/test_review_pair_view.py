@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from review_bench import CASES, TEST, Case, Ran, bench, uid
+from review_bench import CASES, TEST, Case, Ran, bench, uid, write_expert_run
 
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judging import Stopwatch, after, desk_of
@@ -79,6 +79,15 @@ def test_the_case_is_told_in_the_order_in_which_the_agents_came_to_it(workspace:
     assert places == sorted(places)
     assert "4 steps · 1,350 tokens · 4.0 s" in told
     assert "1 step · 450 tokens" in text(view(workspace, "clear-no"), "verdict")
+
+
+def test_what_the_screener_ruled_on_by_itself_is_given_once(tmp_path: Path) -> None:
+    words = "clear-no: as the code reads"
+    case = Case("clear-no", "q", assessment="clear_nonmatch", label=0, reason=words)
+    with bench(tmp_path, [case]) as made:
+        told = text(view(made, "clear-match"), "verdict")
+    assert told.count(words) == 1
+    assert "\nScreener: clear non-match\n" in told
 
 
 def test_the_log_names_ending_outcomes_and_output_and_marks_the_failures(workspace: Workspace) -> None:
@@ -367,3 +376,26 @@ def test_open_and_skipped_items_are_found(fresh: Workspace) -> None:
         assert open_among(connection, rater.id, [1, 2, 3, 4]) == {2, 4}
         assert open_among(connection, rater.id, []) == set()
         assert skipped_in_order(connection, rater.id) == [5, 2]
+
+
+def test_the_runs_of_experts_stand_beside_that_of_the_agents(fresh: Workspace) -> None:
+    ran = Ran([("one", "passed", "")])
+    number = write_expert_run(fresh, NAMES["tested"], "erik", "assert True\n", ran)
+    fresh.native().execute("UPDATE execution SET environment = 'cd34' WHERE rater_id IS NOT NULL")
+    seen = view(fresh, "tested")
+    agents, eriks = seen.runs
+    assert (agents.execution, eriks.execution) == (uid(310), number)
+    assert [pane.heading for pane in agents.panes] == [
+        "Test as the agents wrote it · 1 of 2",
+        "Run by the agents · 1 of 2",
+    ]
+    test, run = (pane.heading for pane in eriks.panes)
+    assert test.startswith("erik's test, run 2024-03-0")
+    assert run.endswith("of erik's test · 2 of 2")
+    assert (seen.execution, text(seen, "test")) == (uid(310), TEST)
+    shown = seen.with_run(1)
+    assert (shown.execution, text(shown, "test")) == (number, "assert True\n")
+    assert "Environment: cd34, another one than the agents' (ab12, bubblewrap)" in text(shown, "run")
+    assert "erik  ran an edited test · 1 of 1 passed" in text(seen, "history")
+    assert shown.claim == seen.claim
+    assert view(fresh, "tested", blind=True).runs == ()

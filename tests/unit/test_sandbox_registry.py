@@ -95,7 +95,7 @@ async def test_a_missing_bubblewrap_is_said_with_how_to_install_it():
     [
         ("bwrap: Unknown option --disable-userns", "0.8 or newer"),
         ("bwrap: No permissions to create new namespace", "user namespaces"),
-        ("setpriv: setresuid failed: Invalid argument", "setpriv"),
+        ("no change of user: [Errno 22] Invalid argument", "61184"),
         ("bwrap: Can't find source path /home/x/py: Permission denied", "sandbox.python"),
     ],
 )

@@ -214,7 +214,7 @@ def _end(workspace: Path, *, dry_run: bool, adds: bool, all_good: bool) -> str:
     if dry_run:
         what = "Everything" if all_good else "The rest"
         news = "" if adds else f", but nothing of it is new in {workspace}"
-        return f"{what} can be imported{news}. Nothing was: this was a dry run."
+        return f"{what} can be imported{news}. This was a dry run: nothing was imported."
     return f"Imported into {workspace}." if adds else f"Nothing of it is new in {workspace}."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -17,12 +18,24 @@ from workbench.cli.sandbox import sandbox_command, sandbox_commands
 OPEN = "open"
 
 
+def _no_command(args: Sequence[str]) -> str:
+    """Return what is said of arguments that begin with no command's name."""
+    names = [name for name, _, _ in COMMANDS]
+    if args[1] in names:
+        return f"The command comes first: workbench {args[1]} {args[0]}"
+    close = difflib.get_close_matches(args[0], names, n=1)
+    return f"There is no command {args[0]!r}" + (f"; did you mean {close[0]}?" if close else ".")
+
+
 class WorkspaceOrCommand(TyperGroup):
     """Takes a first argument that is no command's name for the workspace to open."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments call, with what is left of them."""
         if self.get_command(ctx, args[0]) is None:
+            if len(args) > 1 and not args[1].startswith("-"):
+                # A workspace to open stands alone, so this was meant to be a command.
+                ctx.fail(_no_command(args))
             args = [OPEN, *args]
         return super().resolve_command(ctx, args)
 

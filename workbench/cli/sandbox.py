@@ -40,8 +40,8 @@ def build_command(
         ImageSource,
         typer.Option(
             "--from",
-            help="registry: the official image of Python; local: a copy of this machine's Python (Linux); "
-            "auto: the first that can be had.",
+            help="registry: on sandbox.base_image, or the official image of Python; local: a copy of this "
+            "machine's Python (Linux); auto: the first that can be had.",
         ),
     ] = ImageSource.auto,
     config: ConfigFile = None,
@@ -55,7 +55,14 @@ def build_command(
     if source is not ImageSource.auto:
         wanted = "registry" if source is ImageSource.registry else "local"
     built = build_image(settings(config).sandbox, wanted)
-    facts = {"image": built.name, "digest": built.digest, "from": built.source, "python": built.python}
+    facts = {
+        "image": built.name,
+        "digest": built.digest,
+        "from": built.source,
+        "base": built.base,
+        "python": built.python,
+        "note": built.note,
+    }
     if as_json:
         print_json(facts)
     else:

@@ -1,0 +1,238 @@
+"""The command line of bubblewrap: what a program is cut off from, what it sees, and as whom it runs."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agents.sandbox.boot import RIGHTS, waiting
+from agents.sandbox.interpreter import FLAGS, environment_variables, scripts
+from agents.sandbox.syscalls import seccomp_filter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from agents.sandbox.interpreter import Interpreter
+    from agents.sandbox.protocol import Limits
+
+_NOBODY = 65534
+_SCRATCH_FILES = 4
+_SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_PREFIX = Path("/opt/py")
+_HARNESS, _PLACE = "/harness", "/sandbox"
+# Bytes of the program's own two files.
+_SOURCES = 16 * 1024 * 1024
+SECCOMP = "seccomp"
+"""Among `contents`: the filter of system calls, which is no file inside."""
+OUTER = {"PATH": os.environ.get("PATH", os.defpath)}
+"""All that bubblewrap itself sees of this process's variables."""
+
+
+def contents(user: int | None) -> dict[str, bytes]:
+    """Return what bubblewrap reads at its start: files by their paths inside, and the filter.
+
+    Args:
+        user: The id that the program runs as; None for nobody in a user namespace.
+    """
+    files = {f"{_HARNESS}/{name}": content for name, content in scripts().items()}
+    files["/etc/hosts"] = b"127.0.0.1 localhost\n::1 localhost\n"
+    return files | of_every_run(user)
+
+
+def of_every_run(user: int | None) -> dict[str, bytes]:
+    """Return those of the contents that a repair has too: who it runs as, and the filter."""
+    number = user or _NOBODY
+    files = {"/etc/passwd": f"tester:x:{number}:{number}::/tmp:/bin/sh\n".encode()}
+    calls = seccomp_filter()
+    return files if calls is None else files | {SECCOMP: calls}
+
+
+def command(
+    bwrap: str,
+    python: Interpreter,
+    limits: Limits,
+    user: int | None,
+    *,
+    files: Mapping[str, int],
+    folders: Mapping[str, Path] | None = None,
+) -> list[str]:
+    """Write the command line of an interpreter that waits for its program (`boot.waiting`).
+
+    Args:
+        bwrap: Path of bubblewrap.
+        python: The interpreter.
+        limits: What the program may use; of these only the size of its scratch folders is held here.
+        user: The id that the program runs as; None for nobody in a user namespace.
+        files: Descriptors of `contents`.
+        folders: Folders of this machine that are shown read-only, by their paths inside.
+
+    Returns:
+        Program and arguments.
+    """
+    size = limits.file_bytes * _SCRATCH_FILES
+    return [
+        bwrap,
+        *_isolation(user),
+        *_rights(user),
+        *_shown(python, files, {"/dev/shm": size, "/tmp": size, _PLACE: _SOURCES}, folders or {}),
+        "--",
+        _inside(python),
+        *FLAGS,
+        "-c",
+        waiting(harness=_HARNESS, work=f"{_PLACE}/work", own_files=False, leash=False, user=user),
+    ]
+
+
+def repair_command(
+    bwrap: str,
+    python: Interpreter,
+    user: int | None,
+    *,
+    files: Mapping[str, int],
+    memory: Mapping[str, int],
+    folders: Mapping[str, Path],
+) -> list[str]:
+    """Write the command line of a repair's interpreter, to be followed by its arguments.
+
+    Args:
+        bwrap: Path of bubblewrap.
+        python: The interpreter.
+        user: Whom root drops to before it starts; None for nobody in a user namespace.
+        files: Descriptors of what is shown, by their paths inside, and of the filter.
+        memory: Bytes of the places that can be written, by their paths.
+        folders: Folders of this machine that are shown read-only, by their paths inside.
+
+    Returns:
+        Program and arguments. It has the machine's network, and nothing of the machine to write to.
+    """
+    drop: list[str] = []
+    if user is not None:
+        who = ["--reuid", str(user), "--regid", str(user), "--clear-groups"]
+        drop = ["setpriv", *who, "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all", "--"]
+    return [
+        bwrap,
+        *_isolation(user, network=True),
+        *_rights(user),
+        *_shown(python, files, memory, folders),
+        "--",
+        *drop,
+        _inside(python),
+    ]
+
+
+def _rights(user: int | None) -> list[str]:
+    """Let root's process become another user, and give up every right."""
+    return [] if user is None else [word for right in RIGHTS for word in ("--cap-add", right)]
+
+
+def _isolation(user: int | None, *, network: bool = False) -> list[str]:
+    """Say what the program is cut off from; a repair keeps the network."""
+    apart = ("ipc", "pid", "uts", "cgroup-try", *(() if network else ("net",)))
+    separate = [f"--unshare-{what}" for what in apart]
+    if user is None:
+        nobody = str(_NOBODY)
+        separate += ["--unshare-user", "--disable-userns", "--uid", nobody, "--gid", nobody]
+    return [
+        "--die-with-parent",
+        "--new-session",
+        "--clearenv",
+        "--hostname",
+        "sandbox",
+        *separate,
+        "--cap-drop",
+        "ALL",
+    ]
+
+
+def _shown(
+    python: Interpreter, files: Mapping[str, int], memory: Mapping[str, int], folders: Mapping[str, Path]
+) -> list[str]:
+    """Say what is seen inside: the system and folders read-only, files, memory to write to, variables."""
+    read = {path: descriptor for path, descriptor in files.items() if path != SECCOMP}
+    return [
+        *(("--seccomp", str(files[SECCOMP])) if SECCOMP in files else ()),
+        *_system(python),
+        *_places(read, memory, folders),
+        *_variables(python),
+    ]
+
+
+@cache
+def _system(python: Interpreter) -> tuple[str, ...]:
+    """Show the system and the interpreter read-only, without anybody's installed packages."""
+    shown = ["--ro-bind", "/usr", "/usr"]
+    for name in _SYSTEM:
+        folder = Path("/", name)
+        if folder.is_symlink():
+            shown += ["--symlink", os.readlink(folder), str(folder)]
+        elif folder.is_dir():
+            shown += ["--ro-bind", str(folder), str(folder)]
+    for made in ("/etc", "/opt"):  # what bubblewrap makes by itself, root alone may look into
+        shown += ["--perms", "0755", "--dir", made]
+    shown += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
+    packages = [
+        *Path("/usr").glob("lib/python3*/dist-packages"),
+        *Path("/usr/local").glob("lib/python3*/*-packages"),
+    ]
+    if _is_moved(python):
+        shown += ["--ro-bind", str(python.prefix), str(_PREFIX)]
+        inner = python.prefix.glob("lib/python3*/site-packages")
+        packages += [_PREFIX / folder.relative_to(python.prefix) for folder in inner]
+    for folder in packages:
+        shown += ["--perms", "0555", "--size", "4096", "--tmpfs", str(folder)]
+    return tuple(shown)
+
+
+def _places(files: Mapping[str, int], memory: Mapping[str, int], folders: Mapping[str, Path]) -> list[str]:
+    """Lay out what is not the system's: devices, processes, memory to write to, folders and files."""
+    places = ["--proc", "/proc", "--dev", "/dev"]
+    for path, size in memory.items():
+        places += ["--perms", "1777", "--size", str(size), "--tmpfs", path]
+    for path, folder in folders.items():
+        places += ["--ro-bind", str(folder), path]
+    for path, descriptor in files.items():
+        places += ["--perms", "0444", "--file", str(descriptor), path]
+    return [*places, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"]
+
+
+@cache
+def _variables(python: Interpreter) -> tuple[str, ...]:
+    """Set the program's variables, and where a moved interpreter finds its own libraries."""
+    values = environment_variables(home="/tmp", path="/usr/bin:/bin")
+    if _is_moved(python):
+        values["LD_LIBRARY_PATH"] = str(_PREFIX / "lib")
+    return tuple(word for name, value in values.items() for word in ("--setenv", name, value))
+
+
+def _is_moved(python: Interpreter) -> bool:
+    """Tell whether the interpreter is no part of the system, and is shown at a place of its own."""
+    return not python.program.is_relative_to("/usr") and python.prefix != Path("/")
+
+
+@cache
+def _inside(python: Interpreter) -> str:
+    """Find the interpreter as the program sees it."""
+    moved = _is_moved(python)
+    return str(_PREFIX / python.program.relative_to(python.prefix) if moved else python.program)
+
+
+@contextmanager
+def all_in_memory(contents: Mapping[str, bytes]) -> Iterator[dict[str, int]]:
+    """Hold contents in memory: nothing is left on disk, even when the workbench is killed."""
+    with ExitStack() as stack:
+        yield {path: stack.enter_context(_in_memory(content)) for path, content in contents.items()}
+
+
+@contextmanager
+def _in_memory(content: bytes) -> Iterator[int]:
+    """Hold a file's content in memory, as a descriptor that bubblewrap reads from its beginning."""
+    descriptor = os.memfd_create("workbench")
+    try:
+        os.write(descriptor, content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
