@@ -13,7 +13,6 @@ from textual.signal import Signal
 from screens.context import AppContext
 from screens.messages import TestEnded
 from screens.recording import RecordingApp
-from screens.review.runs import results
 from screens.widgets.visible import one_line
 from store.errors import WorkbenchError
 
@@ -84,6 +83,9 @@ class TestingApp(RecordingApp):
         self.testing.discard(message.item_id)
         name = one_line(message.name, 24)
         if message.executed is not None:
+            # A start does without: the tables that it reads take longer to import than the first screen.
+            from screens.review.runs import results
+
             self.tell(f"Test of {name}", " · ".join(results(message.executed.report)))
         else:
             self.tell(f"Test of {name} not run", _why(message.error), alarm=True)

@@ -198,8 +198,8 @@ async def test_judging_goes_on_while_a_test_runs(workspace: Workspace) -> None:
 async def test_a_key_from_before_the_run_was_shown_judges_what_was_shown_then(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "r")
         typed = time.monotonic()
+        await press(pilot, "r")
         await ended(pilot)
         app.key_time = typed
         assert review_of(app).execution_on_screen == uid(110)

@@ -16,6 +16,9 @@ class Pane:
     def load(self, text, **how):
         self.texts.append((text, how["title"], how["landmarks"]))
 
+    def mark_cited(self, lines, *, recorded):
+        self.cited = lines, recorded
+
     def restore(self, place):
         self.place = place
 
