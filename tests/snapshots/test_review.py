@@ -276,8 +276,13 @@ def test_unreadable(snap_compare: Snap, workspace: Workspace, size: tuple[int, i
 def test_other_colours(snap_compare: Snap, workspace: Workspace, theme: str, size: tuple[int, int]) -> None:
     from screens.settings import ScreenSettings
 
+    async def judged(pilot: Pilot[Any]) -> None:
+        await press(pilot, "0")
+        await painted(pilot, 5)
+        await settled(pilot)
+
     app = review_app(workspace, at=3, settings=ScreenSettings(theme=theme))
-    assert snap_compare(app, terminal_size=size, run_before=_then_still(keys("0")))
+    assert snap_compare(app, terminal_size=size, run_before=_then_still(judged))
 
 
 def _then_still(steps: Steps) -> Steps:
