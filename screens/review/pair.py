@@ -73,7 +73,7 @@ def view(pair: PairSeen) -> ItemView:
         question=MATCH,
         own=pair.own,
         runs=runs,
-        reading="" if case is None else str(case.reply_of("test_writer").get("interpretation", "")),
+        reading="" if case is None else _reading(case),
     )
 
 
@@ -161,6 +161,10 @@ def _repairs(steps: tuple[StepSeen, ...]) -> Iterator[str]:
             yield f"  {kind}{done or 'not begun'}: {step.error or 'done'}"
 
 
+def _reading(case: AgentCase) -> str:
+    return str(case.reply_of("test_writer").get("interpretation", ""))
+
+
 def _test(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
     reply = case.reply_of("test_writer")
     program = execution.program if execution is not None else str(reply.get("test_program", ""))
@@ -173,6 +177,7 @@ def _test(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
         empty=_why_no_test(case),
         part="test",
         execution=None if execution is None else execution.id,
+        above=f"The test reads the query as: {_reading(case)}" if program and _reading(case) else "",
     )
 
 

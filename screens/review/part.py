@@ -49,6 +49,7 @@ class PaneText:
         recorded: Whether a judgment of the rater cites just these.
         links: Stretches of it that tell of cited lines, which can be followed.
         heading: What its border says in place of the title.
+        above: Words that stand over it while it is shown; its lines are counted without them.
     """
 
     id: str
@@ -64,6 +65,7 @@ class PaneText:
     recorded: bool = True
     links: tuple[Link, ...] = ()
     heading: str = ""
+    above: str = ""
 
 
 @dataclass(frozen=True, slots=True)

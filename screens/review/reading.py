@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from textual import events, on
-from textual.widgets import ContentSwitcher, Input
+from textual.content import Content
+from textual.widgets import ContentSwitcher, Input, Static
 
 from screens.covering import CoveredScreen
 from screens.help import first_key
 from screens.review.bars import CaseTabs
 from screens.review.panes import Panes
 from screens.widgets.text_pane import NO_MATCH, SearchMoved, TextPane
+from screens.widgets.visible import one_line
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp
@@ -22,6 +24,10 @@ SUBJECT = "subject"
 PROMPT = "prompt"
 FIND = "find"
 COMMENT = "comment"
+ABOVE = "above"
+
+ABOVE_ROWS = 3
+"""Rows that the words over a text get at most."""
 
 SINGLE_BELOW = 120
 """Cells below which one pane is shown at a time."""
@@ -50,6 +56,8 @@ class ReadingActions(CoveredScreen):
     _panes: Panes
 
     searching: bool = False
+
+    _above: str | None = None
 
     # What the other parts of a review give to this one.
     _say: SaysSentences
@@ -99,9 +107,23 @@ class ReadingActions(CoveredScreen):
         switcher = self.query_one("#switcher", ContentSwitcher)
         if self.active not in {SUBJECT, switcher.current}:
             switcher.current = self._panes[self.active].id
+        self._show_above(switcher.current)
         shown = self.active if self.narrow or self.active != SUBJECT else switcher.current or ""
         self.query_one(CaseTabs).show(self._tabs(), shown)
         self._fit_prompt()
+
+    def _show_above(self, pane_id: str | None) -> None:
+        """Show the words that belong over a pane of the case; none take no room."""
+        case = () if self.item is None else self.item.case
+        words = next((part.above for part in case if part.id == pane_id), "")
+        width = self.app.size.width // (1 if self.narrow or self.has_class("-zoom") else 2)
+        # A word that does not fit leaves the end of its row empty.
+        words = one_line(words, max(width - 12, 12) * ABOVE_ROWS) if words else ""
+        if words != self._above:
+            self._above = words
+            box = self.query_one(f"#{ABOVE}", Static)
+            box.update(Content(words))
+            box.display = bool(words)
 
     @property
     def _in_prompt(self) -> bool:
@@ -199,7 +221,7 @@ class ReadingActions(CoveredScreen):
         """Give the focused pane the whole screen, or take it back."""
         zoomed = not self.has_class("-zoom")
         self.set_class(zoomed, "-zoom")
-        self._fit_prompt()
+        self._show_active()
         if zoomed:
             self._say(f"Zoomed; {self._key('zoom')} gives the room back.")
 

@@ -8,7 +8,7 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.widgets import ContentSwitcher
+from textual.widgets import ContentSwitcher, Static
 
 from agents.events import ItemAnnotated, JobEvent
 from screens.commands import Scope, bindings
@@ -18,7 +18,7 @@ from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, ReviewKeys, SayL
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judge_keys import JudgeKeys
 from screens.review.judging import Desk, SessionCount, desk_of
-from screens.review.reading import COMMENT, FIND, PROMPT, SUBJECT
+from screens.review.reading import ABOVE, COMMENT, FIND, PROMPT, SUBJECT
 from screens.review.resuming import restored_order
 from screens.review.undone import undone_in_words
 from screens.widgets.citing_pane import CitingPane
@@ -67,6 +67,7 @@ class ReviewScreen(JudgeKeys):
         with Horizontal(id="body"):
             yield CitingPane(id=SUBJECT)
             with Vertical(id="case"):
+                yield Static(id=ABOVE)
                 yield ContentSwitcher(id="switcher")
         yield Line(id=FIND, placeholder="find in this pane")
         yield Line(

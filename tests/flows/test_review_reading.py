@@ -259,6 +259,23 @@ async def test_g_goes_from_failure_to_failure_in_the_log(workspace: Workspace) -
         await until(pilot, lambda: said(app) == "Failure at line 1, the only one.")
 
 
+async def test_the_reading_of_the_query_stands_above_the_test_alone(workspace: Workspace) -> None:
+    app = review_app(workspace, at=3)
+    async with app.run_test(size=(80, 24)) as pilot:
+        said_above = "The test reads the query as: zero bytes count as empty"
+        await press(pilot, "tab", "right_square_bracket")
+        rows = screen_text(app).split("\n")
+        (place,) = [number for number, row in enumerate(rows) if said_above in row]
+        assert "Test" in rows[place + 1]
+        await press(pilot, "right_square_bracket")
+        assert said_above not in screen_text(app)
+        await press(pilot, "left_square_bracket", "z")
+        assert said_above in screen_text(app)
+        # The item after it has no test: the screener decided.
+        await press(pilot, "z", *"ppp")
+        assert said_above not in screen_text(app)
+
+
 async def test_a_blind_review_has_no_log_to_jump_in(workspace: Workspace) -> None:
     app = review_app(workspace, at=3, blind=True)
     async with app.run_test(size=WIDE) as pilot:

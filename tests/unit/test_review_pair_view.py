@@ -180,6 +180,9 @@ def test_a_rank_beyond_the_candidates_that_are_here_is_no_place_among_them(works
 def test_the_test_program_is_shown_as_it_ran(workspace: Workspace) -> None:
     part = next(part for part in view(workspace, "tested").case if part.id == "test")
     assert (part.text, part.language, part.kind) == (TEST, "python", "test")
+    assert part.above == "The test reads the query as: zero bytes count as empty"
+    untested = next(part for part in view(workspace, "clear-no").case if part.id == "test")
+    assert untested.above == ""
 
 
 def test_empty_panes_say_why_they_are_empty(workspace: Workspace) -> None:
