@@ -11,7 +11,10 @@ WorkbenchError
 ├── JudgmentRefused         a judgment that the record cannot take (value off the scale, no rater)
 ├── ModelError              a language model gave no usable reply (agents.llm.errors)
 └── SandboxError            a program could not be run (agents.sandbox.errors)
-    └── SandboxBroken       the sandbox failed, not the program in it (agents.turns)
+    ├── NeedsSandbox        only isolation may run it, and there is none: it waits (agents.sandbox.errors)
+    ├── RepairBroken        the place of a repair failed, not the repair (agents.sandbox.repair)
+    ├── SandboxBroken       the sandbox failed, not the program in it (agents.turns)
+    └── SnapshotMissing     the repaired environment is not here any more (agents.sandbox.repair)
 
 Every error says what happened (`title`, `message`) and what mends it (`hint`). Bugs are not
 WorkbenchErrors: they end the program with a traceback.

@@ -117,8 +117,15 @@ async def test_only_a_run_with_the_same_limits_takes_one(monkeypatch):
 
 async def test_what_died_or_is_old_is_replaced(monkeypatch):
     async with opened() as sandbox:
-        for each in sandbox._waiting._ready:
-            os.killpg(each._transport.get_pid(), signal.SIGKILL)
+        waiting_ones = [each._transport.get_pid() for each in sandbox._waiting._ready]
+        inside = [one for each in waiting_ones for one in (each, *children(each))]
+        for each in waiting_ones:
+            os.killpg(each, signal.SIGKILL)
+        # The event loop must not see it yet, and what is inside bubblewrap dies a moment after it.
+        end = time.monotonic() + SECONDS
+        while any(map(alive, inside)):
+            assert time.monotonic() < end
+            time.sleep(0.01)
         assert (await sandbox.run(CHECK_PROGRAM)).exit_reason == "ok"
         await until(lambda: sandbox._waiting.ready() == 2)
         kept = list(sandbox._waiting._ready)
