@@ -56,6 +56,14 @@ def alive(process):
         return False
 
 
+def wait_for_the_end_of(processes):
+    """Wait for their ends, one inside bubblewrap a moment after it; the event loop sees nothing of them yet."""
+    end = time.monotonic() + SECONDS
+    while any(map(alive, processes)):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 async def until(state):
     end = time.monotonic() + SECONDS
     while not (found := state()):
@@ -121,11 +129,7 @@ async def test_what_died_or_is_old_is_replaced(monkeypatch):
         inside = [one for each in waiting_ones for one in (each, *children(each))]
         for each in waiting_ones:
             os.killpg(each, signal.SIGKILL)
-        # The event loop must not see it yet, and what is inside bubblewrap dies a moment after it.
-        end = time.monotonic() + SECONDS
-        while any(map(alive, inside)):
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        wait_for_the_end_of(inside)
         assert (await sandbox.run(CHECK_PROGRAM)).exit_reason == "ok"
         await until(lambda: sandbox._waiting.ready() == 2)
         kept = list(sandbox._waiting._ready)
