@@ -21,7 +21,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.signal import Signal
 
-from agents.events import JobEnded, JobEvent, JobProgressed
+from agents.events import JobEnded, JobEvent
 from screens.commands import Scope, bindings
 from screens.context import AppContext
 from screens.memory import collect_when_idle, keep_what_is_there
@@ -66,7 +66,6 @@ class WorkbenchApp(TestingApp):
 
     Attributes:
         job_events: Published with every event of the job runner.
-        job_state: The latest progress of a running job, None when none runs.
     """
 
     TITLE = "workbench"
@@ -82,7 +81,6 @@ class WorkbenchApp(TestingApp):
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
         self.job_events: Signal[JobEvent] = Signal(self, "job-events")
-        self.job_state: JobProgressed | None = None
         self._session: dict[str, Any] | None = None
         self._leaving = False
 
@@ -214,12 +212,8 @@ class WorkbenchApp(TestingApp):
     @on(JobReported)
     def _job_reported(self, message: JobReported) -> None:
         event = message.event
-        if isinstance(event, JobProgressed):
-            self.job_state = event
-        elif isinstance(event, JobEnded):
-            self.job_state = None
-            if event.error is not None:
-                self.report_error(event.error)
+        if isinstance(event, JobEnded) and event.error is not None:
+            self.report_error(event.error)
         self.job_events.publish(event)
 
     def start_annotation(self) -> bool:

@@ -32,7 +32,7 @@ CHANNEL_BYTES = 4 * 1024 * 1024
 # Seconds that the ends of a killed process's pipes may take to come.
 GRACE = 2.0
 
-CHANNEL, STDOUT, STDERR = 0, 1, 2
+STDOUT, STDERR = 1, 2
 
 
 @dataclass(frozen=True, slots=True)

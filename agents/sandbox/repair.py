@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from agents.sandbox.errors import SandboxError
 
@@ -26,7 +26,6 @@ RepairOutcome = Literal[
     "full",  # it was stopped for taking more room than it may
     "unreachable",  # the package index could not be reached, which says nothing about the program
 ]
-OUTCOMES: tuple[RepairOutcome, ...] = get_args(RepairOutcome)
 
 
 class SnapshotMissing(SandboxError):
@@ -84,7 +83,7 @@ class RepairReport:
 
     Attributes:
         action: What was to be done.
-        outcome: One of `OUTCOMES`.
+        outcome: One of `RepairOutcome`.
         snapshot: The name of the environment that it left; empty unless it is done.
         exit_code: Exit status of the last command; None where nothing ran.
         output: What the commands wrote, stdout and stderr together, each after a line "$ COMMAND"; the middle
