@@ -2,11 +2,12 @@
 
 It reads parts from stdin: the program's files, each as its name and its content up to an empty name, and a
 line with hash seed and the supervisor's arguments. While it waits, all that a run needs has been imported. It
-serves that one program and no other.
+serves that one program and no other; one that forks (`fork_server.py`) has each fork serve one.
 """
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import TYPE_CHECKING
 
 from agents.sandbox.interpreter import BOOT, FLAGS, scripts, sources
@@ -61,9 +62,11 @@ try:
 except OSError as error:
     sys.exit("{refused}: " + str(error))
 """
-_WAIT = """
+_IMPORT = """
 sys.path[0] = {harness!r}
 import _ctypes, _socket, resource, site, supervisor
+"""
+_PROGRAM = """
 files({work!r})
 os.chmod({work!r}, 0o555)
 seed, *arguments = part().decode().split()
@@ -80,6 +83,15 @@ if seed != os.environ["PYTHONHASHSEED"]:
     os.environ["PYTHONHASHSEED"] = seed
     os.execv(sys.executable, [sys.executable, *{flags!r}, "-c", {again!r}, *arguments])
 supervisor.main(["", *arguments])
+"""
+_SERVE = """
+import fork_server
+with open({seccomp}, "rb", buffering=0) as file:
+    seccomp = file.read()
+try:
+    fork_server.Server({control}, seccomp, {user!r}, run).work()
+except OSError as error:
+    sys.exit(str(error))
 """
 
 
@@ -105,9 +117,31 @@ def waiting(*, harness: str, work: str, own_files: bool, leash: bool, user: int 
     """
     drop = "" if user is None else _DROP.format(user=user, refused=NO_CHANGE_OF_USER)
     own = _OWN_FILES.format(harness=harness) if own_files else ""
-    wait = _WAIT.format(harness=harness, work=work)
-    go = _GO.format(flags=FLAGS, again=BOOT.format(folder=harness))
-    return _READ + drop + own + wait + ("" if leash else _NO_INPUT) + go
+    run = _PROGRAM.format(work=work) + ("" if leash else _NO_INPUT) + _go(harness)
+    return _READ + drop + own + _IMPORT.format(harness=harness) + run
+
+
+def forking(*, harness: str, work: str, user: str, control: int, seccomp: int) -> str:
+    """Write what an interpreter is told by -c that forks a process for each program (`fork_server.py`).
+
+    Args:
+        harness: The folder of what runs inside.
+        work: The folder that a program's files go to.
+        user: Whom a trial becomes, as a number; - where forks stay who they are.
+        control: Descriptor of the socket by which it is told of programs.
+        seccomp: Descriptor of the filter of system calls.
+
+    Returns:
+        Source code.
+    """
+    run = _PROGRAM.format(work=work) + _NO_INPUT + _go(harness)
+    function = "def run(channel):\n" + indent(run, "    ")
+    serve = _SERVE.format(user=user, control=control, seccomp=seccomp)
+    return _READ + _IMPORT.format(harness=harness) + function + serve
+
+
+def _go(harness: str) -> str:
+    return _GO.format(flags=FLAGS, again=BOOT.format(folder=harness))
 
 
 def told_first() -> bytes:

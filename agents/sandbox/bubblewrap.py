@@ -11,37 +11,49 @@ the kernel's refusal of those in `--disable-userns` is there only where bubblewr
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import shutil
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from agents.sandbox.boot import NO_CHANGE_OF_USER, told_of
-from agents.sandbox.bubblewrap_command import OUTER, all_in_memory, command, contents
+from agents.sandbox.bubblewrap_command import (
+    OUTER,
+    all_in_memory,
+    command,
+    contents,
+    contents_for_forks,
+    forking_command,
+    scratch_bytes,
+)
 from agents.sandbox.bubblewrap_repair import NOTES, BubblewrapRepairs, Place
-from agents.sandbox.child import StartedChild
+from agents.sandbox.child import StartedChild, finish
 from agents.sandbox.errors import INSTALL_HINT, SandboxError
+from agents.sandbox.fork_server import DESCRIPTORS
+from agents.sandbox.forking import ForkServer
 from agents.sandbox.interpreter import CHECK_PROGRAM, find_interpreter, options
-from agents.sandbox.protocol import SandboxCheck
+from agents.sandbox.protocol import SandboxCheck, TestProgram
 from agents.sandbox.repair import SnapshotMissing
 from agents.sandbox.repairer import REPAIRED
 from agents.sandbox.reports import make_report
 from agents.sandbox.snapshots import SnapshotFolder
-from agents.sandbox.waiting import WaitingChildren
+from agents.sandbox.trust import SECOND_SEED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from agents.sandbox.child import Ending
-    from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
+    from agents.sandbox.heard import Ending
+    from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox
     from agents.sandbox.repair import RepairAction, RepairReport
     from agents.sandbox.settings import SandboxSettings
 
 # The range that systemd keeps for users who exist only while a service runs.
 _USER_IDS = range(61184, 65520)
-# Interpreters that wait for each program that runs at the same time; a start takes longer than most programs.
-_AHEAD = 2
+# The seeds that programs are run with, each of which needs an interpreter of its own to fork from.
+_SEEDS = (0, SECOND_SEED)
 
 # What a failed start says, and what mends it; the first that is found in the message.
 _HINTS = (
@@ -84,21 +96,20 @@ class BubblewrapSandbox:
         self._users = itertools.cycle(_USER_IDS)
         for _ in range(os.getpid() % len(_USER_IDS)):
             next(self._users)
-        self._waiting: WaitingChildren | None = None
+        self._forking: dict[int, asyncio.Task[ForkServer | None]] | None = None
         self._snapshots = SnapshotFolder(settings.snapshots)
         self._repairs = BubblewrapRepairs(self._snapshots, settings.repair_limits)
 
     async def open(self, programs: int) -> None:
-        """Have interpreters started beforehand, each in its own isolation (see `Sandbox.open`)."""
-        if self._waiting is None:
-            self._waiting = WaitingChildren(_AHEAD * programs, self._settings.limits, self._start)
-            self._waiting.fill()
+        """Have an interpreter started in isolation, of which programs are forked (see `Sandbox.open`)."""
+        if self._forking is None:
+            self._forking = {}
+            await self._server(_SEEDS[0])
 
     async def close(self) -> None:
-        """End what waits (see `Sandbox.close`)."""
-        if self._waiting is not None:
-            await self._waiting.close()
-            self._waiting = None
+        """End what was started (see `Sandbox.close`)."""
+        started, self._forking = self._forking or {}, None
+        await finish(_close(started.values()))
 
     async def check(self) -> SandboxCheck:
         """Run a small program inside, and say why not when that fails."""
@@ -120,10 +131,11 @@ class BubblewrapSandbox:
                 raise SnapshotMissing(program.snapshot)
             ending = await _tell(await self._start(limits, {REPAIRED: folder}), program, limits)
             return make_report(ending, sandbox=self.name, limits=limits, snapshot=program.snapshot)
-        ready = None if self._waiting is None else self._waiting.take(limits)
-        if ready is not None:
-            ending = await _tell(ready, program, limits)
-            if ending.channel or ending.stopped:
+        server = await self._server(program.hash_seed)
+        if server is not None:
+            ending = await self._fork(server, program, limits)
+            # Without a code it ended with its server, which says nothing about the program.
+            if ending.stopped or (ending.channel and ending.code is not None):
                 return make_report(ending, sandbox=self.name, limits=limits)
         ending = await _tell(await self._start(limits), program, limits)
         return make_report(ending, sandbox=self.name, limits=limits)
@@ -152,6 +164,35 @@ class BubblewrapSandbox:
                 listens=True,
             )
 
+    async def _server(self, seed: int) -> ForkServer | None:
+        """Return the interpreter of which programs with a seed are forked; None where there is none."""
+        if self._forking is None or seed not in _SEEDS:
+            return None
+        task = self._forking.get(seed)
+        if task is None or (task.done() and not task.cancelled() and _is_lost(task)):
+            task = self._forking[seed] = asyncio.create_task(self._start_server(seed))
+        return await asyncio.shield(task)
+
+    async def _start_server(self, seed: int) -> ForkServer | None:
+        held = contents_for_forks()
+        if held is None:
+            return None
+        user = None if self._user() is None else 0
+        # Whatever is missing here, a run meets and tells it.
+        with suppress(SandboxError, OSError), all_in_memory(held) as files:
+            bwrap, python = self._program(), find_interpreter(self._settings.python)
+            return await ForkServer.start(
+                lambda control: forking_command(bwrap, python, user, seed, control=control, files=files),
+                environment=OUTER,
+                limits=self._settings.limits,
+                files=tuple(files.values()),
+            )
+        return None
+
+    async def _fork(self, server: ForkServer, program: TestProgram, limits: Limits) -> Ending:
+        told = told_of(program, DESCRIPTORS - 1, options(limits))
+        return await server.run(told, limits, user=self._user(), room=scratch_bytes(limits))
+
     def _program(self) -> str:
         found = shutil.which(self._settings.bwrap)
         if found is None:
@@ -165,6 +206,18 @@ class BubblewrapSandbox:
     def _user(self) -> int | None:
         """Return the user that root's next run becomes."""
         return next(self._users) if os.geteuid() == 0 else None
+
+
+def _is_lost(task: asyncio.Task[ForkServer | None]) -> bool:
+    """Tell whether a server that did work has ended; one that never worked is not started again."""
+    server = task.result()
+    return server is not None and not server.works
+
+
+async def _close(starting: Iterable[asyncio.Task[ForkServer | None]]) -> None:
+    for server in await asyncio.gather(*starting, return_exceptions=True):
+        if isinstance(server, ForkServer):
+            await server.close()
 
 
 async def _tell(child: StartedChild, program: TestProgram, limits: Limits) -> Ending:

@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.sandbox.boot import RIGHTS, waiting
-from agents.sandbox.interpreter import FLAGS, environment_variables, scripts
+from agents.sandbox.boot import RIGHTS, forking, waiting
+from agents.sandbox.fork_server import NOBODY
+from agents.sandbox.interpreter import FLAGS, FORK_SERVER, environment_variables, scripts
 from agents.sandbox.syscalls import seccomp_filter
 
 if TYPE_CHECKING:
@@ -18,13 +19,16 @@ if TYPE_CHECKING:
     from agents.sandbox.interpreter import Interpreter
     from agents.sandbox.protocol import Limits
 
-_NOBODY = 65534
 _SCRATCH_FILES = 4
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _PREFIX = Path("/opt/py")
-_HARNESS, _PLACE = "/harness", "/sandbox"
+_HARNESS, _PLACE, _WORK = "/harness", "/sandbox", "/sandbox/work"
 # Bytes of the program's own two files.
 _SOURCES = 16 * 1024 * 1024
+# Bytes of places that each program's own are mounted over.
+_LITTLE = 4096
+FORKING_RIGHTS = ("CAP_KILL", "CAP_NET_ADMIN", "CAP_SETFCAP", "CAP_SYS_ADMIN")
+"""What an interpreter needs besides that makes the namespaces of its forks, and ends them."""
 SECCOMP = "seccomp"
 """Among `contents`: the filter of system calls, which is no file inside."""
 OUTER = {"PATH": os.environ.get("PATH", os.defpath)}
@@ -42,9 +46,21 @@ def contents(user: int | None) -> dict[str, bytes]:
     return files | of_every_run(user)
 
 
+def contents_for_forks() -> dict[str, bytes] | None:
+    """Return what bubblewrap reads for an interpreter that forks; None where there is no filter for forks."""
+    files = contents(None)
+    files[f"{_HARNESS}/{FORK_SERVER.name}"] = FORK_SERVER.read_bytes()
+    return files if SECCOMP in files else None
+
+
+def scratch_bytes(limits: Limits) -> tuple[int, int]:
+    """Return how much each scratch folder may hold, and the folder of the program's own files."""
+    return limits.file_bytes * _SCRATCH_FILES, _SOURCES
+
+
 def of_every_run(user: int | None) -> dict[str, bytes]:
     """Return those of the contents that a repair has too: who it runs as, and the filter."""
-    number = user or _NOBODY
+    number = user or NOBODY
     files = {"/etc/passwd": f"tester:x:{number}:{number}::/tmp:/bin/sh\n".encode()}
     calls = seccomp_filter()
     return files if calls is None else files | {SECCOMP: calls}
@@ -72,17 +88,58 @@ def command(
     Returns:
         Program and arguments.
     """
-    size = limits.file_bytes * _SCRATCH_FILES
+    size, sources = scratch_bytes(limits)
     return [
         bwrap,
         *_isolation(user),
         *_rights(user),
-        *_shown(python, files, {"/dev/shm": size, "/tmp": size, _PLACE: _SOURCES}, folders or {}),
+        *_shown(python, files, {"/dev/shm": size, "/tmp": size, _PLACE: sources}, folders or {}),
         "--",
         _inside(python),
         *FLAGS,
         "-c",
-        waiting(harness=_HARNESS, work=f"{_PLACE}/work", own_files=False, leash=False, user=user),
+        waiting(harness=_HARNESS, work=_WORK, own_files=False, leash=False, user=user),
+    ]
+
+
+def forking_command(
+    bwrap: str, python: Interpreter, user: int | None, seed: int, *, control: int, files: Mapping[str, int]
+) -> list[str]:
+    """Write the command line of an interpreter that forks a process for each program (`boot.forking`).
+
+    Args:
+        bwrap: Path of bubblewrap.
+        python: The interpreter.
+        user: 0 as root, which gives each program a user; None for nobody in a user namespace.
+        seed: Its PYTHONHASHSEED, and so that of every fork.
+        control: Descriptor of the socket by which it is told of programs.
+        files: Descriptors of `contents_for_forks`.
+
+    Returns:
+        Program and arguments.
+    """
+    shown = {path: descriptor for path, descriptor in files.items() if path != SECCOMP}
+    memory = {"/dev/shm": _LITTLE, "/tmp": _LITTLE, _PLACE: _LITTLE}
+    return [
+        bwrap,
+        # A fork gives up what it needs for its namespaces, and bubblewrap's filter would refuse them.
+        *_isolation(user, forks=True),
+        *(word for right in RIGHTS + FORKING_RIGHTS for word in ("--cap-add", right)),
+        *_shown(python, shown, memory, {}),
+        "--setenv",
+        "PYTHONHASHSEED",
+        str(seed),
+        "--",
+        _inside(python),
+        *FLAGS,
+        "-c",
+        forking(
+            harness=_HARNESS,
+            work=_WORK,
+            user="-" if user is None else str(NOBODY),
+            control=control,
+            seccomp=files[SECCOMP],
+        ),
     ]
 
 
@@ -128,13 +185,16 @@ def _rights(user: int | None) -> list[str]:
     return [] if user is None else [word for right in RIGHTS for word in ("--cap-add", right)]
 
 
-def _isolation(user: int | None, *, network: bool = False) -> list[str]:
-    """Say what the program is cut off from; a repair keeps the network."""
+def _isolation(user: int | None, *, network: bool = False, forks: bool = False) -> list[str]:
+    """Say what the program is cut off from; a repair keeps the network, forks are cut off further."""
     apart = ("ipc", "pid", "uts", "cgroup-try", *(() if network else ("net",)))
     separate = [f"--unshare-{what}" for what in apart]
     if user is None:
-        nobody = str(_NOBODY)
-        separate += ["--unshare-user", "--disable-userns", "--uid", nobody, "--gid", nobody]
+        nobody = str(NOBODY)
+        if forks:  # as anybody but 0, bubblewrap would put it into a namespace below that of its processes
+            nobody = "0"
+        separate += ["--unshare-user", "--uid", nobody, "--gid", nobody]
+        separate += [] if forks else ["--disable-userns"]
     return [
         "--die-with-parent",
         "--new-session",

@@ -11,105 +11,39 @@ import asyncio
 import contextlib
 import os
 import signal
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from agents.sandbox.kept import HeadAndTail
+from agents.sandbox.heard import Heard, Pipe, settle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from io import FileIO
 
+    from agents.sandbox.heard import Ending, Stopped
     from agents.sandbox.protocol import Limits
-    from store.cuts import Cut
 
-# A program that writes this many times what is kept is stopped; up to there it is read and dropped.
-FLOOD = 64
-# Bytes of the report channel: thousands of tests with the longest message.
-CHANNEL_BYTES = 4 * 1024 * 1024
 # Seconds that the ends of a killed process's pipes may take to come.
 GRACE = 2.0
 
-STDOUT, STDERR = 1, 2
 
+class _Process(asyncio.SubprocessProtocol):
+    """Passes on what a child writes to stdout and stderr, and when it ends."""
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a child process ended, and what it wrote.
-
-    Attributes:
-        code: Exit status; -N after signal N; None when it could not be started or did not end.
-        stopped: Why it was killed from here, or empty.
-        stdout: What is kept of standard output: beginning and end.
-        stderr: The same of standard error; the reason when it could not be started.
-        channel: The harness's records.
-        dropped: Bytes of stdout and stderr beyond what may be written.
-        seconds: Wall time.
-        started_at: Aware, in UTC.
-        out_of_memory: Whether the sandbox saw the kernel kill some of it for want of memory.
-        stdout_cut: What is missing in stdout, its place counted in bytes.
-        stderr_cut: The same of stderr.
-    """
-
-    code: int | None
-    stopped: Literal["", "timeout", "output"]
-    stdout: bytes
-    stderr: bytes
-    channel: bytes
-    dropped: int
-    seconds: float
-    started_at: datetime
-    out_of_memory: bool = False
-    stdout_cut: Cut | None = None
-    stderr_cut: Cut | None = None
-
-
-class _Child(asyncio.SubprocessProtocol):
-    """Collects what a child writes to stdout and stderr, and when it ends."""
-
-    def __init__(self, limits: Limits) -> None:
-        loop = asyncio.get_running_loop()
-        room = min(limits.kept_bytes, limits.output_bytes)
-        self.sinks = {STDOUT: HeadAndTail(room), STDERR: HeadAndTail(room)}
-        self.exited: asyncio.Future[None] = loop.create_future()
-        self.closed: asyncio.Future[None] = loop.create_future()
-        self.flooded = False
-        self._most = limits.output_bytes * (1 + FLOOD)
+    def __init__(self, heard: Heard) -> None:
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._heard = heard
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        sink = self.sinks[fd]
-        sink.take(data)
-        if sink.total > self._most and not self.flooded:
-            self.flooded = True
-            _settle(self.exited)
+        self._heard.output(fd, data)
 
     def process_exited(self) -> None:
-        _settle(self.exited)
+        settle(self._heard.exited)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        _settle(self.exited)
-        _settle(self.closed)
-
-
-class _Channel(asyncio.Protocol):
-    """Collects the harness's records."""
-
-    def __init__(self) -> None:
-        self.records = bytearray()
-        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def data_received(self, data: bytes) -> None:
-        self.records += data[: CHANNEL_BYTES - len(self.records)]
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        _settle(self.closed)
-
-
-def _settle(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
+        settle(self._heard.exited)
+        settle(self.closed)
 
 
 class StartedChild:
@@ -118,9 +52,8 @@ class StartedChild:
     def __init__(self, limits: Limits) -> None:
         self.channel = -1
         """The report channel's file descriptor, as the process knows it."""
-        self.since = monotonic()
-        self._limits = limits
-        self._child, self._records = _Child(limits), _Channel()
+        self._heard = Heard(limits)
+        self._child, self._records = _Process(self._heard), Pipe(self._heard.record)
         self._transport: asyncio.SubprocessTransport | None = None
         self._pipe: FileIO | None = None
         self._reading: asyncio.ReadTransport | None = None
@@ -185,16 +118,6 @@ class StartedChild:
             ours.close()  # from here on only the child holds the writing end
         return child
 
-    @property
-    def waits(self) -> bool:
-        """Whether it was started, and has neither ended nor said anything."""
-        return (
-            self._transport is not None
-            and not self._child.exited.done()
-            and not self._records.records
-            and not any(sink.total for sink in self._child.sinks.values())
-        )
-
     async def run(self, wall_seconds: float, told: bytes = b"") -> Ending:
         """Wait for its end, or for the limit of wall time or of output, and see to it that nothing is left.
 
@@ -209,33 +132,22 @@ class StartedChild:
             How it ended; a command that could not be started has no code.
         """
         started_at, start = datetime.now(UTC), monotonic()
-        child, transport = self._child, self._transport
-        stopped: Literal["", "timeout", "output"] = ""
+        heard, transport = self._heard, self._transport
+        stopped: Stopped = ""
         try:
             if transport is not None:
                 if told:
                     transport.get_pipe_transport(0).write(told)  # type: ignore[union-attr]
-                await asyncio.wait({child.exited}, timeout=wall_seconds)
-                if child.flooded:
+                await asyncio.wait({heard.exited}, timeout=wall_seconds)
+                if heard.flooded:
                     stopped = "output"
                 elif transport.get_returncode() is None:
                     stopped = "timeout"
             seconds = monotonic() - start
         finally:
             await finish(self.end())
-        room = self._limits.output_bytes
-        return Ending(
-            code=None if transport is None else transport.get_returncode(),
-            stopped=stopped,
-            stdout=child.sinks[STDOUT].kept,
-            stderr=self._trouble or child.sinks[STDERR].kept,
-            channel=bytes(self._records.records),
-            dropped=sum(max(sink.total - room, 0) for sink in child.sinks.values()),
-            seconds=seconds,
-            started_at=started_at,
-            stdout_cut=child.sinks[STDOUT].cut,
-            stderr_cut=child.sinks[STDERR].cut,
-        )
+        code = None if transport is None else transport.get_returncode()
+        return heard.ending(code, stopped, seconds, started_at, self._trouble)
 
     async def end(self) -> None:
         """Kill what is left of its process group and wait for the ends of its pipes."""

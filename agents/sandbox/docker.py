@@ -21,11 +21,12 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agents.sandbox.canary import CANARY, canary_limits, judge
-from agents.sandbox.child import Ending, finish
+from agents.sandbox.child import finish
 from agents.sandbox.containers import reap
 from agents.sandbox.docker_repair import NOTES, DockerRepairs, RepairStop
 from agents.sandbox.engine import ENGINE_HINT, connect, one_line
 from agents.sandbox.errors import SandboxError
+from agents.sandbox.heard import Ending
 from agents.sandbox.interpreter import CHECK_PROGRAM
 from agents.sandbox.pool import ContainerPool
 from agents.sandbox.protocol import SandboxCheck

@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from agents.sandbox.child import Ending
 from agents.sandbox.containers import LABEL, OF_IMAGE, PYTHON_LABEL, kill, owner, remove
 from agents.sandbox.engine import PATIENCE, one_line
+from agents.sandbox.heard import Ending
 from agents.sandbox.index import proxies
 from agents.sandbox.kept import HeadAndTail
 from agents.sandbox.repair import RepairBroken, SnapshotMissing

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # What runs inside: the first is started, the second is imported by it.
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 HARNESS = Path(__file__).with_name("harness.py")
+# What starts both for many programs, where a sandbox has use for it.
+FORK_SERVER = Path(__file__).with_name("fork_server.py")
 
 BOOT = "import sys; sys.path[0] = {folder!r}; import supervisor; supervisor.main(sys.argv)"
 """What the interpreter is told by -c, to be followed by `supervisor.main`'s arguments."""

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.sandbox.child import Ending
+from agents.sandbox.heard import Ending
 from agents.sandbox.index import certificates, packed_pip, pip_settings
 from agents.sandbox.repair import RepairReport
 from agents.sandbox.repairer import CANNOT_BEGIN

@@ -16,7 +16,7 @@ from agents.sandbox.protocol import ExecutionReport, TestOutcome
 from store.cuts import Cut
 
 if TYPE_CHECKING:
-    from agents.sandbox.child import Ending
+    from agents.sandbox.heard import Ending
     from agents.sandbox.protocol import ExitReason, Limits, Outcome
 
 # What the harness says of an exception (`refusal`), in the order in which it decides the reason.

@@ -10,9 +10,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agents.sandbox.boot import told_first, told_of
-from agents.sandbox.child import Ending
 from agents.sandbox.containers import bounds, container_options, kill, remove
 from agents.sandbox.engine import PATIENCE
+from agents.sandbox.heard import Ending
 from agents.sandbox.interpreter import options
 from agents.sandbox.stream import MixedStream
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agents.sandbox.child import CHANNEL_BYTES
+from agents.sandbox.heard import CHANNEL_BYTES
 from agents.sandbox.kept import HeadAndTail
 
 if TYPE_CHECKING:

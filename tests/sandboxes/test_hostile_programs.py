@@ -4,13 +4,14 @@ import asyncio
 import os
 
 import pytest
+from forked_box import BOXES
 from hostile import PROGRAMS, assert_contained, containers
 
 from agents.sandbox import bubblewrap
 from agents.sandbox.settings import SandboxSettings
 
 
-@pytest.fixture(params=["bubblewrap", "docker"])
+@pytest.fixture(params=["bubblewrap", "forks", "docker"])
 def sandbox(request):
     if request.param == "docker":
         return request.getfixturevalue("docker_sandbox")
@@ -19,7 +20,7 @@ def sandbox(request):
     if not check.works and os.geteuid() != 0 and not os.environ.get("CI"):
         pytest.skip(f"bubblewrap does not work here: {check.detail}")
     assert check.works, check
-    return box
+    return box if request.param == "bubblewrap" else BOXES["forks"]()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

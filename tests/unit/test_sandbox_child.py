@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from forked_box import Forks
 
 from agents.sandbox import bubblewrap, process
 from agents.sandbox.child import run_child
@@ -31,13 +32,13 @@ def why_not_bubblewrap():
     return "" if check.works else f"bubblewrap does not work here: {check.detail}"
 
 
-@pytest.fixture(params=["bubblewrap", "process"])
+@pytest.fixture(params=["bubblewrap", "forks", "process"])
 def sandbox(request):
     if request.param == "process":
         return process.create(SandboxSettings(), None)
     if why_not_bubblewrap():
         pytest.skip(why_not_bubblewrap())
-    return bubblewrap.create(SandboxSettings(), None)
+    return Forks() if request.param == "forks" else bubblewrap.create(SandboxSettings(), None)
 
 
 def holders(marker):

@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from forked_box import BOXES, Forks
 
 from agents.sandbox import bubblewrap, process
 from agents.sandbox.protocol import Limits, TestProgram
@@ -36,11 +37,21 @@ def why_not_bubblewrap():
     return "" if check.works else f"bubblewrap does not work here: {check.detail}"
 
 
-@pytest.fixture
-def isolated():
+@pytest.fixture(params=["started", *BOXES])
+def isolated(request):
     if why_not_bubblewrap():
         pytest.skip(why_not_bubblewrap())
-    return bubblewrap.create(SandboxSettings(), None)
+    if request.param == "started":
+        return bubblewrap.create(SandboxSettings(), None)
+    return BOXES[request.param]()
+
+
+@pytest.fixture(params=["started", "forks"])
+def bounded(request):
+    """Where root's programs have a user that the kernel counts processes for (see `Forks`)."""
+    if why_not_bubblewrap():
+        pytest.skip(why_not_bubblewrap())
+    return bubblewrap.create(SandboxSettings(), None) if request.param == "started" else Forks()
 
 
 @pytest.fixture
@@ -168,7 +179,7 @@ async def test_a_background_process_ends_with_its_program_in_a_plain_process_too
     assert holders(marker) == []
 
 
-async def test_more_threads_or_processes_than_allowed_end_as_processes(isolated):
+async def test_more_threads_or_processes_than_allowed_end_as_processes(bounded):
     threads = (
         "import threading\ndef test_a():\n    go = threading.Event()\n    for _ in range(50):\n"
         "        threading.Thread(target=go.wait, daemon=True).start()\n"
@@ -178,7 +189,7 @@ async def test_more_threads_or_processes_than_allowed_end_as_processes(isolated)
         "        if os.fork() == 0:\n            signal.pause()\n"
     )
     for test in (threads, forks):
-        report = await isolated.run(TestProgram("", test), replace(LIMITS, processes=8))
+        report = await bounded.run(TestProgram("", test), replace(LIMITS, processes=8))
         assert (report.exit_reason, report.executable) == ("processes", False)
 
 

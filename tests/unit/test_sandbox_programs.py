@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import cache
 
 import pytest
+from forked_box import Forks
 
 from agents.sandbox import bubblewrap, harness, process
 from agents.sandbox.harness import decode, encode
@@ -26,7 +27,7 @@ def why_not_bubblewrap():
     return "" if check.works else f"bubblewrap does not work here: {check.detail}"
 
 
-@pytest.fixture(params=["bubblewrap", "docker", "process"])
+@pytest.fixture(params=["bubblewrap", "forks", "docker", "process"])
 def sandbox(request):
     if request.param == "docker":
         return request.getfixturevalue("docker_sandbox")
@@ -34,7 +35,7 @@ def sandbox(request):
         return process.create(SandboxSettings(), None)
     if why_not_bubblewrap():
         pytest.skip(why_not_bubblewrap())
-    return bubblewrap.create(SandboxSettings(), None)
+    return Forks() if request.param == "forks" else bubblewrap.create(SandboxSettings(), None)
 
 
 def outcomes(report):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agents.sandbox.child import Ending
+from agents.sandbox.heard import Ending
 from agents.sandbox.protocol import Limits
 from agents.sandbox.reports import make_report
 from store.cuts import Cut

@@ -1,0 +1,299 @@
+"""Inside bubblewrap: a process for each program, by a fork of this interpreter, with namespaces of its own.
+
+What bubblewrap made is the outer wall: a read-only system, no network, nobody's files. Within it every
+program has what a bubblewrap of its own would give it: a namespace of processes, in which it sees itself
+alone and whose end is the end of all that it started, mounts with empty memory to write to, a network with
+nothing but a loopback, an IPC namespace, a user that no one else runs as at that time, no right, and the
+filter of system calls. A fork takes a small part of the time in which bubblewrap and an interpreter start,
+and inherits what is imported already.
+
+Standard library only, Python 3.8 or newer. No line of a program runs in this process, which alone has rights.
+
+It is told over a socket, a packet each, and answers in the same way:
+
+    run NUMBER USER SCRATCH SOURCES     with four descriptors: what the program is (`boot.told_of`), where its
+                                        stdout and stderr and the harness's records go; USER is - without root
+    kill NUMBER                         end it and all that it started
+    ready                               the first answer: a trial went well
+    ended NUMBER STATUS                 as waitpid tells it; nothing of it is left
+    failed NUMBER WHY                   there was no process to be had
+
+With it ends all that it started, since that is in its namespace of processes; it ends when its socket closes.
+"""
+
+from __future__ import annotations
+
+import _ctypes
+import _socket
+import fcntl
+import gc
+import os
+import select
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from typing import Any
+else:  # see `supervisor.py`: what is imported here, every program has from the start
+    import _signal as signal
+
+PACKET = 4096
+DESCRIPTORS = 4
+NOBODY = 65534
+_MOUNTS, _IPC, _USERS, _PROCESSES, _NETWORK = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
+_NO_SET_UID, _NO_DEVICES, _NO_EXECUTION, _BIND, _EVERYWHERE, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
+_DROP_BOUND, _SET_FILTER, _FILTER_MODE, _AMBIENT, _CLEAR_AMBIENT = 24, 22, 2, 47, 4
+_CAPABILITIES_VERSION = 0x20080522
+_GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
+
+_library = _ctypes.dlopen(None, 2)  # type: ignore[arg-type]
+
+
+class Whole(_ctypes._SimpleCData):  # type: ignore[type-arg]
+    """What most functions return: an int."""
+
+    _type_ = "i"
+
+
+class Long(_ctypes._SimpleCData):  # type: ignore[type-arg]
+    """An unsigned long, as flags and options are."""
+
+    _type_ = "L"
+
+
+class Short(_ctypes._SimpleCData):  # type: ignore[type-arg]
+    """An unsigned short."""
+
+    _type_ = "H"
+
+
+class Bytes(_ctypes._SimpleCData):  # type: ignore[type-arg]
+    """The address of bytes."""
+
+    _type_ = "z"
+
+
+class Function(_ctypes.CFuncPtr):
+    """A function of the C library that says by errno why it failed."""
+
+    _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
+    _restype_ = Whole
+
+
+class Instructions(_ctypes.Structure):
+    """What the kernel calls a sock_fprog: a filter of system calls."""
+
+    _fields_ = (("count", Short), ("first", Bytes))
+
+
+def call(name: str, *values: Any) -> None:
+    """Call a function of the C library; raises OSError when it is refused."""
+    told = [Long(value) if isinstance(value, int) else value for value in values]
+    if Function(_ctypes.dlsym(_library, name))(*told) != 0:
+        number = _ctypes.get_errno()
+        raise OSError(number, name + ": " + os.strerror(number))
+
+
+def mount(what: bytes, place: bytes, kind: bytes | None, flags: int, options: bytes | None = None) -> None:
+    """Mount something."""
+    call("mount", what, place, kind, flags, options)
+
+
+class Server:
+    """Forks a process for each program and tells its end.
+
+    Args:
+        control: The socket.
+        seccomp: The filter of system calls, as the kernel takes it.
+        user: Who the trial becomes.
+        serve: Runs what it is told on stdin, in the new process, with the number of the channel.
+    """
+
+    def __init__(self, control: int, seccomp: bytes, user: str, serve: Any) -> None:
+        self._socket = _socket.socket(fileno=control)
+        self._seccomp = seccomp
+        self._user = user
+        self._serve = serve
+        self._own = os.open("/proc/self/ns/pid", os.O_RDONLY)
+        self._numbers: dict[int, str] = {}
+
+    def work(self) -> None:
+        """Serve until nobody is there to be served."""
+        awake, waker = os.pipe()
+        os.set_blocking(awake, False)
+        os.set_blocking(waker, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(waker)
+        gc.collect()
+        gc.freeze()  # what is there now stays, and is not copied by looking through it
+        self._try()
+        self._say("ready")
+        poll = select.poll()
+        poll.register(self._socket.fileno(), select.POLLIN)
+        poll.register(awake, select.POLLIN)
+        while True:
+            for descriptor, _ in poll.poll():
+                if descriptor == awake:
+                    os.read(awake, 512)
+                    self._reap()
+                else:
+                    self._hear()
+
+    def _try(self) -> None:
+        """Find out whether this machine lets a process be isolated; raises OSError when it does not."""
+        reading, writing = os.pipe()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        pid = self._fork(self._user, 4096, 4096, [nothing, nothing, writing, nothing], lambda _: os._exit(0))
+        os.close(writing)
+        os.close(nothing)
+        _, status = os.waitpid(pid, 0)
+        why = os.read(reading, 4096)
+        os.close(reading)
+        if status != 0:
+            raise OSError(why.decode("utf-8", "replace").strip() or "a trial failed")
+
+    def _hear(self) -> None:
+        space = _socket.CMSG_SPACE(DESCRIPTORS * 4)
+        told, further, _, _ = self._socket.recvmsg(PACKET, space, _socket.MSG_CMSG_CLOEXEC)
+        if not told:
+            os._exit(0)
+        given = [
+            int.from_bytes(content[at : at + 4], sys.byteorder)
+            for _, _, content in further
+            for at in range(0, len(content), 4)
+        ]
+        what, number, *words = told.decode().split()
+        if what == "kill":
+            for pid, known in self._numbers.items():
+                if known == number:
+                    os.kill(pid, signal.SIGKILL)
+            return
+        try:
+            pid = self._fork(words[0], int(words[1]), int(words[2]), given, self._serve)
+            self._numbers[pid] = number
+        except OSError as error:
+            self._say("failed " + number + " " + str(error))
+        finally:
+            for descriptor in given:
+                os.close(descriptor)
+
+    def _fork(self, user: str, scratch: int, sources: int, given: list[int], then: Any) -> int:
+        call("unshare", _PROCESSES)  # whose first process is the next one forked
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._become(user, scratch, sources, given, then)
+        finally:
+            call("setns", self._own, _PROCESSES)
+        return pid
+
+    def _become(self, user: str, scratch: int, sources: int, given: list[int], then: Any) -> None:
+        """Turn a fresh fork into the first process of a program; never returns."""
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.setsid()
+            self._socket.detach()  # closed below, by its number alone
+            channel = place(given)
+            isolate(user, scratch, sources)
+            drop(user, self._seccomp)
+            then(channel)
+        except BaseException as error:  # noqa: BLE001 - a fork must never go on as its parent
+            os.write(2, (str(error) or type(error).__name__).encode("utf-8", "backslashreplace"))
+        finally:
+            os._exit(1)
+
+    def _reap(self) -> None:
+        while self._numbers:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            self._say("ended " + self._numbers.pop(pid) + " " + str(status))
+
+    def _say(self, text: str) -> None:
+        try:
+            self._socket.send(text.encode("utf-8", "backslashreplace")[:PACKET])
+        except OSError:
+            os._exit(0)
+
+
+def place(given: list[int]) -> int:
+    """Put the descriptors of a program in their places and close all others; return that of the channel."""
+    aside = [fcntl.fcntl(one, fcntl.F_DUPFD, 16) for one in given]
+    for number, one in enumerate(aside):  # stdin, stdout, stderr, and the channel
+        os.dup2(one, number)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) >= DESCRIPTORS:
+            try:
+                os.close(int(name))
+            except OSError:  # the one that listed them
+                pass
+    return DESCRIPTORS - 1
+
+
+def isolate(user: str, scratch: int, sources: int) -> None:
+    """Give this process namespaces, empty memory to write to, and a view of its own processes alone.
+
+    Args:
+        user: Who it is to become, as a number; - for who it is.
+        scratch: Bytes of each scratch folder.
+        sources: Bytes of the program's own files.
+    """
+    call("unshare", _MOUNTS | _IPC | _NETWORK)
+    mount(b"none", b"/", None, _EVERYWHERE | _PRIVATE)
+    for folder, size in ((b"/dev/shm", scratch), (b"/tmp", scratch), (b"/sandbox", sources)):
+        options = b"mode=1777,size=%d" % size
+        mount(b"tmpfs", folder, b"tmpfs", _NO_SET_UID | _NO_DEVICES, options)
+    mount(b"proc", b"/proc", b"proc", _NO_SET_UID | _NO_DEVICES | _NO_EXECUTION)
+    terminals = b"newinstance,ptmxmode=0666,mode=620"
+    mount(b"devpts", b"/dev/pts", b"devpts", _NO_SET_UID | _NO_EXECUTION, terminals)
+    if user != "-":
+        with open("/sandbox/passwd", "w") as file:
+            file.write(f"tester:x:{user}:{user}::/tmp:/bin/sh\n")
+        os.chmod("/sandbox/passwd", 0o444)
+        mount(b"/sandbox/passwd", b"/etc/passwd", None, _BIND)
+        os.unlink("/sandbox/passwd")
+    with_loopback()
+    os.chdir("/tmp")
+
+
+def with_loopback() -> None:
+    """Switch on the one interface of this network, which leads to itself."""
+    end = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
+    try:
+        asked = b"lo".ljust(16, b"\0") + bytes(24)
+        flags = int.from_bytes(fcntl.ioctl(end.fileno(), _GET_FLAGS, asked)[16:18], sys.byteorder)
+        said = b"lo".ljust(16, b"\0") + (flags | _UP).to_bytes(2, sys.byteorder) + bytes(22)
+        fcntl.ioctl(end.fileno(), _SET_FLAGS, said)
+    finally:
+        end.close()
+
+
+def drop(user: str, seccomp: bytes) -> None:
+    """Become somebody without any right, for good.
+
+    Args:
+        user: Who, as a number; - for an unprivileged user, who gets a user namespace of its own, for which
+            the kernel counts its processes.
+        seccomp: The filter of system calls.
+    """
+    if user == "-":
+        call("unshare", _USERS)
+        one = f"{NOBODY} 0 1"
+        for name, text in (("setgroups", "deny"), ("uid_map", one), ("gid_map", one)):
+            with open("/proc/self/" + name, "w") as file:
+                file.write(text)
+    with open("/proc/sys/kernel/cap_last_cap") as file:
+        last = int(file.read())
+    for right in range(last + 1):
+        call("prctl", _DROP_BOUND, right, 0, 0, 0)
+    if user != "-":
+        number = int(user)
+        os.setgroups([])
+        os.setresgid(number, number, number)
+        os.setresuid(number, number, number)
+    call("prctl", _AMBIENT, _CLEAR_AMBIENT, 0, 0, 0)
+    call("capset", _CAPABILITIES_VERSION.to_bytes(4, sys.byteorder) + bytes(4), bytes(24))
+    filter_of = Instructions(len(seccomp) // 8, seccomp)
+    call("prctl", _SET_FILTER, _FILTER_MODE, _ctypes.byref(filter_of), 0, 0)

@@ -1,0 +1,239 @@
+"""Runs programs in forks of an interpreter that is started once, in isolation (`fork_server.py`)."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import itertools
+import os
+import socket
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from agents.sandbox.child import GRACE, StartedChild, finish
+from agents.sandbox.fork_server import PACKET
+from agents.sandbox.heard import STDERR, STDOUT, Heard, Pipe, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from agents.sandbox.heard import Ending, Stopped
+    from agents.sandbox.protocol import Limits
+
+# Seconds that the interpreter may take to start and to make its trial.
+STARTING = 10.0
+
+
+class Fork:
+    """One program's process, as it is known from here.
+
+    Attributes:
+        heard: What it writes.
+        status: How it ended, as waitpid tells it; None until then, and where that cannot be known.
+        trouble: Why there was none.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.heard = Heard(limits)
+        self.status: int | None = None
+        self.trouble = ""
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def end(self, status: int | None, trouble: str = "") -> None:
+        """Take note of its end."""
+        self.status, self.trouble = status, trouble
+        settle(self.gone)
+        settle(self.heard.exited)
+
+
+class ForkServer:
+    """An interpreter in isolation that forks a process for each program; it belongs to one event loop."""
+
+    def __init__(self, process: StartedChild, control: socket.socket) -> None:
+        self._process = process
+        self._control = control
+        self._numbers = itertools.count(1)
+        self._forks: dict[str, Fork] = {}
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sending = asyncio.Lock()
+        self._ended = False
+        asyncio.get_running_loop().add_reader(control, self._hear)
+
+    @classmethod
+    async def start(
+        cls,
+        command: Callable[[int], Sequence[str]],
+        *,
+        environment: Mapping[str, str],
+        limits: Limits,
+        files: Sequence[int],
+    ) -> ForkServer | None:
+        """Start the interpreter and wait for its trial.
+
+        Args:
+            command: Makes the command line from the number of the descriptor of its socket.
+            environment: All of its environment.
+            limits: What it may write; the limits of programs come with each.
+            files: Further file descriptors that it inherits; they stay the caller's to close.
+
+        Returns:
+            The server, the caller's to `close`; None where this machine does not let it work.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        try:
+            process = await StartedChild.start(
+                lambda _: command(theirs.fileno()),
+                environment=environment,
+                folder="/",
+                limits=limits,
+                files=(theirs.fileno(), *files),
+            )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        server = cls(process, ours)
+        try:
+            await asyncio.wait({server._ready}, timeout=STARTING)
+        except BaseException:
+            await finish(server.close())
+            raise
+        if server.works:
+            return server
+        await finish(server.close())
+        return None
+
+    @property
+    def works(self) -> bool:
+        """Whether it takes programs."""
+        return self._ready.done() and not self._ended
+
+    async def run(self, told: bytes, limits: Limits, *, user: int | None, room: tuple[int, int]) -> Ending:
+        """Run a program in a fork, and see to it that nothing of it is left.
+
+        When it ends, is stopped, or the task that waits for it is cancelled, every process that it started is
+        killed before this returns.
+
+        Args:
+            told: What the program is (`boot.told_of`).
+            limits: Wall time and output are held here, the others by the harness.
+            user: Whom it runs as; None where it stays who the server is.
+            room: Bytes of each scratch folder, and of the folder of the program's own files.
+
+        Returns:
+            How it ended; one that could not be forked has no code.
+        """
+        started_at, start = datetime.now(UTC), monotonic()
+        number, fork = str(next(self._numbers)), Fork(limits)
+        self._forks[number] = fork
+        pipes: list[tuple[Pipe, asyncio.ReadTransport]] = []
+        stopped: Stopped = ""
+        try:
+            words = f"run {number} {'-' if user is None else user} {room[0]} {room[1]}"
+            await self._begin(words, told, fork, pipes)
+            await asyncio.wait({fork.heard.exited}, timeout=limits.wall_seconds)
+            if fork.heard.flooded:
+                stopped = "output"
+            elif not fork.gone.done():
+                stopped = "timeout"
+            seconds = monotonic() - start
+        finally:
+            await finish(self._end(number, fork, pipes))
+        code = None if fork.status is None else os.waitstatus_to_exitcode(fork.status)
+        return fork.heard.ending(code, stopped, seconds, started_at, fork.trouble.encode())
+
+    async def close(self) -> None:
+        """End the interpreter and with it all that runs."""
+        self._lose()
+        await self._process.end()
+
+    async def _begin(
+        self, words: str, told: bytes, fork: Fork, pipes: list[tuple[Pipe, asyncio.ReadTransport]]
+    ) -> None:
+        """Open what the program writes to, and have it forked."""
+        loop, heard = asyncio.get_running_loop(), fork.heard
+        with ExitStack() as stack:
+            source = os.memfd_create("workbench")
+            stack.callback(os.close, source)
+            os.write(source, told)
+            os.lseek(source, 0, os.SEEK_SET)
+            given = [source]
+            takes = (
+                lambda piece: heard.output(STDOUT, piece),
+                lambda piece: heard.output(STDERR, piece),
+                heard.record,
+            )
+            for take in takes:
+                reading, writing = os.pipe()
+                stack.callback(os.close, writing)
+                given.append(writing)
+                pipe = Pipe(take)
+                transport, _ = await loop.connect_read_pipe(
+                    lambda pipe=pipe: pipe,  # type: ignore[misc]
+                    os.fdopen(reading, "rb", buffering=0),
+                )
+                pipes.append((pipe, transport))
+            try:
+                await self._say(words, given)
+            except OSError as error:
+                fork.end(None, str(error))
+
+    async def _end(self, number: str, fork: Fork, pipes: list[tuple[Pipe, asyncio.ReadTransport]]) -> None:
+        """Kill what is left of a program, and wait for the ends of its pipes."""
+        if not fork.gone.done():
+            with suppress(OSError):
+                await self._say(f"kill {number}")
+            await asyncio.wait({fork.gone}, timeout=GRACE)
+        self._forks.pop(number, None)
+        open_ones = [pipe.closed for pipe, _ in pipes if not pipe.closed.done()]
+        if open_ones:
+            await asyncio.wait(open_ones, timeout=GRACE)
+        for _, transport in pipes:
+            transport.close()
+
+    async def _say(self, text: str, given: Sequence[int] = ()) -> None:
+        """Send a packet, and descriptors with it; raises OSError when nobody takes it."""
+        further = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", given))] if given else []
+        async with self._sending:
+            while not self._ended:
+                try:
+                    self._control.sendmsg([text.encode()], further)
+                    return
+                except BlockingIOError:  # it takes one after another
+                    await asyncio.sleep(0.001)
+        raise ConnectionResetError("the interpreter that forks has ended")
+
+    def _hear(self) -> None:
+        try:
+            heard = self._control.recv(PACKET)
+        except BlockingIOError:
+            return
+        except OSError:
+            heard = b""
+        if not heard:
+            self._lose()
+            return
+        what, _, rest = heard.decode("utf-8", "replace").partition(" ")
+        number, _, detail = rest.partition(" ")
+        if what == "ready":
+            settle(self._ready)
+        elif (fork := self._forks.get(number)) is not None:
+            if what == "ended":
+                fork.end(int(detail))
+            else:
+                fork.end(None, detail)
+
+    def _lose(self) -> None:
+        """Take note that it has ended, and all that ran with it."""
+        if self._ended:
+            return
+        self._ended = True
+        asyncio.get_running_loop().remove_reader(self._control)
+        self._control.close()
+        settle(self._ready)
+        for fork in self._forks.values():
+            fork.end(None, "the interpreter that forks has ended")

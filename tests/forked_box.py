@@ -1,0 +1,40 @@
+"""bubblewrap as a job has it: every program is a fork, and a test in which one is not fails."""
+
+from agents.sandbox.bubblewrap import BubblewrapSandbox
+from agents.sandbox.settings import SandboxSettings
+
+
+class Forks(BubblewrapSandbox):
+    """Opened for each run, in whatever event loop it comes from.
+
+    Args:
+        as_user: Whether all is done as an ordinary user's would be, in a user namespace, even by root, for
+            whom the kernel holds no limit on processes there.
+    """
+
+    def __init__(self, settings=None, *, as_user=False):
+        super().__init__(settings or SandboxSettings())
+        self._as_user = as_user
+        self._inside = 0
+
+    async def run(self, program, limits=None):
+        self._inside += 1
+        try:
+            await self.open(1)
+            server = await self._server(program.hash_seed)
+            assert server is not None
+            assert server.works
+            return await super().run(program, limits)
+        finally:
+            self._inside -= 1
+            if not self._inside:
+                await self.close()
+
+    def _user(self):
+        return None if self._as_user else super()._user()
+
+    async def _start(self, limits, folders=None):
+        raise AssertionError("the program was no fork")
+
+
+BOXES = {"forks": Forks, "forks of an ordinary user": lambda: Forks(as_user=True)}

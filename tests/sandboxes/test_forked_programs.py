@@ -1,0 +1,204 @@
+"""Programs as forks in bubblewrap: each by itself, as any other run reports, and none left whatever dies."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from forked_box import Forks
+
+from agents.sandbox import bubblewrap, bubblewrap_command
+from agents.sandbox.interpreter import CHECK_PROGRAM
+from agents.sandbox.protocol import TestProgram
+from agents.sandbox.settings import SandboxSettings
+
+REPOSITORY = Path(__file__).parents[2]
+SECONDS = 60
+WHO = TestProgram(
+    "",
+    "import os\n"
+    "def test_a():\n"
+    "    assert os.listdir('/tmp') == []\n"
+    "    open('/tmp/mark', 'w').close()\n"
+    "    assert os.read(0, 1) == b''\n"
+    "    print(os.getuid(), os.getpid())\n",
+)
+HASHES = TestProgram("", "def test_a():\n    print(hash('a'), list({'b', 'c', 'd', 'e', 'f'}))\n")
+SLEEP = TestProgram("", "import time\ndef test_a():\n    time.sleep(1)\n")
+WRITES = TestProgram(
+    "", "def test_a():\n    with open('/tmp/a', 'wb') as file:\n        file.write(b'x' * 2000)\n"
+)
+LOOP = TestProgram("", "def test_a():\n    while True:\n        pass\n")
+
+
+def children(of):
+    """The processes below another one, whatever namespace they are in."""
+    found, below = [], {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        below.setdefault(parent, []).append(int(entry.name))
+    todo = [of]
+    while todo:
+        new = below.get(todo.pop(), [])
+        found += new
+        todo += new
+    return found
+
+
+def alive(process):
+    """Whether a process is there that is not only waited for."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def until(state):
+    end = time.monotonic() + SECONDS
+    while not (found := state()):
+        assert time.monotonic() < end
+        await asyncio.sleep(0.02)
+    return found
+
+
+async def below(before):
+    """The processes that this one has started since, once there are any."""
+    return await until(lambda: [one for one in children(os.getpid()) if one not in before and alive(one)])
+
+
+async def test_every_program_is_by_itself_and_nothing_is_left():
+    before = set(children(os.getpid()))
+    box = Forks()
+    reports = [await box.run(WHO) for _ in range(2)]
+    reports += await asyncio.gather(*(box.run(WHO) for _ in range(4)))
+
+    assert [report.exit_reason for report in reports] == ["ok"] * 6, reports
+    told = [report.stdout.split() for report in reports]
+    assert {process for _, process, *_ in told} == {"2"}  # below its supervisor, the first of its namespace
+    assert len({user for user, *_ in told}) == (6 if os.geteuid() == 0 else 1)
+    await until(lambda: not set(children(os.getpid())) - before)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+async def test_a_fork_reports_as_a_program_that_was_started(seed):
+    program = replace(HASHES, hash_seed=seed)
+    expected = await bubblewrap.create(SandboxSettings()).run(program)
+    report = await Forks().run(program)
+
+    same = ("exit_reason", "exit_code", "stdout", "stderr", "error", "environment", "packages")
+    assert [getattr(report, name) for name in same] == [getattr(expected, name) for name in same]
+    assert [(test.name, test.outcome) for test in report.outcomes] == [("test_a", "passed")]
+
+
+async def test_a_seed_without_a_server_is_kept_to():
+    box = bubblewrap.create(SandboxSettings())
+    await box.open(1)
+    try:
+        report = await box.run(replace(HASHES, hash_seed=7))
+    finally:
+        await box.close()
+
+    assert (
+        report.stdout == (await bubblewrap.create(SandboxSettings()).run(replace(HASHES, hash_seed=7))).stdout
+    )
+
+
+async def test_each_run_has_its_own_limits():
+    limits = SandboxSettings().limits
+    box = Forks()
+    short = await box.run(LOOP, replace(limits, wall_seconds=0.5))
+    little = await box.run(WRITES, replace(limits, file_bytes=1000))
+    usual = await box.run(WRITES)
+
+    assert [report.exit_reason for report in (short, little, usual)] == ["timeout", "disk", "ok"]
+
+
+async def test_what_ends_the_server_costs_no_program_its_run():
+    before = set(children(os.getpid()))
+    box = bubblewrap.create(SandboxSettings())
+    try:
+        await box.open(1)
+        first = await box._server(0)
+        running = asyncio.create_task(box.run(SLEEP))
+        inside = await until(lambda: [one for one in children(os.getpid()) if one not in before][4:])
+        os.killpg(first._process._transport.get_pid(), signal.SIGKILL)
+        assert (await running).exit_reason == "ok"  # it was run anew
+        await until(lambda: not any(alive(one) for one in inside))
+        assert (await box.run(CHECK_PROGRAM)).exit_reason == "ok"
+        second = await box._server(0)
+        assert second is not first
+        assert second.works
+    finally:
+        await box.close()
+
+
+async def test_where_nothing_can_be_forked_every_program_is_started(monkeypatch):
+    monkeypatch.setattr(bubblewrap_command, "FORKING_RIGHTS", ())
+    box = bubblewrap.create(SandboxSettings())
+    try:
+        await box.open(1)
+        assert await box._server(0) is None
+        assert (await box.run(CHECK_PROGRAM)).exit_reason == "ok"
+    finally:
+        await box.close()
+
+
+async def test_a_cancelled_run_ends_its_program():
+    before = set(children(os.getpid()))  # an engine of other tests, for one
+    box = bubblewrap.create(SandboxSettings())
+    try:
+        await box.open(1)
+        waiting = set(children(os.getpid()))
+        task = asyncio.create_task(box.run(LOOP))
+        inside = await below(waiting)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not any(alive(one) for one in inside)
+        assert (await box.run(CHECK_PROGRAM)).exit_reason == "ok"
+    finally:
+        await box.close()
+    await until(lambda: not set(children(os.getpid())) - before)
+
+
+async def test_more_at_a_time_than_its_socket_holds():
+    box = Forks()
+    reports = await asyncio.gather(*(box.run(CHECK_PROGRAM) for _ in range(64)))
+
+    assert {report.exit_reason for report in reports} == {"ok"}
+
+
+def test_a_killed_workbench_leaves_nothing_that_waits_or_runs():
+    code = (
+        "import asyncio\n"
+        "from agents.sandbox import bubblewrap\n"
+        "from agents.sandbox.protocol import TestProgram\n"
+        "from agents.sandbox.settings import SandboxSettings\n"
+        "async def main():\n"
+        "    box = bubblewrap.create(SandboxSettings())\n"
+        "    await box.open(1)\n"
+        f"    task = asyncio.create_task(box.run(TestProgram('', {LOOP.test!r})))\n"
+        "    await asyncio.sleep(0)\n"
+        "    print('runs', flush=True)\n"
+        "    await task\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY, stdout=subprocess.PIPE) as workbench:
+        assert workbench.stdout.readline() == b"runs\n"
+        end = time.monotonic() + SECONDS
+        # bubblewrap, its reaper and the interpreter; of what runs its supervisor and the test's process.
+        while len(inside := children(workbench.pid)) < 5:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        os.kill(workbench.pid, signal.SIGKILL)
+    while any(alive(one) for one in inside):
+        assert time.monotonic() < end
+        time.sleep(0.02)
