@@ -15,7 +15,7 @@ from textual.widgets import Static, TextArea
 
 from screens.commands import bindings
 from screens.help import hint
-from screens.outside import edited_outside
+from screens.outside import EditorGaveUp, edited_outside
 from screens.review.bars import SayLine
 from screens.widgets.code_area import CodeArea, can_hold
 from screens.widgets.visible import one_line
@@ -130,15 +130,23 @@ class TestEditor(ModalScreen[str | None]):
         """Go on in the editor of the environment, and come back with what was written there."""
         try:
             text = edited_outside(self.workbench, self.area.text)
+        except EditorGaveUp as gave_up:
+            # What was written there is not lost with an editor that failed; undo takes it back.
+            self._take(gave_up.text)
+            self.workbench.report_error(gave_up)
         except WorkbenchError as error:
             self.workbench.report_error(error)
-            return
-        if not can_hold(text):
+        else:
+            self._say("")
+            self._take(text)
+
+    def _take(self, text: str) -> None:
+        """Show what came from another editor; what cannot be shown here is put aside as a draft."""
+        if can_hold(text):
+            self._replace(text)
+        else:
             self._keep(text)
             self.dismiss(None)
-            return
-        self._replace(text)
-        self._say("")
 
     def _replace(self, text: str) -> None:
         area = self.area

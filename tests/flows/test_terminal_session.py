@@ -247,7 +247,8 @@ def test_a_test_is_edited_in_an_editor_of_the_environment_and_run(tmp_path: Path
     config.touch()
     terminal = TmuxTerminal(
         [*WORKBENCH, str(path), "--rater", RATER],
-        env={"WORKBENCH_CONFIG": str(config), "VISUAL": shlex.quote(str(editor))},
+        # What is no UTF-8 is kept in the folder for such files.
+        env={"WORKBENCH_CONFIG": str(config), "VISUAL": shlex.quote(str(editor)), "TMPDIR": str(tmp_path)},
     )
     try:
         into_review(terminal, "1 of 1")
@@ -262,6 +263,13 @@ def test_a_test_is_edited_in_an_editor_of_the_environment_and_run(tmp_path: Path
             terminal.settle()
             terminal.press("E")
             terminal.wait_for(said)
+        steps.write_text("echo '# in place' >> \"$1\"; exit 4\n")
+        terminal.settle()
+        terminal.press("e", "C-o")
+        terminal.wait_for("status 4; nothing was run.")
+        assert "# in place" in terminal.screen
+        terminal.press("Escape")
+        terminal.wait_for("Draft kept")
         editor.chmod(0o600)
         terminal.settle()
         terminal.press("E")
