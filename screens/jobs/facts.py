@@ -50,14 +50,16 @@ def funnel(counts: RunCounts, kind: str) -> list[str]:
         cells = -(-count * BAR_CELLS // screened) if screened else 0
         return f"{head:<19}{count:>9,}  {BAR * min(cells, BAR_CELLS):<{BAR_CELLS}}{note}".rstrip()
 
+    waiting = [line("   └─ need sandbox", counts.needs_sandbox)] if counts.needs_sandbox else []
+    branch = "├─" if waiting else "└─"
     lines = [
         line("screened", screened),
         line("├─ clear match", counts.clear_match),
         line("├─ clear non-match", counts.clear_nonmatch),
         line("└─ unclear", counts.unclear),
-        line("   └─ executed", counts.executed, f"  {silent:,} without a result" if silent else ""),
-        line("      └─ ruled", ruled),
-        *([line("   └─ need a sandbox", counts.needs_sandbox)] if counts.needs_sandbox else []),
+        line(f"   {branch} executed", counts.executed, f"  {silent:,} without a result" if silent else ""),
+        line(f"   {'│' if waiting else ' '}  └─ ruled", ruled),
+        *waiting,
     ]
     labels = " · ".join(f"{value_word(kind, value)} {count:,}" for value, count in counts.labels.items())
     lines.append(f"{'labels':<19}{counts.labelled:>9,}" + (f"  {labels}" if labels else ""))

@@ -18,6 +18,9 @@ from store.queries.rows import NEEDS_SANDBOX
 
 OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
 _INDISCRIMINATE = "~"
+_NO_EVIDENCE = (
+    f"  {_INDISCRIMINATE} means: passes even if the code returns nothing, or its input; no evidence"
+)
 
 _ROLES = {
     "screener": "Screener",
@@ -205,6 +208,8 @@ def _outcomes(execution: ExecutionSeen) -> Iterator[str]:
         if outcome.flaky:
             said.append("(flaky: comes out otherwise under another hash seed)")
         yield "  ".join((f"  {glyph} {outcome.name}", *said))
+    if execution.not_discriminating:
+        yield _NO_EVIDENCE
 
 
 def _why_no_test(case: AgentCase) -> str:

@@ -8,10 +8,17 @@ from datetime import datetime
 from typing import Protocol
 
 from screens.review.part import PaneText, RunShown
+from screens.widgets.visible import one_line
 from store.ids import now
 from store.queries.executions import ExecutionSeen
 from store.queries.expert_runs import ExpertRunSeen
 from store.queries.item import AgentCase
+
+KIND = 40
+"""Characters of the kind of an error, which a program chooses."""
+
+# Of a program with these, what its tests showed says why it ended.
+_BY_ITSELF = ("ok", "assertion", "error")
 
 
 class Results(Protocol):
@@ -41,19 +48,24 @@ class Results(Protocol):
     def exit_reason(self) -> str:
         """Why it ended."""
 
+    @property
+    def error(self) -> str:
+        """What stood in its way, the kind of error first."""
+
 
 def results(execution: Results) -> Iterator[str]:
     """Say in few words what the tests showed, and how far they can be trusted."""
     if execution.outcomes:
         yield f"{execution.passed} of {len(execution.outcomes)} passed"
-    else:
+    if not execution.outcomes or execution.exit_reason not in _BY_ITSELF:
         yield f"ended: {execution.exit_reason}"
     if number := execution.not_discriminating:
         yield f"{number} {'does' if number == 1 else 'do'} not discriminate"
     if execution.flaky:
         yield f"{execution.flaky} flaky"
     if not execution.executable:
-        yield "not executable"
+        kind = one_line(execution.error.partition(":")[0], KIND) if execution.exit_reason == "error" else ""
+        yield f"not executable: {kind}" if kind else "not executable"
 
 
 def runs_of(

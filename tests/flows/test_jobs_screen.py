@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +212,6 @@ def test_the_funnel_adds_up() -> None:
     assert [int(re.findall(r"\d+", line)[0]) for line in lines] == [100, 20, 30, 50, 48, 47, 97]
     assert "8 without a result" in lines[4]
     assert "0 no match 50 · 1 match 47" in lines[6]
+    waiting = funnel(replace(counts, executed=45, needs_sandbox=1_234), "pair")
+    assert [line.index("│") if "│" in line else line.index("─") - 1 for line in waiting[4:7]] == [3, 3, 3]
+    assert {len(line[: re.search(r"[0-9,]+", line).end()]) for line in waiting} == {28}

@@ -86,6 +86,16 @@ def test_run_says_which_tests_say_nothing_unless_that_is_switched_off(workbench,
     assert workbench(*arguments, "--json").json()["tests"][0]["discriminates"] is None
 
 
+def test_where_no_candidate_is_given_no_stub_stands_for_it(workbench, programs):
+    (programs / "alone.py").write_text("def test_alone():\n    assert 1 + 1 == 2\n", encoding="utf-8")
+    (programs / "none.py").write_text("print('seen')\n", encoding="utf-8")
+    done = workbench("sandbox", "run", "alone.py", "--json")
+
+    assert [(one["discriminates"], one["flaky"]) for one in done.json()["tests"]] == [(None, False)]
+    assert "tests" not in workbench("sandbox", "run", "alone.py").out
+    assert "tests      none: " in workbench("sandbox", "run", "none.py").out
+
+
 def test_without_a_sandbox_a_program_is_refused_with_the_hint(workbench, programs, nothing_isolates):
     done = workbench("sandbox", "run", "good.py", "--candidate", "candidate.py", "--json")
 
@@ -94,24 +104,19 @@ def test_without_a_sandbox_a_program_is_refused_with_the_hint(workbench, program
     assert "workbench sandbox check" in done.json()["error"]["hint"]
 
 
-def test_what_is_not_there_is_said(workbench, programs, nothing_isolates):
+def test_what_is_not_there_or_no_text_is_said(workbench, programs, nothing_isolates):
+    (programs / "bytes.py").write_bytes(b"x = '\xff'\n")
     for arguments, says in [
         (("run", "none.py"), "none.py: No such file"),
         (("run", "good.py", "--candidate", "none.py"), "none.py: No such file"),
         (("run", "good.py", "--sandbox", "vault"), "No sandbox is called 'vault'"),
+        (("run", "bytes.py"), "bytes.py: no UTF-8 (byte 6)"),
+        (("run", "good.py", "--candidate", "bytes.py"), "bytes.py: no UTF-8 (byte 6)"),
         (("build",), "/nowhere"),
     ]:
         done = workbench("sandbox", *arguments)
         assert (done.code, done.out) == (2, ""), arguments
         assert says in done.err or says in done.err.replace("\n", "")
-
-
-def test_a_file_that_is_no_text_is_the_programs_error(workbench, programs):
-    (programs / "bytes.py").write_bytes(b"x = '\xff'\n")
-    done = workbench("sandbox", "run", "bytes.py", "--json")
-
-    assert done.code == 1
-    assert done.json()["error"].startswith("SyntaxError: ")
 
 
 def test_build_makes_the_image_of_this_python_and_says_why(workbench, in_folder, with_docker, monkeypatch):

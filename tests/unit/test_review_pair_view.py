@@ -53,7 +53,7 @@ def text(seen: ItemView, pane: str) -> str:
         ("clear-no", "◆ 0 no match · screened"),
         ("tested", "◆ 1 match · tested · 2 of 2 passed · 1 does not discriminate"),
         ("failing", "◆ 0 no match · tested · 1 of 3 passed · 1 flaky"),
-        ("environment", "◆ 1 match · tested · ended: error · not executable"),
+        ("environment", "◆ 1 match · tested · ended: error · not executable: ModuleNotFoundError"),
         ("timeout", "◆ 0 no match · tested · ended: timeout"),
     ],
 )
@@ -117,6 +117,7 @@ def test_a_test_that_passes_on_a_stub_is_marked_where_its_outcome_stands(workspa
         told = text(view(workspace, "tested"), pane).split("\n")
         assert "  ~ missing  (passes on a stub)" in told
         assert "  ✓ only_newline" in told
+        assert "  ~ means: passes even if the code returns nothing, or its input; no evidence" in told
 
 
 def test_several_tests_that_say_nothing_are_counted(tmp_path: Path) -> None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 sandbox_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 
+_NO_TESTS = "none: no function whose name begins with test_ was found, so it was run as a program"
+
+
 class ImageSource(StrEnum):
     """What an image can be made from."""
 
@@ -147,15 +150,19 @@ async def _run(loaded: Config, name: str | None, program: TestProgram) -> Execut
 
 
 def _source(path: Path) -> str:
-    """Read a program's file; what is not UTF-8 in it reaches Python as it is, which says so.
+    """Read a program's file.
 
     Raises:
-        WorkbenchError: There is no such file.
+        WorkbenchError: There is no such file, or it is no UTF-8.
     """
     from store.errors import WorkbenchError
 
     try:
-        return path.read_bytes().decode("utf-8", "surrogateescape")
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise WorkbenchError(
+            "No program", f"{path}: no UTF-8 (byte {error.start + 1}).", "Save the file as UTF-8."
+        ) from error
     except OSError as error:
         raise WorkbenchError("No program", f"{path}: {error.strerror}", "Give the path of a file.") from error
 
@@ -202,6 +209,7 @@ def _print_report(report: ExecutionReport) -> None:
             ("sandbox", f"{report.sandbox} {report.environment}"),
             ("image", report.image or None),
             ("packages", ", ".join(report.packages) or "none beside the standard library"),
+            ("tests", None if report.outcomes or not report.executable else _NO_TESTS),
         ],
     )
     if report.outcomes:
