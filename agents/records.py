@@ -18,6 +18,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, insert, update
 
+from agents.gathering import Gathering
 from store.ids import now
 from store.queries.runs import StoredExecution, executions_of, find_run, steps_of
 from store.raters import rater_row
@@ -50,6 +51,7 @@ class RunRecord:
 
     def __init__(self, workspace: Workspace, run: Run) -> None:
         self._workspace = workspace
+        self._gathering = Gathering(workspace.lane)
         self.run = run
 
     @property
@@ -128,24 +130,12 @@ class RunRecord:
         self, step: Step, execution: Execution | None = None, outcomes: Sequence[TestOutcomeRow] = ()
     ) -> None:
         """Record an agent's turn, and the execution that it made, together."""
-        tests = [outcome.model_dump() for outcome in outcomes]
-
-        def write(connection: Connection) -> None:
-            connection.execute(insert(table_of(StepRow)).values(**step.model_dump()))
-            if execution is not None:
-                connection.execute(insert(table_of(ExecutionRow)).values(**execution.model_dump()))
-            if tests:
-                connection.execute(insert(table_of(TestOutcomeRow)), tests)
-
-        await committed(self._workspace.lane.submit(write))
+        executions = [] if execution is None else [execution]
+        await self._gathering.add((StepRow, [step]), (ExecutionRow, executions), (TestOutcomeRow, outcomes))
 
     async def add_verdict(self, verdict: Verdict) -> None:
         """Record the final word on an item."""
-
-        def write(connection: Connection) -> None:
-            connection.execute(insert(table_of(VerdictRow)).values(**verdict.model_dump()))
-
-        await committed(self._workspace.lane.submit(write))
+        await self._gathering.add((VerdictRow, [verdict]))
 
     def next_id(self) -> UUID:
         """Return a key for a record, higher than every one before it."""

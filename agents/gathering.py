@@ -1,0 +1,109 @@
+"""Rows that many items' turns record at the same time, written together: one insert for each table."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert
+
+from store.tables.columns import table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+    from sqlmodel import SQLModel
+
+    from store.lane import WriteLane
+
+# From so many rows on, DuckDB reads them as one Arrow table, instead of a statement with every value.
+_TOGETHER = {"duckdb_copy_threshold": 4}
+
+# For so long rows are gathered while writes follow each other; two of such waits make a pair of one turn.
+_GATHER_SECONDS = 0.02
+
+Rows = tuple[type["SQLModel"], "Sequence[SQLModel]"]
+
+
+class _Batch:
+    """Rows that are written together; once the lane has begun with them, none is added."""
+
+    def __init__(self) -> None:
+        self.rows: dict[type[SQLModel], list[dict[str, Any]]] = {}
+        self.shared = False
+        self.written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._gate = threading.Lock()
+        self._begun = False
+
+    def take(self, rows: Sequence[Rows]) -> bool:
+        """Take rows up, unless it is too late."""
+        with self._gate:
+            if self._begun:
+                return False
+            self.shared = bool(self.rows)
+            for table, some in rows:
+                self.rows.setdefault(table, []).extend(row.model_dump() for row in some)
+            return True
+
+    def write(self, connection: Connection) -> None:
+        """Write all rows; may be called again when the lane's transaction failed."""
+        with self._gate:
+            self._begun = True
+        for table, rows in self.rows.items():
+            if rows:
+                connection.execute(insert(table_of(table)), rows, execution_options=_TOGETHER)
+
+
+class Gathering:
+    """Writes rows through a lane, together with those that come shortly before; used in one asyncio loop.
+
+    The first of them are written at once. As long as others were written a moment ago, rows are gathered,
+    since to write many takes hardly longer than to write one.
+
+    A call that is cancelled leaves its rows queued.
+
+    Args:
+        lane: The workspace's lane.
+    """
+
+    def __init__(self, lane: WriteLane) -> None:
+        self._lane = lane
+        self._open: _Batch | None = None
+        self._again = 0.0
+
+    async def add(self, *rows: Rows) -> None:
+        """Write rows of tables, all of them or none, and wait until they are on disk.
+
+        Args:
+            *rows: Of each table its rows; tables in the order in which they are written.
+
+        Raises:
+            Exception: What the database refused; rows that others added at the same time are not concerned.
+        """
+        batch = self._open
+        if batch is None or not batch.take(rows):
+            batch = self._open = _Batch()
+            batch.take(rows)
+            loop = asyncio.get_running_loop()
+            self._again = max(loop.time(), self._again + _GATHER_SECONDS)
+            loop.call_at(self._again, self._submit, batch)
+        try:
+            await asyncio.shield(batch.written)
+        except Exception:
+            if not batch.shared:
+                raise
+            alone = _Batch()  # so that only the faulty ones fail
+            alone.take(rows)
+            self._submit(alone)
+            await asyncio.shield(alone.written)
+
+    def _submit(self, batch: _Batch) -> None:
+        """Queue a batch; until the lane comes to it, it takes up further rows."""
+        try:
+            future = self._lane.submit(batch.write)
+        except RuntimeError as error:  # the lane is closed
+            batch.written.set_exception(error)
+            return
+        asyncio.futures._chain_future(future, batch.written)  # type: ignore[attr-defined]
