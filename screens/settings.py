@@ -122,7 +122,7 @@ class ScreenSettings:
         self._check_codes(taken)
 
     def _check_codes(self, taken: Mapping[str, str]) -> None:
-        """Refuse codes of reasons that are keys of the review too; both sides are named, with what is free."""
+        """Refuse codes of reasons that are keys of the review too, naming both sides and what is free."""
         tables = {"reasons": self.reasons, "undecided": self.undecided}
         both = [(name, code) for name, codes in tables.items() for code in codes if code in taken]
         if not both:
@@ -139,8 +139,8 @@ class ScreenSettings:
             command = next(each for each in all_commands() if each.id == taken[code])
             other = next(spare_codes if command.judging else spare, "...")
             told.append(
-                f"{code!r} is the code of the reason {tables[name][code]!r} ([screens.{name}]) and the key of "
-                f"{command.id} ({command.label}). Change one: give the reason a free letter or digit in "
+                f"{code!r} is the code of the reason {tables[name][code]!r} ([screens.{name}]) and the key "
+                f"of {command.id} ({command.label}). Change one: give the reason a free letter or digit in "
                 f"[screens.{name}] ({' '.join(free)}), or the action another key in [screens.keys], such as "
                 f'"{command.id}" = "{other}"'
             )
