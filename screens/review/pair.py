@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from keyword import iskeyword
 
 from sqlalchemy import Connection
 
@@ -33,8 +35,11 @@ _ROLES = {
 
 _ASSESSMENTS = {"clear_match": "clear match", "clear_nonmatch": "clear non-match"}
 
+_PYTHON = ("", "python", "python3")
+_DEFINED = re.compile(r"^(?:(?:async )?def|class) (\w+)", re.MULTILINE)
 _NO_TEST = "No test program: the screener found the pair clear."
 _NOT_WRITTEN = "No test program was written."
+_OWN_TEST = " {review.edit} writes one of your own."
 _NO_RUN = "Nothing was executed."
 _NOT_YET = "The agents have not looked at this pair yet. {app.jobs} shows them at work."
 
@@ -55,7 +60,8 @@ def view(pair: PairSeen) -> ItemView:
             history(pair.history, MATCH, "You have recorded nothing here yet."),
         )
     else:
-        runs = runs_of(case, lambda execution: (_test(case, execution), _run(case, execution)))
+        own = _OWN_TEST if _first_test(pair) else ""
+        runs = runs_of(case, lambda execution: (_test(case, execution, own), _run(case, execution)))
         panes = (
             PaneText("verdict", "Verdict", _verdict(case), empty=_NOT_YET),
             *runs[0].panes,
@@ -77,7 +83,21 @@ def view(pair: PairSeen) -> ItemView:
         own=pair.own,
         runs=runs,
         reading="" if case is None else _reading(case),
+        first_test="" if case is None else _first_test(pair),
     )
+
+
+def _first_test(pair: PairSeen) -> str:
+    """Return what an expert's own test of a pair begins with; empty where the code is no Python."""
+    if pair.language.lower() not in _PYTHON:
+        return ""
+    name = pair.name
+    if not name.isidentifier() or iskeyword(name):
+        defined = _DEFINED.search(pair.code)
+        name = defined[1] if defined else ""
+    bring = f"from candidate import {name}" if name else "import candidate"
+    call = f"{name}(...)" if name else "candidate.NAME(...)"
+    return f"{bring}\n\n\ndef test_{name or 'candidate'}():\n    assert {call} == ...\n"
 
 
 def _heading(pair: PairSeen) -> str:
@@ -168,7 +188,7 @@ def _reading(case: AgentCase) -> str:
     return str(case.reply_of("test_writer").get("interpretation", ""))
 
 
-def _test(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
+def _test(case: AgentCase, execution: ExecutionSeen | None, own: str) -> PaneText:
     reply = case.reply_of("test_writer")
     program = execution.program if execution is not None else str(reply.get("test_program", ""))
     return PaneText(
@@ -177,7 +197,7 @@ def _test(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
         program,
         language="python",
         kind="test",
-        empty=_why_no_test(case),
+        empty=_why_no_test(case) + own,
         part="test",
         execution=None if execution is None else execution.id,
         above=f"The test reads the query as: {_reading(case)}" if program and _reading(case) else "",
