@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from keyword import iskeyword
 
 from sqlalchemy import Connection
@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from screens.review.history import history
 from screens.review.part import Claim, ItemView, PaneText, ReviewPart, RunShown
 from screens.review.runs import moment, results, run_in_words, runs_of
+from screens.review.steps import role_word, steps_in_words
 from store.counted import counted
 from store.cuts import with_note
 from store.kinds.pair import GUIDELINE, MATCH
@@ -23,15 +24,6 @@ _INDISCRIMINATE = "~"
 _NO_EVIDENCE = (
     f"  {_INDISCRIMINATE} means: passes even if the code returns nothing, or its input; no evidence"
 )
-
-_ROLES = {
-    "screener": "Screener",
-    "test_writer": "Test writer",
-    "executor": "Execution",
-    "bug_fixer": "Bug fixer",
-    "repair": "Repair",
-    "arbiter": "Arbiter",
-}
 
 _ASSESSMENTS = {"clear_match": "clear match", "clear_nonmatch": "clear non-match"}
 
@@ -65,7 +57,7 @@ def view(pair: PairSeen) -> ItemView:
         panes = (
             PaneText("verdict", "Verdict", _verdict(case), empty=_NOT_YET),
             *runs[0].panes,
-            PaneText("steps", "Steps", _steps(case.steps), empty=_NOT_YET),
+            PaneText("steps", "Steps", steps_in_words(case.steps), empty=_NOT_YET),
             history(pair.history, MATCH, "Nobody has recorded anything here yet.", case.expert_runs),
             PaneText("guideline", "Guide", GUIDELINE),
         )
@@ -141,7 +133,9 @@ def _verdict(case: AgentCase) -> str:
         if failed and failed[-1].error.startswith(NEEDS_SANDBOX):
             lines.append("No verdict: the test waits for a sandbox.")
         else:
-            lines += ["No verdict yet." if not failed else f"No verdict: {_role(failed[-1].role)} failed."]
+            lines += [
+                "No verdict yet." if not failed else f"No verdict: {role_word(failed[-1].role)} failed."
+            ]
         lines += [f"  {failed[-1].error}"] if failed else []
     else:
         claim = _claim(case)
@@ -271,43 +265,6 @@ def _run(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
         # Of a run that was cut off, how it ended is the failure.
         marks = [1]
     return PaneText("run", "Run", log, kind="log", landmarks=tuple(marks), part="log", execution=execution.id)
-
-
-def _role(role: str) -> str:
-    return _ROLES.get(role, role)
-
-
-def _steps(steps: tuple[StepSeen, ...]) -> str:
-    """Return every turn of the agents with what it cost."""
-    lines: list[str] = []
-    for number, step in enumerate(steps, start=1):
-        again = f" (try {step.attempt + 1})" if step.attempt else ""
-        cost = f" · ${step.money:.5f}" if step.money is not None else ""
-        spent = (
-            f"{counted(step.tokens_in, 'token')} in, {step.tokens_out:,} out · "
-            if step.tokens_in or step.tokens_out
-            else ""
-        )
-        lines.append(f"{number}. {_role(step.role)}{again} · {spent}{step.seconds:.2f} s{cost}")
-        if step.model:
-            lines.append(f"   {step.model}")
-        if step.error:
-            lines.append(f"   failed: {step.error}")
-        lines += list(_reply_lines(step.reply))
-        lines.append("")
-    return "\n".join(lines).rstrip("\n")
-
-
-def _reply_lines(reply: Mapping[str, object]) -> Iterator[str]:
-    for name, value in reply.items():
-        if name == "test_program":
-            yield f"   test program: {counted(str(value).count(chr(10)) + 1, 'line')}, in the Test pane"
-        elif name == "output":
-            yield from (f"   │ {line}" for line in str(value).splitlines())
-        elif isinstance(value, list):
-            yield f"   {name.replace('_', ' ')}: {', '.join(map(str, value)) or 'none'}"
-        elif value not in ("", None):
-            yield f"   {name.replace('_', ' ')}: {value}"
 
 
 PAIR = ReviewPart(kind="pair", load=load)
