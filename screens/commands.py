@@ -175,13 +175,15 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("review.failure", "g", "failure", "failure", "Jump to the first failure in the log."),
     Command("review.run", "r", "run_test", "run again", "Run the test that is shown once more."),
-    Command("review.edit", "e", "edit_test", "edit test", "Edit the test that is shown, and run it."),
+    Command(
+        "review.edit", "e", "edit_test", "edit test", "Edit the test that is shown, or write one; run it."
+    ),
     Command(
         "review.edit_outside",
         "E",
         "edit_outside",
         "in $EDITOR",
-        "Edit the test that is shown in $EDITOR, and run it.",
+        "Edit the test that is shown, or write one, in $EDITOR.",
         on_line=False,
     ),
     Command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -16,6 +17,9 @@ from screens.commands import WHERE, WITHIN, Command, Scope, all_commands, bindin
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings
+
+_KEY_CELLS = 13
+"""Cells of a key and the gap after it."""
 
 _PLACE = re.compile(r"\{([a-z]+\.\w+)\}")
 """Where a sentence names the key of a command."""
@@ -44,6 +48,16 @@ _NAMES = {
 }
 
 
+SIGNS = (
+    ("●  ○", "You have labelled the item, or not yet."),
+    ("◆", "The agents' label."),
+    ("✓  ✗  !", "A test passed, failed by an assertion, ended in another error."),
+    ("~", "A test passed, but passes on a stub of the code too: it says nothing."),
+    ("│", "What the commands of a repair wrote."),
+)
+"""What the signs of a review mean."""
+
+
 def key_name(keys: str) -> str:
     """Return keys as a person reads them: `ctrl+p,question_mark` as `^p ?`."""
     return " ".join(_one_key_name(key.strip()) for key in keys.split(","))
@@ -57,6 +71,26 @@ def _one_key_name(key: str) -> str:
 def keys_of(command: Command, settings: ScreenSettings) -> str:
     """Return the keys of a command, after the configuration's key map."""
     return settings.keys.get(command.id, command.key)
+
+
+class _KeyList(Static):
+    """Lines of keys and words, in which words that need further rows stay below each other."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def on_resize(self) -> None:
+        """Wrap the words to the width that there is."""
+        rows = (wrap(line, max(self.size.width, 2 * _KEY_CELLS)) for line in self._lines)
+        self.update(Content("\n".join(row for wrapped in rows for row in wrapped)))
+
+
+def wrap(line: str, width: int) -> list[str]:
+    """Break a line of the list into rows, the later ones indented like the words of a key."""
+    is_key = line[_KEY_CELLS - 1 : _KEY_CELLS] == " "
+    indent = " " * _KEY_CELLS if is_key else ""
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 class KeysScreen(ModalScreen[None]):
@@ -93,7 +127,7 @@ class KeysScreen(ModalScreen[None]):
         with VerticalScroll() as scroll:
             scroll.border_title = f"Keys · {self._scope}"
             scroll.border_subtitle = f"↑ ↓ scroll · {hint(self._settings, ('keys.close', 'closes'))}"
-            yield Static(Content("\n".join(self.lines())))
+            yield _KeyList(self.lines())
 
     def lines(self) -> list[str]:
         """Return what is listed."""
@@ -108,6 +142,7 @@ class KeysScreen(ModalScreen[None]):
             ):
                 lines += ["", f"{title}, offered after the key:"]
                 lines += [_row(code, words) for code, words in codes.items()]
+            lines += ["", "Signs:", *(_row(sign, words) for sign, words in SIGNS)]
             lines += ["", "Keys in a text field are text. Keys typed before an item is on the screen,"]
             lines += ["and pasted text, never judge."]
         return lines
@@ -148,4 +183,4 @@ def hint(settings: ScreenSettings, *parts: tuple[str, str]) -> str:
 
 
 def _row(key: str, words: str) -> str:
-    return f"{key:<12} {words}"
+    return f"{key:<{_KEY_CELLS - 1}} {words}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from string import ascii_lowercase, digits
 from typing import Any, ClassVar
 
 from textual.theme import BUILTIN_THEMES
@@ -27,6 +29,10 @@ DEFAULT_UNDECIDED = {
 }
 
 
+_SPARE_KEYS = tuple(f"f{number}" for number in range(2, 13))
+"""Keys that no action has, as examples of other ones."""
+
+
 def _is_judging_key(key: str) -> bool:
     """Return whether a key may record something: one lower-case letter or digit."""
     return len(key) == 1 and key.isascii() and (key.islower() or key.isdigit())
@@ -36,7 +42,8 @@ class SettingRefused(ValueError):
     """A setting has a value that it cannot have.
 
     Attributes:
-        name: The setting; empty where several do not go together.
+        name: The setting, in a table of settings with what it is called there, after a dot; empty where
+            several do not go together.
     """
 
     def __init__(self, message: str, name: str = "") -> None:
@@ -112,9 +119,32 @@ class ScreenSettings:
         for key, command_id in self._taken("order").items():
             if key in letters:
                 raise SettingRefused(f"the key {key!r} would be both {letters[key]} and {command_id}")
-        for code in {**self.reasons, **self.undecided}:
-            if code in taken:
-                raise SettingRefused(f"the reason code {code!r} is the key of {taken[code]}")
+        self._check_codes(taken)
+
+    def _check_codes(self, taken: Mapping[str, str]) -> None:
+        """Refuse codes of reasons that are keys of the review too, naming both sides and what is free."""
+        tables = {"reasons": self.reasons, "undecided": self.undecided}
+        both = [(name, code) for name, codes in tables.items() for code in codes if code in taken]
+        if not both:
+            return
+        free = [
+            code
+            for code in ascii_lowercase + digits
+            if not (code in taken or any(code in codes for codes in tables.values()))
+        ]
+        told = []
+        spare = (key for key in _SPARE_KEYS if key not in taken)
+        spare_codes = iter(free[::-1])
+        for name, code in both:
+            command = next(each for each in all_commands() if each.id == taken[code])
+            other = next(spare_codes if command.judging else spare, "...")
+            told.append(
+                f"{code!r} is the code of the reason {tables[name][code]!r} ([screens.{name}]) and the key "
+                f"of {command.id} ({command.label}). Change one: give the reason a free letter or digit in "
+                f"[screens.{name}] ({' '.join(free)}), or the action another key in [screens.keys], such as "
+                f'"{command.id}" = "{other}"'
+            )
+        raise SettingRefused("; ".join(told), ".".join(both[0]))
 
     def _taken(self, *scopes: Scope) -> dict[str, str]:
         """Return the action of every key that listens at one time; a key that means two things is refused."""

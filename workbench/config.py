@@ -192,7 +192,7 @@ def _explained(
         place = tuple(str(part) for part in problem["loc"])
         refused = problem.get("ctx", {}).get("error")
         if isinstance(refused, SettingRefused) and refused.name:
-            place = (*place, refused.name)
+            place = (*place, *refused.name.split("."))
         if _within(environment, place):
             where = variable(place)
         else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from agents.sandbox.errors import SandboxError
@@ -99,6 +100,23 @@ class RepairReport:
     output: str
     error: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSnapshot:
+    """A snapshot that is on this machine.
+
+    Attributes:
+        sandbox: Whose it is.
+        name: Its name, 64 hexadecimal digits.
+        bytes: Bytes that it takes by itself, without what it starts from.
+        made_at: When it was made.
+    """
+
+    sandbox: str
+    name: str
+    bytes: int
+    made_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

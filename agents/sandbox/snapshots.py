@@ -6,12 +6,14 @@ import os
 import shutil
 import tarfile
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
 from platformdirs import user_cache_dir
 
 from agents.sandbox.errors import SandboxError
+from agents.sandbox.repair import KeptSnapshot
 
 _CHANGED = "Delete that folder and start again; sandbox.snapshots names another place for all of them."
 
@@ -62,6 +64,49 @@ class SnapshotFolder:
             raise SandboxError("The snapshot could not be kept", str(error), _CHANGED) from error
         finally:
             shutil.rmtree(making, ignore_errors=True)
+
+    def kept(self) -> list[KeptSnapshot]:
+        """List the snapshots that are there.
+
+        Raises:
+            SandboxError: The folder cannot be read.
+        """
+        try:
+            folders = [each for each in self._place.iterdir() if is_name(each.name) and each.is_dir()]
+            return [
+                KeptSnapshot(
+                    "bubblewrap",
+                    each.name,
+                    sum(path.lstat().st_size for path in each.rglob("*")),
+                    datetime.fromtimestamp(each.stat().st_mtime, UTC),
+                )
+                for each in folders
+            ]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise SandboxError("Snapshots cannot be listed", f"{self._place}: {error}", _CHANGED) from error
+
+    def remove(self, name: str) -> None:
+        """Remove a snapshot; one that is gone already is well.
+
+        Raises:
+            SandboxError: It cannot be removed.
+        """
+        try:
+            # Taken out of sight first: no run may begin in a half of it.
+            with tempfile.TemporaryDirectory(prefix=".", dir=self._place) as leaving:
+                (self._place / name).rename(Path(leaving, name))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            hint = "Who made it can remove it; sandbox.snapshots says where they are kept."
+            raise SandboxError("A snapshot could not be removed", f"{error}", hint) from error
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text is the name of a snapshot."""
+    return len(text) == 64 and set(text) <= set("0123456789abcdef")
 
 
 def _unpack(archive: IO[bytes], folder: Path, most_bytes: int) -> None:

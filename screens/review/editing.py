@@ -34,11 +34,11 @@ class EditingTests(RunningTests):
         if test is None or item is None:
             return
         draft = self._test_drafts.get(item.item_id)
-        if not can_hold(test.text if draft is None else draft):
+        if not can_hold(test if draft is None else draft):
             outside = self._key("edit_outside")
             self._say(f"This test is too long, or has characters that cannot be edited here; {outside} can.")
             return
-        editor = TestEditor(item, test.text, draft, lambda text: self._keep_test(item, test.text, text))
+        editor = TestEditor(item, test, draft, lambda text: self._keep_test(item, test, text))
         self.app.push_screen(editor, lambda text: self._edited(item, text))
 
     def _edited(self, item: ItemView, text: str | None) -> None:
@@ -47,7 +47,8 @@ class EditingTests(RunningTests):
         elif item.item_id in self._test_drafts:
             self._say(f"Draft kept; {self._key('edit')} goes on with it.")
         else:
-            self._say("The test is as it was.")
+            began = self.item is not None and not self._shown_test(self.item)
+            self._say("No test was begun." if began else "The test is as it was.")
 
     def action_edit_outside(self) -> None:
         """Edit the test that is shown, or the draft of it, in `$EDITOR`, and run what comes back."""
@@ -55,19 +56,21 @@ class EditingTests(RunningTests):
         if test is None or item is None:
             return
         draft = self._test_drafts.get(item.item_id)
-        before = test.text if draft is None else draft
+        before = test if draft is None else draft
         try:
             text = edited_outside(self.workbench, before)
         except EditorGaveUp as gave_up:
-            self._keep_test(item, test.text, gave_up.text)
+            self._keep_test(item, test, gave_up.text)
             self.workbench.report_error(gave_up)
             if item.item_id in self._test_drafts:
                 self._say_also(f"A draft is kept; {self._key('edit')} goes on with it.")
         except WorkbenchError as error:
             self.workbench.report_error(error)
         else:
-            self._keep_test(item, test.text, text)
-            if text == before and draft is None:
+            self._keep_test(item, test, text)
+            if text == item.first_test:
+                self._say("Nothing was written; no test was run.")
+            elif text == before and draft is None:
                 self._say(f"The test is as it was; {self._key('run')} runs it.")
             elif not text.strip():
                 self._say("There is nothing to run.", alarm=True)

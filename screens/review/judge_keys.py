@@ -52,8 +52,10 @@ class JudgeKeys(MovingThrough):
         match command.id:
             case "review.accept":
                 return item.claim is not None
-            case "review.run" | "review.edit" | "review.edit_outside":
+            case "review.run":
                 return item.has_test and self.workbench.context.rater is not None
+            case "review.edit" | "review.edit_outside":
+                return bool(item.has_test or item.first_test) and self.workbench.context.rater is not None
             case "review.other_run":
                 return len(item.runs) > 1
             case "review.reason":
@@ -61,6 +63,11 @@ class JudgeKeys(MovingThrough):
             case "review.failure":
                 return any(part.id == "run" and part.landmarks for part in item.case)
         return True
+
+    def label_now(self, command: Command) -> str:
+        """Return what a command does now, in a word or two."""
+        begins = self.item is not None and not self.item.has_test
+        return "write a test" if begins and command.id == "review.edit" else command.label
 
     @property
     def _overridden(self) -> float | None:

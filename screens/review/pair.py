@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator
+from keyword import iskeyword
 
 from sqlalchemy import Connection
 
 from screens.review.history import history
 from screens.review.part import Claim, ItemView, PaneText, ReviewPart, RunShown
 from screens.review.runs import moment, results, run_in_words, runs_of
+from screens.review.steps import role_word, steps_in_words
 from store.counted import counted
 from store.cuts import with_note
 from store.kinds.pair import GUIDELINE, MATCH
@@ -22,19 +25,13 @@ _NO_EVIDENCE = (
     f"  {_INDISCRIMINATE} means: passes even if the code returns nothing, or its input; no evidence"
 )
 
-_ROLES = {
-    "screener": "Screener",
-    "test_writer": "Test writer",
-    "executor": "Execution",
-    "bug_fixer": "Bug fixer",
-    "repair": "Repair",
-    "arbiter": "Arbiter",
-}
-
 _ASSESSMENTS = {"clear_match": "clear match", "clear_nonmatch": "clear non-match"}
 
+_PYTHON = ("", "python", "python3")
+_DEFINED = re.compile(r"^(?:(?:async )?def|class) (\w+)", re.MULTILINE)
 _NO_TEST = "No test program: the screener found the pair clear."
 _NOT_WRITTEN = "No test program was written."
+_OWN_TEST = " {review.edit} writes one of your own."
 _NO_RUN = "Nothing was executed."
 _NOT_YET = "The agents have not looked at this pair yet. {app.jobs} shows them at work."
 
@@ -55,11 +52,12 @@ def view(pair: PairSeen) -> ItemView:
             history(pair.history, MATCH, "You have recorded nothing here yet."),
         )
     else:
-        runs = runs_of(case, lambda execution: (_test(case, execution), _run(case, execution)))
+        own = _OWN_TEST if _first_test(pair) else ""
+        runs = runs_of(case, lambda execution: (_test(case, execution, own), _run(case, execution)))
         panes = (
             PaneText("verdict", "Verdict", _verdict(case), empty=_NOT_YET),
             *runs[0].panes,
-            PaneText("steps", "Steps", _steps(case.steps), empty=_NOT_YET),
+            PaneText("steps", "Steps", steps_in_words(case.steps), empty=_NOT_YET),
             history(pair.history, MATCH, "Nobody has recorded anything here yet.", case.expert_runs),
             PaneText("guideline", "Guide", GUIDELINE),
         )
@@ -77,7 +75,21 @@ def view(pair: PairSeen) -> ItemView:
         own=pair.own,
         runs=runs,
         reading="" if case is None else _reading(case),
+        first_test="" if case is None else _first_test(pair),
     )
+
+
+def _first_test(pair: PairSeen) -> str:
+    """Return what an expert's own test of a pair begins with; empty where the code is no Python."""
+    if pair.language.lower() not in _PYTHON:
+        return ""
+    name = pair.name
+    if not name.isidentifier() or iskeyword(name):
+        defined = _DEFINED.search(pair.code)
+        name = defined[1] if defined else ""
+    bring = f"from candidate import {name}" if name else "import candidate"
+    call = f"{name}(...)" if name else "candidate.NAME(...)"
+    return f"{bring}\n\n\ndef test_{name or 'candidate'}():\n    assert {call} == ...\n"
 
 
 def _heading(pair: PairSeen) -> str:
@@ -121,7 +133,9 @@ def _verdict(case: AgentCase) -> str:
         if failed and failed[-1].error.startswith(NEEDS_SANDBOX):
             lines.append("No verdict: the test waits for a sandbox.")
         else:
-            lines += ["No verdict yet." if not failed else f"No verdict: {_role(failed[-1].role)} failed."]
+            lines += [
+                "No verdict yet." if not failed else f"No verdict: {role_word(failed[-1].role)} failed."
+            ]
         lines += [f"  {failed[-1].error}"] if failed else []
     else:
         claim = _claim(case)
@@ -168,7 +182,7 @@ def _reading(case: AgentCase) -> str:
     return str(case.reply_of("test_writer").get("interpretation", ""))
 
 
-def _test(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
+def _test(case: AgentCase, execution: ExecutionSeen | None, own: str) -> PaneText:
     reply = case.reply_of("test_writer")
     program = execution.program if execution is not None else str(reply.get("test_program", ""))
     return PaneText(
@@ -177,7 +191,7 @@ def _test(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
         program,
         language="python",
         kind="test",
-        empty=_why_no_test(case),
+        empty=_why_no_test(case) + own,
         part="test",
         execution=None if execution is None else execution.id,
         above=f"The test reads the query as: {_reading(case)}" if program and _reading(case) else "",
@@ -251,43 +265,6 @@ def _run(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
         # Of a run that was cut off, how it ended is the failure.
         marks = [1]
     return PaneText("run", "Run", log, kind="log", landmarks=tuple(marks), part="log", execution=execution.id)
-
-
-def _role(role: str) -> str:
-    return _ROLES.get(role, role)
-
-
-def _steps(steps: tuple[StepSeen, ...]) -> str:
-    """Return every turn of the agents with what it cost."""
-    lines: list[str] = []
-    for number, step in enumerate(steps, start=1):
-        again = f" (try {step.attempt + 1})" if step.attempt else ""
-        cost = f" · ${step.money:.5f}" if step.money is not None else ""
-        spent = (
-            f"{counted(step.tokens_in, 'token')} in, {step.tokens_out:,} out · "
-            if step.tokens_in or step.tokens_out
-            else ""
-        )
-        lines.append(f"{number}. {_role(step.role)}{again} · {spent}{step.seconds:.2f} s{cost}")
-        if step.model:
-            lines.append(f"   {step.model}")
-        if step.error:
-            lines.append(f"   failed: {step.error}")
-        lines += list(_reply_lines(step.reply))
-        lines.append("")
-    return "\n".join(lines).rstrip("\n")
-
-
-def _reply_lines(reply: Mapping[str, object]) -> Iterator[str]:
-    for name, value in reply.items():
-        if name == "test_program":
-            yield f"   test program: {counted(str(value).count(chr(10)) + 1, 'line')}, in the Test pane"
-        elif name == "output":
-            yield from (f"   │ {line}" for line in str(value).splitlines())
-        elif isinstance(value, list):
-            yield f"   {name.replace('_', ' ')}: {', '.join(map(str, value)) or 'none'}"
-        elif value not in ("", None):
-            yield f"   {name.replace('_', ' ')}: {value}"
 
 
 PAIR = ReviewPart(kind="pair", load=load)

@@ -105,6 +105,8 @@ class ItemView:
         runs: The runs of its test, the agents' first; none in a blind review.
         run: Which of them is shown in the case.
         reading: How the agents' test reads what is asked for; empty where that is not known.
+        first_test: What a test of the rater's own begins with, where agents wrote none; empty where no test
+            can be run.
     """
 
     item_id: int
@@ -119,6 +121,7 @@ class ItemView:
     runs: tuple[RunShown, ...] = ()
     run: int = 0
     reading: str = ""
+    first_test: str = ""
 
     @property
     def execution(self) -> UUID | None:

@@ -9,7 +9,7 @@ from uuid import UUID
 from screens.messages import TestEnded
 from screens.queue.asked import Asked
 from screens.review.citing import CitingLines
-from screens.review.part import ItemView, PaneText
+from screens.review.part import ItemView
 from store.evidence import Citation
 
 _BLIND = "The agents' test is not shown in a blind review, and cannot be run in one."
@@ -37,10 +37,13 @@ class RunningTests(CitingLines):
         """Run the test that is shown once more."""
         test = self._test_to_run("run")
         if test is not None and self.item is not None:
-            self._run_test(self.item, test.text)
+            self._run_test(self.item, test)
 
-    def _test_to_run(self, verb: str) -> PaneText | None:
-        """Return the test that is shown; None where there is none or it cannot be run now, and say why."""
+    def _test_to_run(self, verb: str) -> str | None:
+        """Return the test that is shown, to be edited also the beginning of one where there is none.
+
+        None where it cannot be run now; then it is said why.
+        """
         app, item = self.workbench, self.item
         if app.context.rater is None:
             app.say_no_rater()
@@ -50,8 +53,9 @@ class RunningTests(CitingLines):
             self._say("There is no item on the screen yet.")
         elif self._is_blind:
             self._say(_BLIND)
-        elif (test := self._shown_test(item)) is None or not test.text:
-            self._say(f"There is no test to {verb}: the agents wrote none for this item.")
+        elif not (test := self._shown_test(item) or (item.first_test if verb == "edit" else "")):
+            can = f"; {self._key('edit')} writes one of your own" if item.first_test else ""
+            self._say(f"There is no test to {verb}: the agents wrote none for this item{can}.")
         elif item.item_id in app.testing:
             self._say("The test of this item is running already; it is told when it has ended.")
         else:
@@ -59,8 +63,8 @@ class RunningTests(CitingLines):
         return None
 
     @staticmethod
-    def _shown_test(item: ItemView) -> PaneText | None:
-        return next((part for part in item.case if part.part == "test"), None)
+    def _shown_test(item: ItemView) -> str:
+        return next((part.text for part in item.case if part.part == "test"), "")
 
     def _run_test(self, item: ItemView, test: str) -> None:
         self.workbench.start_test(item.item_id, item.external_id, test, item.execution)

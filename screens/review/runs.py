@@ -82,7 +82,8 @@ def runs_of(
     if not case.expert_runs:
         return (first,)
     total = len(case.expert_runs) + 1
-    theirs = ("Test as the agents wrote it", "Run by the agents" if agents else "Not run by the agents")
+    wrote = "No test by the agents" if case.expert_runs[0].alone else "Test as the agents wrote it"
+    theirs = (wrote, "Run by the agents" if agents else "Not run by the agents")
     found = [_headed(first, theirs, 1, total)]
     for number, run in enumerate(case.expert_runs, start=2):
         shown = RunShown(run.execution.id, panes(run.execution))
@@ -116,5 +117,5 @@ def moment(when: datetime) -> str:
 
 def run_in_words(run: ExpertRunSeen) -> str:
     """Say who ran which test, and what that showed."""
-    which = "an edited test" if run.edited else "the agents' test"
+    which = "a test of their own" if run.alone else "an edited test" if run.edited else "the agents' test"
     return f"{run.rater}  ran {which} · {' · '.join(results(run.execution))}"

@@ -34,7 +34,7 @@ class TestEditor(ModalScreen[str | None]):
 
     Args:
         item: The item whose test it is.
-        shown: The test that the review shows.
+        shown: The test that the review shows; the beginning of one where it shows none.
         draft: What the rater wrote before in its place; None where there is none.
         keep: Called with the text after every change.
     """
@@ -50,12 +50,14 @@ class TestEditor(ModalScreen[str | None]):
         self._shown = shown
         self._draft = draft
         self._keep = keep
+        self._begins = shown == item.first_test
 
     def compose(self) -> ComposeResult:
         """Lay out what is asked, how the test reads it, and the test."""
         settings = self.workbench.context.settings
         with Vertical(id="editor") as box:
-            box.border_title = Content(f"Edit the test of {one_line(self._item.external_id, 40)}")
+            what = "Write a test" if self._begins else "Edit the test"
+            box.border_title = Content(f"{what} of {one_line(self._item.external_id, 40)}")
             yield Static(Content(one_line(self._item.prompt, WORDS)), id="query")
             if self._item.reading:
                 yield Static(
@@ -70,7 +72,7 @@ class TestEditor(ModalScreen[str | None]):
                         ("editor.run", "runs it"),
                         ("editor.leave", "keeps a draft"),
                         ("editor.outside", "in $EDITOR"),
-                        ("editor.reset", "the shown test again"),
+                        ("editor.reset", "begins anew" if self._begins else "the shown test again"),
                     )
                 ),
                 id="editor-keys",
@@ -80,6 +82,8 @@ class TestEditor(ModalScreen[str | None]):
         """Say what is edited."""
         if self._draft is not None:
             self._say("This is your draft.")
+        elif self._begins:
+            self._say("The code is the module candidate; each function test_... is run and counted.")
 
     @property
     def workbench(self) -> WorkbenchApp:
@@ -112,6 +116,8 @@ class TestEditor(ModalScreen[str | None]):
         """Run the test as it stands."""
         if not self.area.text.strip():
             self._say("There is nothing to run.", alarm=True)
+        elif self._begins and self.area.text == self._shown:
+            self._say("This is only how a test begins: put in a call, and what must come of it.", alarm=True)
         elif self._item.item_id in self.workbench.testing:
             self._say("Another test of this item is still running; run this one when that has ended.")
         else:
@@ -124,7 +130,7 @@ class TestEditor(ModalScreen[str | None]):
     def action_reset(self) -> None:
         """Put the test that the review shows into the place of what was written; undo brings that back."""
         self._replace(self._shown)
-        self._say("This is the test that the review shows.")
+        self._say("This is how it began." if self._begins else "This is the test that the review shows.")
 
     def action_outside(self) -> None:
         """Go on in the editor of the environment, and come back with what was written there."""

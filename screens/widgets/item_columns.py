@@ -22,6 +22,9 @@ Write = Literal["none", "saving", "failed"]
 NARROW, MEDIUM, WIDE = 76, 90, 118
 """Cells from which a list has room for the agents' path, for the similarity, for longer names."""
 
+WAITS = "◇"
+"""Stands where the agents' label would: they cannot run the item's test before there is a sandbox."""
+
 NOT_READ = "┄"
 """Stands in a line whose item is not read yet."""
 
@@ -48,11 +51,20 @@ def _yours(row: QueueRow) -> str:
 
 
 def _agents(row: QueueRow) -> str:
-    return value_word(row.kind, row.agent_label)
+    """Return the agents' label; of an item that waits, the word that `_path` goes on with."""
+    return f"{WAITS} needs" if row.needs_sandbox else value_word(row.kind, row.agent_label)
 
 
 def _agents_marked(row: QueueRow) -> str:
-    return f"◆ {_agents(row)}" if row.agent_label is not None else ""
+    return f"◆ {_agents(row)}" if row.agent_label is not None else _agents(row)
+
+
+def _agents_alone(row: QueueRow) -> str:
+    return f"{WAITS} no sandbox" if row.needs_sandbox else _agents_marked(row)
+
+
+def _path(row: QueueRow) -> str:
+    return "sandbox" if row.needs_sandbox else row.agent_path or ""
 
 
 def _similarity(row: QueueRow) -> str:
@@ -85,12 +97,15 @@ class Columns:
         yours = Column("you", 10, "yours", _yours)
         agents: list[Column] = []
         if not blind:
-            short = NARROW <= width < MEDIUM
-            agents.append(
-                Column("◆ agents", 10 if short else 12, "agents", _agents if short else _agents_marked)
-            )
-            if width >= NARROW:
-                agents.append(Column("path", 8, "agents", lambda row: row.agent_path or ""))
+            if width < NARROW:
+                agents = [Column("◆ agents", 12, "agents", _agents_alone)]
+            elif width < MEDIUM:
+                agents = [Column("◆ agents", 10, "agents", _agents), Column("path", 8, "agents", _path)]
+            else:
+                agents = [
+                    Column("◆ agents", 12, "agents", _agents_marked),
+                    Column("path", 8, "agents", _path),
+                ]
         after = [Column("sim", 4, "muted", _similarity)] if width >= MEDIUM else []
         # A line begins with cursor, status, disagreement and flag; a gap stands before every column.
         taken = 4 + sum(column.width + 1 for column in (yours, *agents, *after))

@@ -1,5 +1,13 @@
 -- kinds: pair
-SELECT item.id AS item_id, item.external_id, item.kind, coalesce(listed.title, '') AS title, coalesce(listed.detail, '') AS detail, listed.rank, listed.similarity, CASE WHEN (label.value IS NOT NULL) THEN 'judged' WHEN marked.cannot_decide THEN 'cannot_decide' WHEN marked.skipped THEN 'skipped' ELSE 'open' END AS status, label.value AS label, verdict_now.value AS agent_label, verdict_now.path AS agent_path, coalesce(marked.flagged, false) AS flagged, coalesce(marked.commented, false) AS commented
+SELECT item.id AS item_id, item.external_id, item.kind, coalesce(listed.title, '') AS title, coalesce(listed.detail, '') AS detail, listed.rank, listed.similarity, CASE WHEN (label.value IS NOT NULL) THEN 'judged' WHEN marked.cannot_decide THEN 'cannot_decide' WHEN marked.skipped THEN 'skipped' ELSE 'open' END AS status, label.value AS label, verdict_now.value AS agent_label, CASE WHEN (item.id IN (SELECT refused.item_id
+FROM (SELECT step.item_id AS item_id, max(step.id) AS id
+FROM step
+WHERE step.outcome = 'failed' AND (step.error LIKE 'Needs a sandbox: ' || '%%' ESCAPE '/') AND step.item_id IN ({items}) GROUP BY step.item_id) AS refused
+WHERE NOT (EXISTS (SELECT *
+FROM step AS later
+WHERE later.item_id = refused.item_id AND later.id > refused.id AND later.item_id IN ({items}))) AND NOT (EXISTS (SELECT *
+FROM verdict
+WHERE verdict.item_id = refused.item_id AND verdict.item_id IN ({items}))))) THEN 'needs_sandbox' ELSE verdict_now.path END AS agent_path, coalesce(marked.flagged, false) AS flagged, coalesce(marked.commented, false) AS commented
 FROM item LEFT OUTER JOIN (SELECT summaries.item_id AS item_id, summaries.title AS title, summaries.detail AS detail, summaries.rank AS rank, summaries.similarity AS similarity
 FROM (SELECT pair.item_id AS item_id, query.text AS title, code.name AS detail, pair.rank AS rank, mean_similarity.similarity AS similarity
 FROM pair JOIN query ON query.id = pair.query_id JOIN code ON code.id = pair.code_id LEFT OUTER JOIN (SELECT similarity.item_id AS item_id, avg(similarity.value) AS similarity

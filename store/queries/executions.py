@@ -156,3 +156,10 @@ def executions_of_verdicts(connection: Connection, item_ids: Sequence[int]) -> d
     items = {row.execution_id: row.item_id for row in connection.execute(rests_on)}
     found = executions_seen(connection, among(table_of(ExecutionRow).c.id, list(items)))
     return {items[each.id]: each for each in found}
+
+
+def uses_of_snapshots(connection: Connection) -> dict[str, int]:
+    """Return how many executions ran in each repaired environment, the agents' and experts', by its name."""
+    ran = table_of(ExecutionRow)
+    found = select(ran.c.snapshot, func.count()).where(ran.c.snapshot != "").group_by(ran.c.snapshot)
+    return {name: int(count) for name, count in connection.execute(found)}

@@ -27,12 +27,14 @@ class ExpertRunSeen:
         own: Whether that is the one who looks at it.
         edited: Whether the test is another one than those that agents wrote for the item.
         execution: What came of it.
+        alone: Whether agents wrote no test for the item, so that this one is the expert's altogether.
     """
 
     rater: str
     own: bool
     edited: bool
     execution: ExecutionSeen
+    alone: bool = False
 
 
 def expert_runs(
@@ -62,8 +64,9 @@ def expert_runs(
     runs: dict[int, list[ExpertRunSeen]] = {}
     for seen in executions_seen(connection, among(execution.c.id, list(rows))):
         row = rows[seen.id]
-        edited = seen.program not in written[row.item_id]
-        run = ExpertRunSeen(row.name or "", row.rater_id == rater_id, edited, seen)
+        theirs = written[row.item_id]
+        edited = seen.program not in theirs
+        run = ExpertRunSeen(row.name or "", row.rater_id == rater_id, edited, seen, alone=not theirs)
         runs.setdefault(row.item_id, []).append(run)
     return {item_id: tuple(each) for item_id, each in runs.items()}
 

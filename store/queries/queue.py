@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, func, literal, null, select, union_all
+from sqlalchemy import Select, case, func, literal, null, select, union_all
 
 from store.kinds.protocol import task_kinds
 from store.queries.current import REVIEW, current_labels, current_marks, current_verdicts, status_of
@@ -163,7 +163,9 @@ def select_rows(
     columns: list[Any] = [null().label("agent_label"), null().label("agent_path")]
     verdicts = None if blind else current_verdicts(ids)
     if verdicts is not None:
-        columns = [verdicts.c.value.label("agent_label"), verdicts.c.path.label("agent_path")]
+        waits = item.c.id.in_(items_that_need_a_sandbox(ids))
+        path = case((waits, WAITING_PATH), else_=verdicts.c.path)
+        columns = [verdicts.c.value.label("agent_label"), path.label("agent_path")]
     statement = (
         select(
             item.c.id.label("item_id"),

@@ -112,7 +112,11 @@ class QueueSort:
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """One line of a queue. The agents' part is None when the review is blind."""
+    """One line of a queue. The agents' part is None when the review is blind.
+
+    `agent_path` is one of `VERDICT_PATHS` where agents have a label, `WAITING_PATH` where they wait for a
+    sandbox.
+    """
 
     item_id: int
     external_id: str
@@ -127,6 +131,11 @@ class QueueRow:
     agent_path: str | None
     flagged: bool
     commented: bool
+
+    @property
+    def needs_sandbox(self) -> bool:
+        """Whether agents could not run the item's test, for want of a sandbox."""
+        return self.agent_path == WAITING_PATH
 
     @property
     def disagrees(self) -> bool:

@@ -249,13 +249,43 @@ async def test_quitting_ends_the_test_and_keeps_what_was_written(workspace: Work
         assert (await editing(pilot)).text == endless
 
 
+async def test_where_agents_wrote_no_test_an_expert_writes_one(workspace: Workspace) -> None:
+    app = review_app(workspace, at=1)
+    async with app.run_test(size=WIDE) as pilot:
+        area = await editing(pilot)
+        began = area.text
+        assert began.startswith("from candidate import is_blank_file\n")
+        await pilot.press("ctrl+s")
+        assert editor(app).said.startswith("This is only how a test begins")
+        await pilot.press("escape")
+        await painted(pilot)
+        assert said(app) == "No test was begun."
+        own = "from candidate import is_blank_file\n\n\ndef test_own():\n    assert is_blank_file('/no/such') is None\n"
+        await edit(pilot, own)
+        await pilot.press("ctrl+s")
+        await ended(pilot)
+        assert said(app).startswith("Test of clear-match: 0 of 1 passed")
+        (row,) = expert_runs(workspace)
+        assert (row["item_id"], row["step_id"], row["program"]) == (2, None, own)
+        (test,) = rows(workspace, TestOutcomeRow, execution_id=row["id"])
+        assert test["name"] == "test_own"
+        assert (text_of(app, "test"), heading(app, "test").split(",")[0]) == (own, "Your test")
+        assert "dana  ran a test of their own · 0 of 1 passed" in text_of(app, "verdict")
+        await press(pilot, "R")
+        assert heading(app, "test") == "No test by the agents · 1 of 2"
+        assert (await editing(pilot)).text == began
+        await pilot.press("escape")
+        await press(pilot, "R")
+        assert (await editing(pilot)).text == own
+
+
 async def test_what_cannot_be_run_is_said(workspace: Workspace) -> None:
     app = review_app(workspace, at=1)
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "r")
-        assert said(app) == "There is no test to run: the agents wrote none for this item."
-        await press(pilot, "e")
-        assert said(app) == "There is no test to edit: the agents wrote none for this item."
+        assert said(app) == (
+            "There is no test to run: the agents wrote none for this item; e writes one of your own."
+        )
         await press(pilot, "R")
         assert said(app) == "There is no other run of the test; r runs it again."
     blind = review_app(workspace, blind=True)

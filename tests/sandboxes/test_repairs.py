@@ -21,6 +21,7 @@ from store.queries.item import load_pair
 from store.raters import ensure_rater
 from store.tables.runs import StepRow
 
+SAMPLE = Path(__file__).parents[2] / "sample_data"
 TEST = (
     "from candidate import answer\n\n\ndef test_answer():\n    assert answer()\n\n\n"
     "def test_no_network():\n    import socket\n    try:\n        socket.create_connection(('1.1.1.1', 80), 2)\n"
@@ -164,3 +165,19 @@ def test_programs_are_repaired_by_installation_by_command_or_given_up(tmp_path, 
 
         again = run_annotation(workspace, job, Told())
         assert (again.done, len(executions(workspace))) == (0, 7)
+
+
+def test_the_samples_replies_serve_a_run_with_repairs_too(tmp_path):
+    wanted = {"slug/2", "merge-dicts/5"}
+    pairs = [json.loads(line) for line in (SAMPLE / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    chosen = [(pair["id"], pair["query"], pair["code"]) for pair in pairs if pair["id"] in wanted]
+    sandboxes = SandboxSettings(snapshots=str(tmp_path / "snapshots"), trust_checks=False)
+    job = AnnotationSettings(
+        f"scripted:{SAMPLE / 'replies.jsonl'}", sandbox="bubblewrap", sandboxes=sandboxes
+    )
+    with pairs_workspace(tmp_path, chosen) as workspace:
+        report = run_annotation(workspace, job, Told())
+        assert (report.done, report.counts.reasons) == (2, {})
+        assert verdicts(workspace) == {1: (1.0, "repaired"), 2: (1.0, "tested")}
+        assert [one["executable"] for one in executions(workspace) if one["item_id"] == 1] == [False, True]
+        assert [step["role"] for step in rows(workspace, StepRow, item_id=2)][3:] == ["bug_fixer", "arbiter"]

@@ -23,7 +23,7 @@ from screens.queue.filter import FilterScreen
 from screens.queue.screen import QueueScreen
 from screens.queue.sort import SortScreen
 from store.errors import WorkbenchError
-from store.queries.rows import QueueFilter, QueueSort
+from store.queries.rows import NEEDS_SANDBOX, QueueFilter, QueueSort
 from store.raters import ensure_rater
 from store.session import save_session
 from store.workspace import Workspace
@@ -312,6 +312,15 @@ def queue_steps(*keys: str, asked: tuple[QueueFilter, QueueSort] | None = None) 
 @sizes
 def test_queue(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps("down", "down"))
+
+
+@sizes
+def test_queue_whose_tests_wait_for_a_sandbox(
+    workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
+) -> None:
+    refused = f"{NEEDS_SANDBOX}: nothing here can run a test program."
+    labelled_by_agents(workspace, [(1, 1.0, "screened")], [(7, refused), (14, refused)])
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps())
 
 
 @sizes

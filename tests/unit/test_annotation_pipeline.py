@@ -35,7 +35,7 @@ from store.cuts import Cut
 from store.errors import UnknownName, WorkbenchError
 from store.ids import now
 from store.queries.item import load_pair
-from store.queries.queue import queue_ids
+from store.queries.queue import queue_ids, queue_rows
 from store.queries.rows import WAITING_PATH, QueueFilter
 from store.queries.runs import all_runs, run_counts
 from store.tables.people import Rater
@@ -345,6 +345,8 @@ def test_without_a_sandbox_for_it_a_program_waits(workspace, tmp_path):
     )
     assert told.of(JobProgressed)[-1].waiting == 4
     assert list(queue_ids(workspace, 1, QueueFilter(path=WAITING_PATH))) == [3, 4, 5, 6]
+    assert paths_in_rows(workspace) == ["screened", "screened", *[WAITING_PATH] * 4]
+    assert paths_in_rows(workspace, blind=True) == [None] * 6
     with workspace.reading() as connection:
         (verdict, *_) = view(load_pair(connection, 3, 1)).case
     assert verdict.text.startswith("No verdict: the test waits for a sandbox.")
@@ -370,6 +372,13 @@ def test_without_a_sandbox_for_it_a_program_waits(workspace, tmp_path):
     ]
     assert again.counts.needs_sandbox == 3
     assert list(queue_ids(workspace, 1, QueueFilter(path=WAITING_PATH))) == [3, 5, 6]
+    assert paths_in_rows(workspace)[2:] == [WAITING_PATH, "tested", WAITING_PATH, WAITING_PATH]
+    # Only what is asked for is looked at.
+    assert [row.needs_sandbox for row in queue_rows(workspace, 1, [4, 5])] == [False, True]
+
+
+def paths_in_rows(workspace, **how):
+    return [row.agent_path for row in queue_rows(workspace, 1, range(1, 7), **how)]
 
 
 def test_a_sandbox_that_breaks_is_a_failure_and_no_finding(workspace, tmp_path):

@@ -1,5 +1,7 @@
 """The configuration: where values come from, and what is said of wrong ones."""
 
+import re
+
 import pytest
 
 from screens.settings import ScreenSettings, SettingRefused
@@ -242,9 +244,25 @@ def test_the_keys_as_they_come_have_one_meaning_each():
         ({"order.up": "down"}, "'down' would be both"),
         ({"text.up": "n"}, "'n' would be both"),
         ({"review.label_1": "M"}, "review.label_1 records: its key is a lower-case letter or digit"),
-        ({"review.label_1": "w"}, "the reason code 'w' is the key of review.label_1"),
+        ({"review.label_1": "w"}, "'w' is the code of the reason .* and the key of review.label_1"),
     ],
 )
 def test_a_key_with_two_meanings_is_refused_in_lists_dialogs_and_panes(keys, told):
     with pytest.raises(SettingRefused, match=told):
         ScreenSettings(keys=keys)
+
+
+def test_the_code_of_a_reason_that_is_a_key_is_told_with_what_mends_either_side(write):
+    told = refused(
+        write('rater = "x"\n[screens.reasons]\nw = "wrong"\nr = "rounds"\ne = "ends"\na = "all"\n')
+    )
+    assert "line 4: screens.reasons.r" in told.message
+    for code, action, key in (("r", "run", "f2"), ("e", "edit", "f3"), ("a", "accept", "9")):
+        assert f"{code!r} is the code of the reason" in told.message
+        assert f'[screens.keys], such as "review.{action}" = "{key}"' in told.message
+    free = re.search(r"letter or digit in \[screens.reasons\] \(([^)]*)\)", told.message)[1].split()
+    # Either side does it, as it was told.
+    reasons = {"w": "wrong", "r": "rounds", "e": "ends", "a": "all"}
+    keys = {"review.run": "f2", "review.edit": "f3", "review.accept": "9"}
+    assert ScreenSettings(keys=keys, reasons=reasons)
+    assert ScreenSettings(reasons=dict(zip(free, reasons.values(), strict=False)))

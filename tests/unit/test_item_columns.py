@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from screens.widgets.item_columns import Columns
+from screens.widgets.item_columns import WAITS, Columns
 from screens.widgets.item_rows import AT_ONCE, READERS, ItemRows
 from screens.widgets.key_line import fitted
-from store.queries.rows import QueueRow
+from store.queries.rows import WAITING_PATH, QueueRow
 
 ROW = QueueRow(7, "q/7", "pair", "a query", "a_name", 3, 0.81, "judged", 0.0, 1.0, "tested", True, False)
 
@@ -52,6 +52,20 @@ def test_a_blind_line_has_no_place_for_the_agents() -> None:
     row = replace(ROW, agent_label=None, agent_path=None)
     assert "◆" not in line(row, 119, blind=True)
     assert "agents" not in Columns(119, blind=True).heading()
+
+
+@pytest.mark.parametrize(
+    ("width", "words"),
+    [
+        (60, "◇ no sandbox a query"),
+        (79, "◇ needs    sandbox  a query"),
+        (119, "◇ needs      sandbox  a query"),
+    ],
+)
+def test_a_line_says_that_an_item_waits_for_a_sandbox(width: int, words: str) -> None:
+    row = replace(ROW, agent_label=None, agent_path=WAITING_PATH)
+    assert words in line(row, width)
+    assert WAITS not in line(replace(row, agent_path=None), width)
 
 
 @pytest.mark.parametrize(

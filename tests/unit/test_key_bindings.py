@@ -14,7 +14,7 @@ from textual.dom import DOMNode
 
 import screens
 from screens.commands import WHERE, WITHIN, all_commands, commands_of
-from screens.help import KeysScreen, first_key, hint, with_keys
+from screens.help import KeysScreen, first_key, hint, with_keys, wrap
 from screens.settings import ScreenSettings
 
 
@@ -49,6 +49,15 @@ def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
         on = [scope for scope in listed if command.scope in (scope, "app", "keys", *WITHIN[scope])]
         assert on, command.id
         assert all(command.help in listed[scope] for scope in on), command.id
+
+
+def test_words_that_need_further_rows_stand_below_each_other() -> None:
+    for line in KeysScreen("review", ScreenSettings()).lines():
+        rows = wrap(line, 40)
+        assert " ".join(row.strip() for row in rows).split() == line.split()
+        assert max(map(len, rows)) <= 40
+        is_key = line[12:13] == " " and line[:1] != " " and line[13:14] != ""
+        assert all(row.startswith(" " * 13) == is_key for row in rows[1:])
 
 
 def test_the_scopes_are_named() -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from review_bench import CASES, TEST, Case, Ran, bench, uid, write_expert_run
 
+from screens.review import pair as pair_part
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judging import Stopwatch, after, desk_of
 from screens.review.part import ItemView
 from store.errors import UnknownName
 from store.kinds.pair import GUIDELINE
-from store.queries.item import OwnState
+from store.queries.item import OwnState, load_pair
 from store.queries.standing import change_of, open_among, skipped_in_order
 from store.raters import ensure_rater, register_kinds
 from store.recording import Recorder
@@ -189,12 +191,13 @@ def test_the_test_program_is_shown_as_it_ran(workspace: Workspace) -> None:
 def test_empty_panes_say_why_they_are_empty(workspace: Workspace) -> None:
     empty = {part.id: part.empty for part in view(workspace, "clear-no").case if not part.text}
     assert empty == {
-        "test": "No test program: the screener found the pair clear.",
+        "test": "No test program: the screener found the pair clear. {review.edit} writes one of your own.",
         "run": "No test program: the screener found the pair clear.",
         "history": "Nobody has recorded anything here yet.",
     }
     waiting = {part.id: part.empty for part in view(workspace, "not-looked").case if not part.text}
-    assert waiting["verdict"] == waiting["steps"] == waiting["test"]
+    assert waiting["verdict"] == waiting["steps"]
+    assert waiting["test"] == waiting["verdict"] + " {review.edit} writes one of your own."
     assert waiting["verdict"].startswith("The agents have not looked at this pair yet.")
     assert waiting["run"] == waiting["verdict"]
 
@@ -403,3 +406,33 @@ def test_the_runs_of_experts_stand_beside_that_of_the_agents(fresh: Workspace) -
     assert "erik  ran an edited test · 1 of 1 passed" in text(seen, "history")
     assert shown.claim == seen.claim
     assert view(fresh, "tested", blind=True).runs == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "begins"),
+    [
+        (
+            "is_blank",
+            "Python",
+            "from candidate import is_blank\n\n\ndef test_is_blank():\n    assert is_blank(",
+        ),
+        ("Files.is_blank", "", "from candidate import is_blank_file\n"),
+        ("class", "python", "from candidate import is_blank_file\n"),
+        ("isBlank", "java", ""),
+    ],
+)
+def test_a_test_of_ones_own_begins_as_python_that_imports_the_code(
+    workspace: Workspace, name: str, language: str, begins: str
+) -> None:
+    with workspace.reading() as connection:
+        pair = replace(load_pair(connection, 1, 1), name=name, language=language)
+    first = pair_part.view(pair).first_test
+    assert first.startswith(begins)
+    assert bool(first) == bool(begins)
+    compile(first, "test", "exec")
+    bare = pair_part.view(replace(pair, code="print('no name')", name="")).first_test
+    assert not first or bare.startswith(
+        "import candidate\n\n\ndef test_candidate():\n    assert candidate.NAME("
+    )
+    blind = replace(pair, case=None)
+    assert pair_part.view(blind).first_test == ""

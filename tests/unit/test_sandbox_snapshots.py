@@ -3,6 +3,7 @@
 import io
 import os
 import tarfile
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -69,3 +70,21 @@ def test_what_leads_out_or_is_too_large_is_refused_and_nothing_is_left(tmp_path,
 def test_a_damaged_archive_is_refused(tmp_path):
     with pytest.raises(SandboxError, match="could not be kept"):
         SnapshotFolder(str(tmp_path)).keep("one", io.BytesIO(b"nonsense" * 100), MOST)
+
+
+def test_what_is_kept_is_listed_with_its_size_and_removed_by_name(tmp_path):
+    kept = SnapshotFolder(str(tmp_path / "kept"))
+    assert kept.kept() == []
+    kept.remove("0" * 64)
+    one, other = "a" * 64, "b" * 64
+    for name in (one, other):
+        kept.keep(name, archive(("lib", tarfile.DIRTYPE, ""), ("lib/a.py", b"x" * 500)), MOST)
+    (tmp_path / "kept" / ".unfinished").mkdir()
+    (tmp_path / "kept" / "something of another's").mkdir()
+    listed = {each.name: each for each in kept.kept()}
+    assert listed.keys() == {one, other}
+    assert 500 <= listed[one].bytes < 20_000
+    assert timedelta(0) <= datetime.now(UTC) - listed[one].made_at < timedelta(minutes=5)
+    kept.remove(one)
+    assert [each.name for each in kept.kept()] == [other]
+    assert sorted(os.listdir(tmp_path / "kept")) == [".unfinished", other, "something of another's"]

@@ -71,7 +71,7 @@ def items_command(
     from store.queries.executions import executions_of_verdicts
     from store.queries.expert_runs import expert_runs
     from store.queries.queue import queue_ids, queue_rows
-    from store.queries.rows import QueueFilter
+    from store.queries.rows import QueueFilter, phrase_of
     from store.queries.texts import item_texts
     from store.workspace import Workspace
     from workbench.output import harmless, print_json, print_table, say
@@ -123,7 +123,7 @@ def items_command(
                 row.status.replace("_", " ") + (" ⚑" if row.flagged else ""),
                 _number(row.label),
                 _number(row.agent_label),
-                row.agent_path,
+                phrase_of("path", row.agent_path),
                 row.title,
                 row.detail,
             )

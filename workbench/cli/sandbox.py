@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from workbench.cli.options import AsJson, ConfigFile, command, settings
+from workbench.cli.snapshots import snapshots_command
 
 if TYPE_CHECKING:
     from agents.sandbox.image import Source
@@ -34,6 +35,11 @@ class ImageSource(StrEnum):
 @sandbox_commands.callback()
 def sandbox_command() -> None:
     """Make, examine and use the sandboxes that test programs run in."""
+
+
+sandbox_commands.command("snapshots", short_help="List repaired environments, and remove what can go.")(
+    snapshots_command
+)
 
 
 @sandbox_commands.command("build", short_help="Make the image for Docker.")

@@ -1,0 +1,78 @@
+"""Repaired environments as images: which an engine has, and how they are removed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from agents.sandbox.docker_repair import SNAPSHOT_LABEL, snapshot_image
+from agents.sandbox.engine import connect, one_line
+from agents.sandbox.errors import SandboxError
+from agents.sandbox.repair import KeptSnapshot
+
+if TYPE_CHECKING:
+    from agents.sandbox.settings import SandboxSettings
+
+
+class DockerSnapshots:
+    """The snapshots that the configured engine keeps for the configured image.
+
+    Args:
+        settings: Where the engine is, and the image's name.
+
+    Raises:
+        SandboxError: The engine cannot be reached.
+    """
+
+    def __init__(self, settings: SandboxSettings) -> None:
+        self._settings = settings
+        self._client = connect(settings)
+
+    def close(self) -> None:
+        """Let the engine go."""
+        self._client.close()
+
+    def kept(self) -> list[KeptSnapshot]:
+        """List the snapshots that are there.
+
+        Raises:
+            SandboxError: The engine does not say.
+        """
+        from docker.errors import DockerException
+
+        try:
+            found = self._client.api.images(filters={"label": SNAPSHOT_LABEL})
+            return [self._read(image) for image in found if self._is_ours(image)]
+        except (DockerException, OSError) as error:
+            raise SandboxError("Snapshots cannot be listed", one_line(error), "") from error
+
+    def remove(self, name: str) -> None:
+        """Remove a snapshot; one that is gone already is well.
+
+        Raises:
+            SandboxError: It is in use, or the engine refuses.
+        """
+        from docker.errors import DockerException, ImageNotFound
+
+        try:
+            self._client.api.remove_image(snapshot_image(self._settings, name))
+        except ImageNotFound:
+            return
+        except (DockerException, OSError) as error:
+            hint = "One in which a program is running stays; try again when no agents are at work."
+            raise SandboxError("A snapshot could not be removed", one_line(error), hint) from error
+
+    def _is_ours(self, image: dict[str, Any]) -> bool:
+        """Tell whether an image is a snapshot of the configured image, rather than of another workbench's."""
+        named = snapshot_image(self._settings, image["Labels"][SNAPSHOT_LABEL])
+        # podman puts a registry before the name.
+        return any(tag == named or tag.endswith(f"/{named}") for tag in image.get("RepoTags") or ())
+
+    def _read(self, image: dict[str, Any]) -> KeptSnapshot:
+        layers = self._client.api.history(image["Id"])
+        return KeptSnapshot(
+            "docker",
+            image["Labels"][SNAPSHOT_LABEL],
+            int(layers[0]["Size"]) if layers else 0,
+            datetime.fromtimestamp(int(image["Created"]), UTC),
+        )

@@ -1,0 +1,106 @@
+"""The turns of the agents on an item as text: what each said or did, what it cost, and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from store.counted import counted
+from store.queries.item import StepSeen
+
+_ROLES = {
+    "screener": "Screener",
+    "test_writer": "Test writer",
+    "executor": "Execution",
+    "bug_fixer": "Bug fixer",
+    "repair": "Repair",
+    "arbiter": "Arbiter",
+}
+_SNAPSHOT_SHOWN = 12
+"""Characters of a snapshot's name that tell it from others; the Run pane has the whole."""
+
+
+def role_word(role: str) -> str:
+    """Return what an agent is called."""
+    return _ROLES.get(role, role)
+
+
+def steps_in_words(steps: tuple[StepSeen, ...]) -> str:
+    """Return every turn of the agents with what it cost, in order."""
+    lines: list[str] = []
+    for number, step in enumerate(steps, start=1):
+        again = f" (try {step.attempt + 1})" if step.attempt else ""
+        cost = f" · ${step.money:.5f}" if step.money is not None else ""
+        spent = (
+            f"{counted(step.tokens_in, 'token')} in, {step.tokens_out:,} out · "
+            if step.tokens_in or step.tokens_out
+            else ""
+        )
+        lines.append(f"{number}. {role_word(step.role)}{again} · {spent}{step.seconds:.2f} s{cost}")
+        if step.model:
+            lines.append(f"   {step.model}")
+        if step.error and step.role != "repair":
+            lines.append(f"   failed: {step.error}")
+        lines += [f"   {line}" for line in _told(step)]
+        lines.append("")
+    return "\n".join(lines).rstrip("\n")
+
+
+def _told(step: StepSeen) -> Iterator[str]:
+    """Return what a turn came to."""
+    if step.role == "executor" and "exit_reason" in step.reply:
+        return _execution(step.reply)
+    if step.role == "repair":
+        return _repair(step)
+    return _reply(step.reply)
+
+
+def _execution(reply: Mapping[str, object]) -> Iterator[str]:
+    counts = {name: int(str(reply.get(name) or 0)) for name in ("passed", "failed", "errors")}
+    said = [f"ended: {reply['exit_reason']}"]
+    if total := sum(counts.values()):
+        said.append(f"{counts['passed']} of {total} passed")
+        said += [f"{counts['failed']} failed"] if counts["failed"] else []
+        said += [counted(counts["errors"], "error")] if counts["errors"] else []
+    for name, words in (("not_discriminating", "not discriminating"), ("flaky", "flaky")):
+        said += [f"{reply[name]} {words}"] if reply.get(name) else []
+    yield " · ".join(said)
+    if not reply.get("executable"):
+        yield f"not executable: {reply.get('environment_error') or 'it did not come to its end'}"
+    if reply.get("snapshot"):
+        yield f"in the snapshot {str(reply['snapshot'])[:_SNAPSHOT_SHOWN]}"
+
+
+def _repair(step: StepSeen) -> Iterator[str]:
+    """Return what was done, what that wrote, and what is left of it."""
+    output = str(step.reply.get("output") or "")
+    packages = step.reply.get("packages")
+    if isinstance(packages, list):
+        yield f"install: {', '.join(map(str, packages))}"
+    commands = step.reply.get("commands")
+    # Each command stands above what it wrote, where anything was run.
+    if isinstance(commands, list) and "$ " not in output:
+        yield from _commands(commands)
+    yield from (f"│ {line}" for line in output.splitlines())
+    snapshot = str(step.reply.get("snapshot") or "")
+    if step.error:
+        yield f"failed: {step.error}"
+    elif snapshot:
+        yield f"done; it left the snapshot {snapshot[:_SNAPSHOT_SHOWN]}"
+
+
+def _reply(reply: Mapping[str, object]) -> Iterator[str]:
+    for name, value in reply.items():
+        if name == "test_program":
+            yield f"test program: {counted(str(value).count(chr(10)) + 1, 'line')}, in the Test pane"
+        elif name == "commands" and isinstance(value, list):
+            yield from _commands(value)
+            if not value:
+                yield "no command would help"
+        elif isinstance(value, list):
+            yield f"{name.replace('_', ' ')}: {', '.join(map(str, value)) or 'none'}"
+        elif value not in ("", None):
+            yield f"{name.replace('_', ' ')}: {value}"
+
+
+def _commands(commands: list[object]) -> Iterator[str]:
+    return (f"$ {line}" for each in commands for line in str(each).splitlines())

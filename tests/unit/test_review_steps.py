@@ -1,0 +1,86 @@
+"""The agents' turns in words: what was executed, what a repair did and left, and what failed."""
+
+import pytest
+
+from screens.review.steps import steps_in_words
+from store.queries.item import StepSeen
+
+COUNTS = {"passed": 0, "failed": 0, "errors": 0, "not_discriminating": 0, "flaky": 0}
+SNAPSHOT = "1d708bebd9a3" + "0" * 52
+
+
+def told(role, reply, error=""):
+    outcome = "failed" if error and role != "repair" else "ok"
+    step = StepSeen(role, 0, outcome, reply, error, "bubblewrap", 0, 0, None, 1.5)
+    return [line.strip() for line in steps_in_words((step,)).split("\n")[2:]]
+
+
+def test_an_execution_is_told_in_two_or_three_lines():
+    missing = {"execution": "x", "exit_reason": "error", "executable": False, **COUNTS}
+    missing |= {
+        "environment_error": "ModuleNotFoundError: No module named 'yaml'",
+        "errors": 4,
+        "snapshot": "",
+    }
+    assert told("executor", missing) == [
+        "ended: error · 0 of 4 passed · 4 errors",
+        "not executable: ModuleNotFoundError: No module named 'yaml'",
+    ]
+    repaired = {
+        "exit_reason": "assertion",
+        "executable": True,
+        **COUNTS,
+        "passed": 2,
+        "failed": 1,
+        "flaky": 1,
+    }
+    repaired |= {"snapshot": SNAPSHOT}
+    assert told("executor", repaired) == [
+        "ended: assertion · 2 of 3 passed · 1 failed · 1 flaky",
+        "in the snapshot 1d708bebd9a3",
+    ]
+    assert told("executor", {}, "Needs a sandbox: none") == ["failed: Needs a sandbox: none"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "lines"),
+    [
+        (
+            {
+                "repair": "install",
+                "packages": ["PyYAML"],
+                "output": "$ pip install PyYAML\nDone",
+                "snapshot": SNAPSHOT,
+            },
+            "",
+            [
+                "install: PyYAML",
+                "│ $ pip install PyYAML",
+                "│ Done",
+                "done; it left the snapshot 1d708bebd9a3",
+            ],
+        ),
+        (
+            {"repair": "commands", "commands": ["a", "b"], "output": "$ a\nno", "snapshot": ""},
+            "exit status 1: no",
+            ["│ $ a", "│ no", "failed: exit status 1: no"],
+        ),
+        (
+            {"repair": "commands", "commands": ["a", "b"], "output": "(made before)", "snapshot": SNAPSHOT},
+            "",
+            ["$ a", "$ b", "│ (made before)", "done; it left the snapshot 1d708bebd9a3"],
+        ),
+    ],
+)
+def test_a_repair_is_told_with_what_it_wrote_and_what_it_left(reply, error, lines):
+    assert told("repair", reply, error) == lines
+
+
+def test_a_bug_fixer_s_commands_stand_in_a_line_each():
+    assert told("bug_fixer", {"explanation": "why", "commands": ["a", "b\nc"]}) == [
+        "explanation: why",
+        "$ a",
+        "$ b",
+        "$ c",
+    ]
+    assert told("bug_fixer", {"explanation": "why", "commands": []})[-1] == "no command would help"

@@ -1,0 +1,164 @@
+"""`workbench sandbox snapshots`: the environments that repairs left here, and which of them can go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack, closing
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+from workbench.cli.options import AsJson, ConfigFile, command, settings
+
+if TYPE_CHECKING:
+    from agents.sandbox.repair import KeptSnapshot
+    from agents.sandbox.settings import SandboxSettings
+
+_NAME_SHOWN = 12
+
+
+class _Place(Protocol):
+    """Where a sandbox keeps its snapshots."""
+
+    def kept(self) -> list[KeptSnapshot]: ...
+
+    def remove(self, name: str) -> None: ...
+
+
+@command
+def snapshots_command(
+    workspaces: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Workspaces whose use of them counts; what none used can go.", show_default=False
+        ),
+    ] = None,
+    older_than: Annotated[
+        float | None,
+        typer.Option("--older-than", metavar="DAYS", min=0, help="What is older than this can go."),
+    ] = None,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove what can go; without this nothing is removed.")
+    ] = False,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the repaired environments that are kept, and remove those that can go.
+
+    What can go was used by no execution of the given workspaces, and is older than --older-than days, where
+    both are given. With neither nothing can.
+    """
+    from store.errors import WorkbenchError
+    from store.queries.executions import uses_of_snapshots
+    from store.workspace import Workspace
+    from workbench.output import print_json
+
+    if remove and not workspaces and older_than is None:
+        raise WorkbenchError(
+            "Nothing chosen",
+            "--remove takes only what can go, and nothing says what can.",
+            "Name the workspaces that may need them, or give --older-than DAYS (0: all of them).",
+        )
+    loaded = settings(config).sandbox
+    uses: Counter[str] = Counter()
+    unread: dict[str, str] = {}
+    lines: list[dict[str, Any]] = []
+    with ExitStack() as open_ones:
+        # Held open to the end, so that no agents begin to use what is about to go.
+        for path in workspaces or ():
+            opened = open_ones.enter_context(Workspace.open(path))
+            with opened.reading() as connection:
+                uses.update(uses_of_snapshots(connection))
+        before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
+        for name, place in _places(loaded, open_ones, unread).items():
+            try:
+                kept = sorted(place.kept(), key=lambda one: one.made_at)
+            except WorkbenchError as error:
+                unread[name] = str(error)
+                continue
+            for one in kept:
+                used = uses[one.name] if workspaces else None
+                can_go = bool(workspaces or older_than is not None) and not used
+                can_go = can_go and (before is None or one.made_at < before)
+                failure = _removed(place, one.name) if can_go and remove else None
+                lines.append(
+                    {
+                        **asdict(one),
+                        "used": used,
+                        "can_go": can_go,
+                        "removed": can_go and remove and failure is None,
+                        "failure": failure,
+                    }
+                )
+    if as_json:
+        print_json({"snapshots": lines, "not_listed": unread})
+    else:
+        _print(lines, unread, remove=remove)
+    if any(line["failure"] for line in lines):
+        raise typer.Exit(1)
+
+
+def _places(loaded: SandboxSettings, open_ones: ExitStack, unread: dict[str, str]) -> dict[str, _Place]:
+    from agents.sandbox.docker_snapshots import DockerSnapshots
+    from agents.sandbox.errors import SandboxError
+    from agents.sandbox.snapshots import SnapshotFolder
+
+    places: dict[str, _Place] = {"bubblewrap": SnapshotFolder(loaded.snapshots)}
+    try:
+        places["docker"] = open_ones.enter_context(closing(DockerSnapshots(loaded)))
+    except SandboxError as error:
+        unread["docker"] = str(error)
+    return places
+
+
+def _removed(place: _Place, name: str) -> str | None:
+    """Remove a snapshot; why that failed, None where it did not."""
+    from agents.sandbox.errors import SandboxError
+
+    try:
+        place.remove(name)
+    except SandboxError as error:
+        return str(error)
+    return None
+
+
+def _print(lines: list[dict[str, Any]], unread: dict[str, str], *, remove: bool) -> None:
+    from store.counted import counted
+    from workbench.output import note, print_table, say
+
+    if lines:
+        print_table(
+            ("snapshot", "sandbox", "MB", "made", "used by", ""),
+            [
+                (
+                    line["name"][:_NAME_SHOWN],
+                    line["sandbox"],
+                    round(line["bytes"] / 1e6, 1),
+                    line["made_at"].astimezone().strftime("%Y-%m-%d %H:%M"),
+                    "" if line["used"] is None else counted(line["used"], "execution"),
+                    _fate(line),
+                )
+                for line in lines
+            ],
+        )
+    going = [line for line in lines if (line["removed"] if remove else line["can_go"])]
+    size = sum(line["bytes"] for line in going) / 1e6
+    said = f"{counted(len(lines), 'snapshot')}, {sum(line['bytes'] for line in lines) / 1e6:,.1f} MB"
+    if remove:
+        said += f" · removed {len(going):,}, {size:,.1f} MB"
+    elif going:
+        said += f" · --remove would remove {len(going):,}, {size:,.1f} MB"
+    say(said)
+    for sandbox, why in unread.items():
+        note(f"Not listed: {sandbox}: {why}")
+
+
+def _fate(line: dict[str, Any]) -> str:
+    if line["failure"]:
+        return f"! {line['failure']}"
+    if line["removed"]:
+        return "removed"
+    return "can go" if line["can_go"] else ""
