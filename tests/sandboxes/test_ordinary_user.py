@@ -1,15 +1,13 @@
-"""Repairs in bubblewrap by a user that is not root, whom nothing but user namespaces gives any right."""
+"""bubblewrap for a user that is not root, whom nothing but user namespaces gives any right."""
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
+
+from ordinary_user import run_python
 
 from agents.sandbox.repair import RepairAction
 
-ROOT = Path(__file__).parents[2]
-USER = 12345
+ISOLATION = ("tests/sandboxes/test_hostile_programs.py", "tests/unit/test_sandbox_isolation.py")
 PROGRAM = """
 import asyncio, json, os, sys
 from dataclasses import asdict
@@ -33,39 +31,10 @@ asyncio.run(main())
 """
 
 
-def open_interpreter() -> str:
-    """This version of Python where any user may run it: ours, or the system's."""
-    ours = Path(sys.executable).resolve()
-    if all(folder.stat().st_mode & 0o001 for folder in ours.parents):
-        return str(ours)
-    system = Path(f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}")
-    assert system.exists(), f"{ours} is closed to other users, and there is no {system}"
-    return str(system)
-
-
 def test_an_ordinary_user_repairs_and_runs_what_was_repaired(tmp_path):
-    who = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups"]
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)  # another user must get through
     home = tmp_path / "home"
-    home.mkdir()
-    if os.getuid() == 0:
-        os.chown(home, USER, USER)
-    packages = next(path for path in sys.path if path.endswith("site-packages"))
-    ran = subprocess.run(
-        [*(who if os.getuid() == 0 else []), open_interpreter(), "-c", PROGRAM, str(home / "snapshots")],
-        env={
-            **{name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))},
-            "HOME": str(home),
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "PYTHONPATH": f"{ROOT}:{packages}",
-        },
-        cwd=home,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-    )
+    ran = run_python(["-c", PROGRAM, home / "snapshots"], home)
+
     assert ran.returncode == 0, ran.stderr
     uid, installed, further, reason, packages = json.loads(ran.stdout)
     assert uid != 0
@@ -75,3 +44,14 @@ def test_an_ordinary_user_repairs_and_runs_what_was_repaired(tmp_path):
     assert (reason, packages) == ("ok", ["iniconfig==2.0.0"])
     base = installed["snapshot"]
     assert further["snapshot"] == RepairAction("commands", tuple(further["action"]["items"])).snapshot(base)
+
+
+def test_an_ordinary_users_forks_are_as_isolated_as_roots(tmp_path):
+    """The same tests, hostile programs among them: for this user the kernel counts by the user namespace."""
+    chosen = [f"/mnt/repository/{name}" if os.getuid() == 0 else name for name in ISOLATION]
+    options = ["-q", "-n", "0", "-p", "no:cacheprovider", "-p", "no:randomly", "-k", "forks and not ordinary"]
+    ran = run_python(["-m", "pytest", *options, *chosen], tmp_path / "home")
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert " passed" in ran.stdout
+    assert "skipped" not in ran.stdout
