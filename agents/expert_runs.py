@@ -9,26 +9,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from agents.loop_thread import LoopThread
+from agents.rebuilding import make_again
 from agents.recorded_reports import rows_of
 from agents.records import committed
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.protocol import TestProgram
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
+from agents.sandbox.repair import SnapshotMissing
 from agents.sandbox.trust import trusted
 from agents.turns import Executed
 from store.errors import UnknownName, WorkbenchError
 from store.expert_runs import record_expert_run
-from store.queries.expert_runs import agents_tests, place_of
+from store.queries.expert_runs import agents_tests, place_of, repairs_of
 from store.queries.runs import pair_texts
 
 if TYPE_CHECKING:
     from agents.sandbox.protocol import ExecutionReport
     from agents.settings import ExpertRunSettings
+    from store.tables.runs import Step
     from store.who import AnyRater
     from store.workspace import Workspace
 
@@ -95,7 +98,8 @@ class ExpertRuns:
     async def _run(self, run: ExpertRun) -> Executed:
         async with self._room:
             program, rather = await asyncio.to_thread(self._program, run)
-            report = await self._execute(program, rather, await asyncio.to_thread(self._settings))
+            settings = await asyncio.to_thread(self._settings)
+            program, report = await self._execute(run.item_id, program, rather, settings)
         key = self._workspace.ids.next()
         execution, outcomes = rows_of(report, program, key, item_id=run.item_id, rater_id=run.rater.id)
         await committed(record_expert_run(self._workspace, run.rater, execution, outcomes))
@@ -119,15 +123,21 @@ class ExpertRuns:
         return program, sandbox
 
     async def _execute(
-        self, program: TestProgram, rather: str, settings: ExpertRunSettings
-    ) -> ExecutionReport:
+        self, item_id: int, program: TestProgram, rather: str, settings: ExpertRunSettings
+    ) -> tuple[TestProgram, ExecutionReport]:
         asked = settings.sandbox
         if program.edited and asked == RESTRICTED:
             # What isolates nothing was asked for the agents' programs, and takes no edited one.
             asked = None
         sandbox = await choose_sandbox(settings.sandboxes, asked, settings.allowed, rather=rather)
         try:
-            report = await trusted(sandbox, settings.sandboxes).run(program)
+            box = trusted(sandbox, settings.sandboxes)
+            try:
+                report = await box.run(program)
+            except SnapshotMissing:
+                steps = await asyncio.to_thread(self._repairs_of, item_id)
+                program = replace(program, snapshot=await make_again(program.snapshot, steps, box))
+                report = await box.run(program)
         finally:
             await sandbox.close()
         if report.exit_reason == "infrastructure":
@@ -136,4 +146,8 @@ class ExpertRuns:
                 f"{sandbox.name} did not run the test: {report.error or 'it does not say why'}.",
                 "Nothing was recorded. See: workbench doctor.",
             )
-        return report
+        return program, report
+
+    def _repairs_of(self, item_id: int) -> list[Step]:
+        with self._workspace.reading() as connection:
+            return repairs_of(connection, item_id)

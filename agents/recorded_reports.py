@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from agents.sandbox.protocol import ExecutionReport, TestOutcome
-from agents.sandbox.repair import RepairReport
+from agents.sandbox.repair import RepairAction, RepairReport
 from store.cuts import cut_as_text, cut_of_text
 from store.tables.runs import Execution, TestOutcomeRow
 
 if TYPE_CHECKING:
     from agents.sandbox.protocol import TestProgram
-    from agents.sandbox.repair import RepairAction
     from store.queries.runs import StoredExecution
     from store.tables.runs import Step
 
@@ -126,6 +125,13 @@ def told_of(report: RepairReport) -> str:
         },
         ensure_ascii=False,
     )
+
+
+def action_of(step: Step) -> RepairAction:
+    """Return what a repair of the record did."""
+    told = json.loads(step.reply)
+    items = told["commands" if told["repair"] == "commands" else "packages"]
+    return RepairAction(told["repair"], tuple(items))
 
 
 def repair_of(action: RepairAction, step: Step) -> RepairReport:

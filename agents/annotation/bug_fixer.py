@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from store.queries.runs import PairTexts
 
 ROLE = "bug_fixer"
-REPAIR = "repair"
+REPAIR = "repair"  # as in `store.queries.expert_runs`
 _END_CHARACTERS = 1500
 _PACKAGES_TOLD = 40
 

@@ -32,11 +32,11 @@ RepairOutcome = Literal[
 class SnapshotMissing(SandboxError):
     """A program is to run in a snapshot that is not here any more."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, why: str = "") -> None:
         super().__init__(
             "The repaired environment is gone",
-            f"The snapshot {name[:12]} that this program ran in is not here, or not in this sandbox.",
-            "The agents make it again when they take up the item in a new run.",
+            f"The snapshot {name[:12]} of this program is not here, or not in this sandbox. {why}".rstrip(),
+            "A new run of the agents on the item makes another one.",
         )
 
 

@@ -12,10 +12,12 @@ from sqlalchemy import Connection, select
 from store.queries.executions import ExecutionSeen, executions_seen
 from store.tables.columns import among, table_of
 from store.tables.people import Rater
-from store.tables.runs import ExecutionRow, StepRow
+from store.tables.runs import ExecutionRow, Step, StepRow
 
 TEST_WRITER = "test_writer"
 """The role in which agents write test programs."""
+REPAIR = "repair"
+"""The role in which a sandbox carries out what repairs an environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +92,10 @@ def place_of(connection: Connection, execution_id: UUID) -> tuple[str, str]:
     found = select(execution.c.sandbox, execution.c.snapshot).where(execution.c.id == execution_id)
     row = connection.execute(found).first()
     return ("", "") if row is None else (row.sandbox, row.snapshot)
+
+
+def repairs_of(connection: Connection, item_id: int) -> list[Step]:
+    """Read the repairs that were carried out for an item, by any run, in order."""
+    step = table_of(StepRow)
+    found = select(step).where(step.c.item_id == item_id, step.c.role == REPAIR, step.c.outcome == "ok")
+    return [Step(**row) for row in connection.execute(found.order_by(step.c.id)).mappings()]

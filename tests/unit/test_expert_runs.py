@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Iterator
@@ -12,15 +13,22 @@ from typing import Any
 import pytest
 from review_bench import Case, Ran, bench, uid
 from small_workspace import rows
+from sqlalchemy import delete, insert, update
 
 from agents.expert_runs import ExpertRun, ExpertRuns
+from agents.recorded_reports import told_of
+from agents.records import committed
 from agents.sandbox.errors import SandboxError
+from agents.sandbox.registry import find_sandbox
+from agents.sandbox.repair import RepairAction
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import ExpertRunSettings
 from store.errors import UnknownName, WorkbenchError
+from store.ids import now
 from store.journal import journal_path
 from store.raters import ensure_rater
-from store.tables.runs import ExecutionRow, TestOutcomeRow
+from store.tables.columns import table_of
+from store.tables.runs import ExecutionRow, Step, StepRow, TestOutcomeRow
 from store.workspace import Workspace
 
 GOOD = "def double(x):\n    return 2 * x\n"
@@ -119,3 +127,53 @@ def test_what_ran_in_a_container_is_run_again_in_one(workspace: Workspace, docke
     row = rows(workspace, ExecutionRow)[-1]
     assert (row["id"], row["sandbox"], row["image"] != "") == (executed.id, "docker", True)
     assert (executed.report.failed, executed.report.outcomes[0].flaky) == (1, False)
+
+
+def test_a_repaired_environment_that_was_removed_is_made_again(workspace: Workspace, tmp_path: Path) -> None:
+    settings = ExpertRunSettings(
+        sandbox="bubblewrap", sandboxes=SandboxSettings(snapshots=str(tmp_path / "s"))
+    )
+    first, second = (RepairAction("commands", (f"echo {n} > /opt/repaired/{n}",)) for n in "ab")
+    names: list[str] = []
+
+    async def repaired() -> None:
+        box = find_sandbox("bubblewrap", settings.sandboxes)
+        for number, action in enumerate((first, second)):
+            after = names[-1] if names else ""
+            report = await box.repair(action, after)
+            step = Step(
+                id=uid(900 + number),
+                run_id=uid(1),
+                item_id=1,
+                role="repair",
+                outcome="ok",
+                request_hash=action.snapshot(after),
+                reply=told_of(report),
+                created_at=now(),
+            )
+            await committed(workspace.lane.submit(lambda c, s=step: c.execute(row_of_step(s))))
+            names.append(report.snapshot)
+        await box.close()
+
+    asyncio.run(repaired())
+    changed = update(table_of(ExecutionRow)).values(sandbox="bubblewrap", snapshot=names[-1])
+    workspace.lane.submit(lambda connection: connection.execute(changed)).result()
+    shutil.rmtree(tmp_path / "s")
+    both = "from candidate import double\n\ndef test_both():\n    open('/opt/repaired/a')\n    open('/opt/repaired/b')\n"
+    with closing(ExpertRuns(workspace, lambda: settings)) as runs:
+        like = rows(workspace, ExecutionRow)[0]["id"]
+        wanted = ExpertRun(1, ensure_rater(workspace, "dana"), both, like)
+        executed = runs.start(wanted).result(60)
+
+        assert (executed.report.exit_reason, executed.report.snapshot) == ("ok", names[-1])
+
+        forgotten = delete(table_of(StepRow)).where(table_of(StepRow).c.id == uid(900))
+        workspace.lane.submit(lambda connection: connection.execute(forgotten)).result()
+        shutil.rmtree(tmp_path / "s")
+        with pytest.raises(SandboxError, match="repaired environment is gone"):
+            runs.start(wanted).result(60)
+
+
+def row_of_step(step: Step) -> Any:
+    """The statement that records a step."""
+    return insert(table_of(StepRow)).values(**step.model_dump())
