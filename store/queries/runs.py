@@ -9,6 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import JSON, ColumnElement, Connection, Select, Table, cast, exists, func, select
 
+from store.errors import UnknownName
 from store.queries.rows import NEEDS_SANDBOX
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query
@@ -102,6 +103,23 @@ def all_runs(connection: Connection) -> list[Run]:
     table = table_of(Run)
     rows = connection.execute(select(table).order_by(table.c.started_at.desc(), table.c.id.desc()))
     return [Run(**row) for row in rows.mappings()]
+
+
+def named_run(runs: Sequence[Run], name: str) -> Run:
+    """Return the run of a name, or of how a name begins or ends where that is one run's alone.
+
+    Raises:
+        UnknownName: No run, or more than one, is called so.
+    """
+    close = [run for run in runs if run.name.startswith(name) or run.name.endswith(name)]
+    found = [run for run in runs if run.name == name] or close
+    if name and len(found) == 1:
+        return found[0]
+    raise UnknownName(
+        "Unknown run",
+        f"{'More than one' if name and found else 'No'} run is called {name!r}.",
+        f"Runs here: {', '.join(run.name for run in runs) or 'none yet'}.",
+    )
 
 
 def items_without_verdict(

@@ -1,4 +1,4 @@
-"""`workbench report`: how far the work is, and who agrees with whom."""
+"""`workbench report`: how far the work is, who agrees with whom, and what the agents came to."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 from store.errors import UnknownName, WorkbenchError
 from workbench.cli.judging import reader
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
+from workbench.cli.pipeline import report_pipeline
 
 if TYPE_CHECKING:
     from store.queries.agreement import AgreementReport
@@ -23,23 +24,29 @@ class Report(StrEnum):
 
     progress = "progress"
     agreement = "agreement"
+    pipeline = "pipeline"
 
 
 @command
 def report_command(
     workspace: Workspace,
     report: Annotated[
-        Report, typer.Argument(metavar="REPORT", help="Which report: progress or agreement.")
+        Report, typer.Argument(metavar="REPORT", help="Which report: progress, agreement or pipeline.")
     ] = Report.progress,
     *,
     rater: RaterName = None,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", metavar="NAME", help="Only this run, by its name or its end; for pipeline."),
+    ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Print a report.
 
     progress: how far a rater and the agents are. agreement: how far every two raters agree, the agents' runs
-    and imported raters among them; with --rater NAME only the pairs with that one.
+    and imported raters among them; with --rater NAME only the pairs with that one. pipeline: what each of the
+    agents' runs came to: paths, tests, repairs, tokens, cost, seconds; with --run NAME only that one.
     """
     from store.queries.progress import progress
     from store.workspace import Workspace
@@ -47,6 +54,9 @@ def report_command(
     from workbench.rater import rater_name
 
     loaded = settings(config)
+    if report is Report.pipeline:
+        report_pipeline(workspace, run, as_json=as_json)
+        return
     if report is Report.agreement:
         _agreement(workspace, given_rater(rater), blind=loaded.screens.blind, as_json=as_json)
         return

@@ -1,0 +1,162 @@
+"""`workbench report pipeline`: what the agents' runs came to, a row for each configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from store.pipeline_report import PairSeconds, RunFigures
+
+
+def report_pipeline(path: Path, run: str | None, *, as_json: bool) -> None:
+    """Print the figures of every run, or of one.
+
+    Args:
+        path: The workspace file.
+        run: The run's name, or how it begins or ends, as long as that names one.
+        as_json: Whether JSON is printed.
+
+    Raises:
+        UnknownName: No run, or more than one, is called so.
+    """
+    from store.bulk.pipeline import figures_of
+    from store.queries.runs import all_runs, named_run
+    from store.workspace import Workspace
+    from workbench.output import print_json, say
+
+    with Workspace.open(path) as opened:
+        with opened.reading() as connection:
+            runs = [one for one in all_runs(connection) if one.kind == "pair"]
+        chosen = runs if run is None else [named_run(runs, run)]
+        found = figures_of(opened, chosen)
+    if as_json:
+        print_json({"report": "pipeline", "runs": [one.to_dict() for one in found]})
+    elif found:
+        _print_runs(path.name, found)
+    else:
+        say(
+            f"{path.name}: no agent has worked here yet.",
+            f"Let them: workbench annotate {path} --model PROVIDER:NAME",
+        )
+
+
+def _print_runs(name: str, found: Sequence[RunFigures]) -> None:
+    from workbench.output import print_table, say
+
+    say(name)
+    print_table(
+        ("run", "pairs", "match", "not", "unclear", "share", "exec.", "tests", "$/pair"),
+        [
+            (
+                one.run,
+                one.pairs,
+                one.clear_match,
+                one.clear_nonmatch,
+                one.unclear,
+                _percent(one.unclear_share),
+                _percent(one.executable_rate),
+                None if one.mean_test_cases is None else f"{one.mean_test_cases:.2f}",
+                _dollars(one.cost_per_pair),
+            )
+            for one in found
+        ],
+        wide=("run",),
+    )
+    for one in found:
+        say("")
+        _print_run(one)
+
+
+def _print_run(one: RunFigures) -> None:
+    from workbench.output import print_facts, print_table
+
+    print_facts(f"{one.run}: {one.state}", [*_outcome(one), *_testing(one), *_account(one)])
+    rows = [(name, *row) for name, told in one.seconds.items() if told.pairs for row in _stages(told)]
+    if rows:
+        print_table(("pairs", "stage", "turns", "of pairs", "seconds a pair"), rows)
+
+
+def _outcome(one: RunFigures) -> list[tuple[str, str | None]]:
+    ends = [
+        (one.labelled, "labelled"),
+        (one.failed, "failed"),
+        (one.needs_sandbox, "wait for a sandbox"),
+        (one.unfinished, "unfinished"),
+    ]
+    assessments = [
+        (one.clear_match, "clear match"),
+        (one.clear_nonmatch, "clear non-match"),
+        (one.unclear, f"unclear ({_percent(one.unclear_share)})"),
+    ]
+    length = one.table_two.code_mean_length
+    mean = "" if length is None else f", {length:,.3f} characters on average"
+    return [
+        ("pairs", _parts(one.pairs, ends)),
+        ("labels", ", ".join(f"{count:,} × {value:g}" for value, count in one.labels.items())),
+        ("failed", ", ".join(f"{count:,} {why}" for why, count in one.failed_by_reason.items())),
+        ("screened", _parts(one.screened, assessments)),
+        ("codes", f"{one.table_two.codes:,}{mean}"),
+    ]
+
+
+def _testing(one: RunFigures) -> list[tuple[str, str | None]]:
+    from store.counted import counted
+    from workbench.output import share
+
+    repairs, tests = one.repairs, one.mean_test_cases
+    ends = [
+        (repairs.installed, "by installation"),
+        (repairs.by_model, "by the model's commands"),
+        (repairs.given_up, "given up"),
+        (repairs.unfinished, "unfinished"),
+    ]
+    programs = counted(one.counted_programs, "program")
+    return [
+        ("executable", share(one.executable, one.executed)),
+        ("test cases", None if tests is None else f"{tests:.2f} on average, of {programs}"),
+        ("to repair", _parts(repairs.programs, ends) if repairs.programs else None),
+    ]
+
+
+def _account(one: RunFigures) -> list[tuple[str, str | None]]:
+    from store.counted import counted
+
+    return [
+        ("tokens", f"{one.tokens_in:,} in ({one.tokens_cached:,} cached), {one.tokens_out:,} out"),
+        ("requests", f"{one.requests:,} in {counted(one.steps, 'step')}"),
+        ("cost", _cost(one)),
+        ("cost of a pair", _dollars(one.cost_per_pair)),
+    ]
+
+
+def _parts(whole: int, parts: Sequence[tuple[int, str]]) -> str:
+    """Return a count, and those of its parts that are not 0."""
+    told = ", ".join(f"{count:,} {what}" for count, what in parts if count)
+    return f"{whole:,}" + (f": {told}" if told else "")
+
+
+def _stages(told: PairSeconds) -> list[tuple[Any, ...]]:
+    all_of_it = [("all", sum(stage.steps for stage in told.stages.values()), told.pairs, f"{told.mean:.2f}")]
+    return all_of_it + [
+        (role, stage.steps, stage.pairs, f"{stage.total / stage.pairs:.2f}")
+        for role, stage in told.stages.items()
+    ]
+
+
+def _percent(share: float | None) -> str | None:
+    return None if share is None else f"{100 * share:.2f} %"
+
+
+def _dollars(value: float | None) -> str:
+    return "unknown" if value is None else f"${value:,.5f}"
+
+
+def _cost(one: RunFigures) -> str:
+    from store.counted import counted
+
+    if one.cost is None:
+        return "unknown"
+    without = counted(one.unpriced_steps, "step")
+    return f"${one.cost:,.4f}" + (f", and {without} at no known price" if one.unpriced_steps else "")
