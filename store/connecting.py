@@ -85,26 +85,31 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
         # See Workspace._checkpoint.
         connection.execute("SET GLOBAL checkpoint_threshold = '1TB'")
         connection.execute("SET GLOBAL TimeZone = 'UTC'")
-    except duckdb.IOException as error:
-        holder = _LOCK_HOLDER.search(str(error))
-        if holder:
-            told = command_line(int(holder["pid"])) or holder["program"] or "unknown program"
-            raise WorkspaceLocked(
-                "Workspace in use",
-                f"{path} is held by process {holder['pid']} ({told}); "
-                "one process at a time can open a workspace.",
-                "Close the other workbench (or wait for its command to end), then try again.",
-            ) from error
-        if "xtension" in str(error):
-            raise WorkspaceError(
-                "Not a workspace", f"{path} is a file of another program.", "Choose another file."
-            ) from error
-        raise WorkspaceError(
-            "Cannot open workspace", f"{path}: {error}", "Check that it is a workspace file you may write."
-        ) from error
     except duckdb.Error as error:
-        raise _unreadable(path, error) from error
+        raise refusal(path, error) from error
     return connection
+
+
+def refusal(path: Path, error: duckdb.Error) -> WorkspaceError:
+    """Return what a user is told where DuckDB could not open or read a file."""
+    if not isinstance(error, duckdb.IOException):
+        return _unreadable(path, error)
+    holder = _LOCK_HOLDER.search(str(error))
+    if holder:
+        told = command_line(int(holder["pid"])) or holder["program"] or "unknown program"
+        return WorkspaceLocked(
+            "Workspace in use",
+            f"{path} is held by process {holder['pid']} ({told}); "
+            "one process at a time can open a workspace.",
+            "Close the other workbench (or wait for its command to end), then try again.",
+        )
+    if "xtension" in str(error):
+        return WorkspaceError(
+            "Not a workspace", f"{path} is a file of another program.", "Choose another file."
+        )
+    return WorkspaceError(
+        "Cannot open workspace", f"{path}: {error}", "Check that it is a workspace file you may write."
+    )
 
 
 def command_line(process: int) -> str:

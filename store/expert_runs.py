@@ -44,7 +44,8 @@ def record_expert_run(
 
     def write(connection: Connection) -> Execution:
         if add_execution(connection, execution, outcomes):
-            journal.append([_line(connection, rater, execution, outcomes)])
+            item = _names_of(connection, execution.item_id)
+            journal.append([journal_line(rater.name, item, execution, outcomes)])
         return execution
 
     return workspace.lane.submit(write, urgent=True)
@@ -61,22 +62,35 @@ def add_execution(connection: Connection, execution: Execution, outcomes: Sequen
     return True
 
 
-def _line(
-    connection: Connection, rater: AnyRater, execution: Execution, outcomes: Sequence[TestOutcomeRow]
+def journal_line(
+    rater: str, item: tuple[str, str, str], execution: Execution, outcomes: Sequence[TestOutcomeRow]
 ) -> dict[str, Any]:
-    table = table_of(Item)
-    names = select(table.c.kind, table.c.external_id, table.c.content_hash)
-    item = connection.execute(names.where(table.c.id == execution.item_id)).first()
-    if item is None:
-        raise JudgmentRefused(
-            "No such item", f"There is no item {execution.item_id}.", "List them: workbench items WORKSPACE"
-        )
+    """Return the line of a journal that tells of an expert's execution.
+
+    Args:
+        rater: The expert's name.
+        item: Kind, external id and content hash of the item.
+        execution: What came of it.
+        outcomes: Its tests.
+    """
+    kind, external_id, content = item
     return {
         "type": TYPE,
-        "rater": rater.name,
-        "kind": item.kind,
-        "item": item.external_id,
-        "content": item.content_hash,
+        "rater": rater,
+        "kind": kind,
+        "item": external_id,
+        "content": content,
         "record": execution.model_dump(mode="json"),
         "outcomes": [one.model_dump(mode="json") for one in outcomes],
     }
+
+
+def _names_of(connection: Connection, item_id: int) -> tuple[str, str, str]:
+    table = table_of(Item)
+    names = select(table.c.kind, table.c.external_id, table.c.content_hash)
+    item = connection.execute(names.where(table.c.id == item_id)).first()
+    if item is None:
+        raise JudgmentRefused(
+            "No such item", f"There is no item {item_id}.", "List them: workbench items WORKSPACE"
+        )
+    return item.kind, item.external_id, item.content_hash

@@ -24,18 +24,24 @@ def migrations() -> list[tuple[int, str, str]]:
     return [(int(name[:4]), name, (folder / name).read_text(encoding="utf-8")) for name in files]
 
 
-def version_of(master: duckdb.DuckDBPyConnection, path: Path) -> int:
+def version_of(master: duckdb.DuckDBPyConnection, path: Path, catalog: str | None = None) -> int:
     """Return the schema version of a file, 0 for an empty one.
 
     Args:
         master: A connection to it.
         path: Its name, for what is said of it.
+        catalog: What it is called there; None for the connection's own file.
 
     Raises:
         WorkspaceError: It is a database of another program.
         WorkspaceTooNew: A newer version of this program wrote it.
     """
-    tables = {row[0] for row in master.execute("SELECT table_name FROM information_schema.tables").fetchall()}
+    found = master.execute(
+        "SELECT table_name FROM information_schema.tables "
+        "WHERE table_catalog = coalesce($catalog, current_database())",
+        {"catalog": catalog},
+    )
+    tables = {row[0] for row in found.fetchall()}
     if not tables:
         return 0
     if not tables >= _MARKS:
@@ -44,7 +50,8 @@ def version_of(master: duckdb.DuckDBPyConnection, path: Path) -> int:
             f"{path} is a DuckDB file of another program (tables: {', '.join(sorted(tables)[:5])}).",
             "Choose another file; this one was not changed.",
         )
-    row = master.execute("SELECT max(version) FROM schema_version").fetchone()
+    whose = f"{catalog}." if catalog else ""
+    row = master.execute(f"SELECT max(version) FROM {whose}schema_version").fetchone()
     version = int(row[0]) if row and row[0] is not None else 0
     newest = migrations()[-1][0]
     if version > newest:

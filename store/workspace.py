@@ -38,6 +38,12 @@ _open_files: set[Path] = set()
 _opening = threading.Lock()
 
 
+def is_open_here(path: Path) -> bool:
+    """Return whether this process has a workspace file open."""
+    with _opening:
+        return path.resolve() in _open_files
+
+
 class Workspace:
     """An open workspace file. Open it with `Workspace.open` or `Workspace.create`, and close it.
 

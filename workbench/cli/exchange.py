@@ -116,7 +116,7 @@ def import_command(
             licence=licence,
             rejects=rejects,
             dry_run=dry_run,
-            progress=_shown_by(bar),
+            progress=shown_by(bar),
         )
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
@@ -157,9 +157,7 @@ def export_command(
     from workbench.output import Bar, print_json, say
 
     with Workspace.open(workspace) as opened, Bar("exporting") as bar:
-        report = export(
-            opened, destination, format, rater=rater, progress=_shown_by(bar), overwrite=overwrite
-        )
+        report = export(opened, destination, format, rater=rater, progress=shown_by(bar), overwrite=overwrite)
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
         return
@@ -192,7 +190,7 @@ def recover_command(
     from workbench.output import Bar, print_json, say
 
     with Workspace.open(workspace) as opened, Bar("recovering") as bar:
-        report = recover(opened, journal, progress=_shown_by(bar))
+        report = recover(opened, journal, progress=shown_by(bar))
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
         return
@@ -218,7 +216,8 @@ def _end(workspace: Path, *, dry_run: bool, adds: bool, all_good: bool) -> str:
     return f"Imported into {workspace}." if adds else f"Nothing of it is new in {workspace}."
 
 
-def _shown_by(bar: Any) -> Any:
+def shown_by(bar: Any) -> Any:
+    """Return what shows progress on a bar, and ends the work where a signal asks for that."""
     from workbench.stopping import stop_if_told
 
     def show(progress: Progress) -> None:

@@ -1,0 +1,240 @@
+"""Merge: what agents did in a copy of a workspace comes back into the workspace, all or nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from store.bulk.carried import OTHER
+from store.bulk.merged import Merging, RunGain
+from store.bulk.shapes import quoted
+from store.connecting import refusal
+from store.counted import counted
+from store.errors import WorkspaceError, WorkspaceLocked
+from store.events import Progress, Report, silent
+from store.expert_runs import journal_line
+from store.journal import Journal, journal_path
+from store.schema import migrations, version_of
+from store.workspace import Workspace, is_open_here
+
+_SHOWN = 5
+_ONE_AT_A_TIME = threading.Lock()
+"""Held by the one merge of this process, since copies are attached under one name."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeReport:
+    """What came of a merge.
+
+    Attributes:
+        copy: The copy.
+        dry_run: Whether nothing was written since nothing was to be.
+        runs: The copy's runs, and what each gains here.
+        added: Rows that were new, by table.
+        known: Rows that were here already, by table; those left are not among them.
+        verdicts_left: Verdicts that stay behind since the run has one on that item here.
+        verdicts_differing: Those of them with another value.
+        judgments_left: Judgments of the copy that are not here: a merge leaves them.
+        marks_left: Marks likewise.
+        experts_runs: Tests that experts ran, among the executions added.
+    """
+
+    copy: str
+    dry_run: bool
+    runs: tuple[RunGain, ...]
+    added: Mapping[str, int]
+    known: Mapping[str, int]
+    verdicts_left: int
+    verdicts_differing: int
+    judgments_left: int
+    marks_left: int
+    experts_runs: int
+
+    @property
+    def adds(self) -> bool:
+        """Whether anything is new."""
+        return any(self.added.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values for JSON."""
+        return asdict(self)
+
+
+def merge(
+    workspace: Workspace, copy: Path | str, *, dry_run: bool = False, progress: Report | None = None
+) -> MergeReport:
+    """Bring what agents did in a copy back: runs, steps, executions with their tests, verdicts.
+
+    Everything keeps its id, so that merging again adds nothing. The copy is only read. Judgments and marks
+    are left: they have a way of their own, by export and import.
+
+    Args:
+        workspace: The open workspace.
+        copy: A copy of its file, in which agents have worked since.
+        dry_run: Whether to do everything but write.
+        progress: Is told how far it is, in this thread; what it raises ends the merge with nothing merged.
+
+    Returns:
+        What was new, and what was left.
+
+    Raises:
+        WorkspaceError: The copy is none of this workspace, or cannot be read; nothing was merged.
+        WorkspaceLocked: Another process holds the copy, or this one does.
+        WorkspaceTooNew: A newer version of the program wrote the copy.
+    """
+    path = Path(copy)
+    path = path.resolve() if path.is_symlink() else path
+    _check_place(workspace, path)
+    report = progress or silent
+    with _ONE_AT_A_TIME:
+        cursor = workspace.native()
+        try:
+            with _attached(cursor, path), _transaction(cursor, path, write=not dry_run):
+                _check_copy(cursor, path)
+                return _merge(workspace, cursor, path, dry_run=dry_run, report=report)
+        finally:
+            cursor.close()
+
+
+def _merge(
+    workspace: Workspace, cursor: duckdb.DuckDBPyConnection, path: Path, *, dry_run: bool, report: Report
+) -> MergeReport:
+    report(Progress("comparing with the workspace", 0, None))
+    merging = Merging(cursor)
+    _check_items(workspace, merging, path)
+    _check_names(merging.match(), path)
+    runs = tuple(merging.gains())
+    counts = merging.counts()
+    left, differing = merging.left_verdicts()
+    records = merging.left_records()
+    added = {"run": sum(run.fresh for run in runs), **{table: fresh for table, (fresh, _) in counts.items()}}
+    known = {table: count - fresh for table, (fresh, count) in counts.items()}
+    known["verdict"] -= left
+    experts = 0
+    if not dry_run and any(added.values()):
+        report(Progress("merging", 0, None))
+        # Refused where the file was moved away, as every other write.
+        workspace.lane.submit(lambda _: None, urgent=True).result()
+        highest = merging.highest()
+        experts = _journal(workspace, merging)
+        merging.carry(runs)
+        if highest is not None:
+            workspace.ids.raise_floor(highest)
+    return MergeReport(
+        copy=str(path),
+        dry_run=dry_run,
+        runs=runs,
+        added=added,
+        known={"run": len(runs) - added["run"], **known},
+        verdicts_left=left,
+        verdicts_differing=differing,
+        judgments_left=records["judgment"],
+        marks_left=records["mark"],
+        experts_runs=experts,
+    )
+
+
+def _journal(workspace: Workspace, merging: Merging) -> int:
+    """Journal the tests that experts ran before they are in the workspace; return how many there are."""
+    journal, count = Journal(journal_path(workspace.path)), 0
+    for part in merging.experts_runs():
+        lines = [journal_line(one.rater, one.item, one.execution, one.outcomes) for one in part]
+
+        def write(_: object, lines: list[dict[str, Any]] = lines) -> None:
+            journal.append(lines)
+
+        workspace.lane.submit(write, urgent=True).result()
+        count += len(lines)
+    return count
+
+
+def _check_place(workspace: Workspace, path: Path) -> None:
+    if not path.exists():
+        raise WorkspaceError("No copy", f"There is no file {path}.", "Name the copy: WORKSPACE COPY")
+    if path.is_dir():
+        raise WorkspaceError("Not a file", f"{path} is a folder.", "Name the workspace file in it.")
+    if path.samefile(workspace.path):
+        raise WorkspaceError(
+            "The same file",
+            f"{path} is the workspace itself. Nothing was merged.",
+            "Name the workspace first, then the copy in which agents have worked.",
+        )
+    if is_open_here(path):
+        raise WorkspaceLocked("Workspace in use", f"{path} is open in this process.", "Close it first.")
+
+
+@contextmanager
+def _attached(cursor: duckdb.DuckDBPyConnection, path: Path) -> Iterator[None]:
+    """Have a copy at hand for reading only: neither it nor its log is changed."""
+    try:
+        cursor.execute(f"ATTACH {quoted(str(path.absolute()))} AS {OTHER} (READ_ONLY)")
+    except duckdb.Error as error:
+        raise refusal(path, error) from error
+    try:
+        yield
+    finally:
+        with suppress(duckdb.Error):
+            cursor.execute(f"DETACH {OTHER}")
+
+
+@contextmanager
+def _transaction(cursor: duckdb.DuckDBPyConnection, path: Path, *, write: bool) -> Iterator[None]:
+    """Do all of it or nothing."""
+    try:
+        cursor.execute("BEGIN")
+        try:
+            yield
+            cursor.execute("COMMIT" if write else "ROLLBACK")
+        except BaseException:
+            with suppress(duckdb.Error):
+                cursor.execute("ROLLBACK")
+            raise
+    except duckdb.Error as error:
+        raise WorkspaceError(
+            "Not merged",
+            f"{path} could not be merged: {error}. Nothing was merged.",
+            "Check the space on the disk, and that the copy is whole; then merge again.",
+        ) from error
+
+
+def _check_copy(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
+    version, newest = version_of(cursor, path, OTHER), migrations()[-1][0]
+    if version == 0:
+        raise WorkspaceError("Not a workspace", f"{path} is an empty DuckDB file.", "Name the copy.")
+    if version < newest:
+        raise WorkspaceError(
+            "Copy of an older version",
+            f"{path} has schema {version}, the workspace has {newest}. Nothing was merged.",
+            f"Open the copy once, which brings it to {newest} and keeps the old file beside it: "
+            f"workbench report {path}",
+        )
+
+
+def _check_items(workspace: Workspace, merging: Merging, path: Path) -> None:
+    count, first = merging.strangers(_SHOWN)
+    if count:
+        more = f" and {count - len(first):,} more" if count > len(first) else ""
+        told = ", ".join(f"{name} ({fault})" for name, fault in first)
+        raise WorkspaceError(
+            "No copy of this workspace",
+            f"{counted(count, 'item')} of {path} cannot be matched in {workspace.path.name}: {told}{more}. "
+            "Nothing was merged.",
+            "Merge a copy into the workspace that it was made of. What was imported into the copy since is "
+            "imported into the workspace first.",
+        )
+
+
+def _check_names(taken: list[tuple[str, str, str]], path: Path) -> None:
+    if taken:
+        name, there, here = taken[0]
+        raise WorkspaceError(
+            "Name taken",
+            f"{name!r} is a rater of kind {there} in {path} and of kind {here} here. Nothing was merged.",
+            "What the two have recorded must be kept apart, so these files cannot be merged.",
+        )

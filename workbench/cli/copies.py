@@ -1,0 +1,72 @@
+"""Copies of a workspace, in which agents work elsewhere: merge."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from store.counted import counted
+from workbench.cli.exchange import shown_by
+from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
+
+if TYPE_CHECKING:
+    from store.merging import MergeReport
+
+
+@command
+def merge_command(
+    workspace: Workspace,
+    copy: Annotated[Path, typer.Argument(help="A copy of it, in which agents have worked since.")],
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, and merge nothing.")] = False,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring what agents did in a copy of the workspace back into it.
+
+    All or nothing; merging again adds nothing. The copy is only read. Judgments come by export and import.
+    """
+    from store.merging import merge
+    from store.workspace import Workspace
+    from workbench.output import Bar, print_json, say
+
+    settings(config)
+    with Workspace.open(workspace) as opened, Bar("merging") as bar:
+        report = merge(opened, copy, dry_run=dry_run, progress=shown_by(bar))
+    if as_json:
+        print_json({"workspace": workspace, **report.to_dict()})
+    else:
+        say(*_told(workspace, report))
+
+
+def _told(workspace: Path, report: MergeReport) -> list[str]:
+    would = "would be " if report.dry_run else ""
+    lines = []
+    for run in report.runs:
+        gain = f"{counted(run.steps, 'step')} and {counted(run.verdicts, 'verdict')} {would}added"
+        lines.append(f"{run.name}: {'a new run, ' if run.fresh else ''}{gain}.")
+    if report.verdicts_left:
+        differing = f", {report.verdicts_differing:,} of them other ones" if report.verdicts_differing else ""
+        lines.append(
+            f"Left: {counted(report.verdicts_left, 'verdict')} on what the same run has labelled "
+            f"here{differing}; what is here stands."
+        )
+    if report.experts_runs:
+        lines.append(f"Among the executions: {counted(report.experts_runs, 'test')} that experts ran.")
+    if left := report.judgments_left + report.marks_left:
+        lines += [
+            f"Left: {counted(left, 'judgment or mark', 'judgments and marks')} made in the copy. To bring "
+            "them too:",
+            f"  workbench export {shlex.quote(report.copy)} judgments.jsonl --format jsonl",
+            f"  workbench import {shlex.quote(str(workspace))} judgments.jsonl",
+        ]
+    if report.dry_run:
+        lines.append("This was a dry run: nothing was merged.")
+    elif report.adds:
+        lines.append(f"Merged into {workspace}.")
+    else:
+        lines.append(f"Nothing of {report.copy} is new in {workspace}.")
+    return lines
