@@ -24,6 +24,7 @@ DEFAULT_WORKSPACE = Path("workbench.duckdb")
 COMMANDS = (
     "import",
     "annotate",
+    "copy",
     "merge",
     "export",
     "items",

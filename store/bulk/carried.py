@@ -9,30 +9,37 @@ OTHER = "other"
 """What the copy is called to the database."""
 
 
+RUNS = "JOIN merged_run r ON r.theirs = c.run_id"
+RATERS = "LEFT JOIN merged_rater p ON p.theirs = c.rater_id"
+_ATTEMPTS = "LEFT JOIN merged_attempt a ON (a.run_id, a.item_id, a.role) = (c.run_id, c.item_id, c.role)"
+RULINGS = "JOIN verdict v ON v.run_id = r.ours AND v.item_id = c.item_id"
+"""Joins the copy's verdicts, and their runs here, to what these have said here on the same items."""
+
+
 @dataclass(frozen=True, slots=True)
 class Carried:
     """A table whose rows are carried over.
 
+    Joins are written as such: DuckDB would keep all of the table for a subquery of a row's own.
+
     Attributes:
         table: Its name.
         key: What tells a row from every other; a row whose key is known stays as it is.
-        replaced: Columns whose value is another one here, as SQL over the copy's row `c`.
-        unless: SQL over `c` that is true of rows which have no place here beside their key.
+        replaced: Columns whose value is another one here, as SQL over the copy's row `c` and what is joined.
+        joined: The joins that these need, and those that leave rows out.
     """
 
     table: str
     key: tuple[str, ...] = ("id",)
     replaced: Mapping[str, str] = field(default_factory=dict)
-    unless: str = "false"
+    joined: tuple[str, ...] = ()
 
     @property
     def fresh(self) -> str:
         """The FROM clause of the rows that are carried over."""
         same = " AND ".join(f"w.{name} = c.{name}" for name in self.key)
-        return (
-            f"FROM {OTHER}.{self.table} c "
-            f"WHERE NOT EXISTS (FROM {self.table} w WHERE {same}) AND NOT ({self.unless})"
-        )
+        joined = " ".join(self.joined)
+        return f"FROM {OTHER}.{self.table} c {joined} ANTI JOIN {self.table} w ON {same}"
 
     @property
     def insert(self) -> str:
@@ -42,19 +49,15 @@ class Carried:
         return f"INSERT INTO {self.table} BY NAME SELECT {columns} {self.fresh}"
 
 
-_RUN = "(SELECT ours FROM merged_run WHERE theirs = c.run_id)"
-RATER = "(SELECT ours FROM merged_rater WHERE theirs = c.rater_id)"
-_ATTEMPT = (
-    "c.attempt + coalesce((SELECT shift FROM merged_attempt a "
-    "WHERE a.run_id = c.run_id AND a.item_id = c.item_id AND a.role = c.role), 0)"
-)
-RULED = f"EXISTS (FROM verdict v WHERE v.run_id = {_RUN} AND v.item_id = c.item_id)"
-"""Of a verdict of the copy: whether the run has one on that item here. It has one word on an item."""
-
 CARRIED = (
-    Carried("step", replaced={"run_id": _RUN, "attempt": _ATTEMPT}),
-    Carried("execution", replaced={"rater_id": RATER}),
+    Carried(
+        "step",
+        replaced={"run_id": "r.ours", "attempt": "attempt + coalesce(shift, 0)"},
+        joined=(RUNS, _ATTEMPTS),
+    ),
+    Carried("execution", replaced={"rater_id": "p.ours"}, joined=(RATERS,)),
     Carried("test_outcome", ("execution_id", "position")),
-    Carried("verdict", replaced={"run_id": _RUN}, unless=RULED),
+    # A run has one word on an item: what it has said here stands.
+    Carried("verdict", replaced={"run_id": "r.ours"}, joined=(RUNS, f"ANTI {RULINGS}")),
 )
 """What agents record. A table whose rows name neither runs nor raters is one line more."""

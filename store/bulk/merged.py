@@ -12,7 +12,7 @@ from uuid import UUID
 
 import duckdb
 
-from store.bulk.carried import CARRIED, OTHER, RATER, Carried
+from store.bulk.carried import CARRIED, OTHER, RATERS, RULINGS, RUNS, Carried
 from store.tables.runs import Execution, TestOutcomeRow
 
 _ITEMS = f"""
@@ -59,21 +59,21 @@ GROUP BY ALL HAVING shift > 0
 """
 
 _GAINS = f"""
-SELECT c.name, m.fresh, m.ours,
-    (SELECT count(*) FROM {OTHER}.step s
-        WHERE s.run_id = c.id AND NOT EXISTS (FROM step w WHERE w.id = s.id)),
-    (SELECT count(*) FROM {OTHER}.verdict v WHERE v.run_id = c.id
-        AND NOT EXISTS (FROM verdict w WHERE w.id = v.id)
-        AND NOT EXISTS (FROM verdict w WHERE w.run_id = m.ours AND w.item_id = v.item_id)),
-    m.theirs
-FROM {OTHER}.run c JOIN merged_run m ON m.theirs = c.id ORDER BY c.started_at, c.id
+WITH steps AS (
+    SELECT c.run_id, count(*) AS gained FROM {OTHER}.step c ANTI JOIN step w ON w.id = c.id GROUP BY ALL
+), verdicts AS (
+    SELECT c.run_id, count(*) AS gained FROM {OTHER}.verdict c {RUNS} ANTI {RULINGS}
+    ANTI JOIN verdict w ON w.id = c.id GROUP BY ALL
+)
+SELECT c.name, r.fresh, r.ours, r.theirs, coalesce(steps.gained, 0), coalesce(verdicts.gained, 0)
+FROM {OTHER}.run c JOIN merged_run r ON r.theirs = c.id
+LEFT JOIN steps ON steps.run_id = c.id LEFT JOIN verdicts ON verdicts.run_id = c.id
+ORDER BY c.started_at, c.id
 """
 
 _LEFT_VERDICTS = f"""
-SELECT count(*), count(*) FILTER (w.value <> c.value)
-FROM {OTHER}.verdict c JOIN merged_run m ON m.theirs = c.run_id
-JOIN verdict w ON w.run_id = m.ours AND w.item_id = c.item_id
-WHERE NOT EXISTS (FROM verdict k WHERE k.id = c.id)
+SELECT count(*), count(*) FILTER (v.value <> c.value) FROM {OTHER}.verdict c {RUNS} {RULINGS}
+ANTI JOIN verdict w ON w.id = c.id
 """
 
 # A run that went on on both sides covers what either was to cover, and stands as the side that ended last
@@ -115,18 +115,18 @@ _LAST = "SELECT max(created_at) FROM step WHERE run_id = $ours"
 _NEW_RUN = f"""
 INSERT INTO run BY NAME
 SELECT c.* REPLACE (
-    {RATER} AS rater_id,
+    p.ours AS rater_id,
     CASE WHEN state IN ('running', 'paused') THEN 'stopped' ELSE state END AS state,
     coalesce(ended_at, (SELECT max(created_at) FROM {OTHER}.step s WHERE s.run_id = c.id), started_at)
         AS ended_at)
-FROM {OTHER}.run c WHERE c.id = $theirs
+FROM {OTHER}.run c {RATERS} WHERE c.id = $theirs
 """
 
 _EXPERTS = f"""
-SELECT r.name, i.kind, i.external_id, i.content_hash, c.* REPLACE ({RATER} AS rater_id)
-FROM {OTHER}.execution c JOIN {OTHER}.rater r ON r.id = c.rater_id JOIN item i ON i.id = c.item_id
-WHERE c.step_id IS NULL AND r.kind = 'human' AND NOT EXISTS (FROM execution w WHERE w.id = c.id)
-    AND ($after IS NULL OR c.id > $after)
+SELECT p.name, i.kind, i.external_id, i.content_hash, c.* REPLACE (p.ours AS rater_id)
+FROM {OTHER}.execution c JOIN merged_rater p ON p.theirs = c.rater_id JOIN item i ON i.id = c.item_id
+ANTI JOIN execution w ON w.id = c.id
+WHERE c.step_id IS NULL AND p.kind = 'human' AND ($after IS NULL OR c.id > $after)
 ORDER BY c.id LIMIT 50
 """
 
@@ -191,10 +191,7 @@ class Merging:
 
     def gains(self) -> list[RunGain]:
         """Return what every run of the copy brings."""
-        return [
-            RunGain(name, fresh, ours, theirs, steps, verdicts)
-            for name, fresh, ours, steps, verdicts, theirs in self._rows(_GAINS)
-        ]
+        return [RunGain(*row) for row in self._rows(_GAINS)]
 
     def left_verdicts(self) -> tuple[int, int]:
         """Return how many verdicts are left since the run has one here, and how many of them differ."""

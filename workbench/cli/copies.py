@@ -1,4 +1,4 @@
-"""Copies of a workspace, in which agents work elsewhere: merge."""
+"""Copies of a workspace, in which agents work elsewhere: copy, merge."""
 
 from __future__ import annotations
 
@@ -14,6 +14,30 @@ from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settin
 
 if TYPE_CHECKING:
     from store.merging import MergeReport
+
+
+@command
+def copy_command(
+    workspace: Workspace,
+    copy: Annotated[Path, typer.Argument(help="Where the copy is made.")],
+    *,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy a workspace, for agents to work in the copy while experts judge here; see merge.
+
+    Nobody else may have it open. The journal stays where it is; the copy begins its own.
+    """
+    from store.copying import copy_workspace
+    from workbench.output import print_json, say
+
+    settings(config)
+    size = copy_workspace(workspace, copy)
+    if as_json:
+        print_json({"workspace": workspace, "copy": copy, "bytes": size})
+    else:
+        say(f"{copy}: a copy of {workspace}, {size:,} bytes.")
+        say(f"What agents do in it comes back by: {_line('merge', workspace, copy)}")
 
 
 @command
@@ -42,6 +66,10 @@ def merge_command(
         say(*_told(workspace, report))
 
 
+def _line(*words: object) -> str:
+    return "workbench " + shlex.join(map(str, words))
+
+
 def _told(workspace: Path, report: MergeReport) -> list[str]:
     would = "would be " if report.dry_run else ""
     lines = []
@@ -60,8 +88,8 @@ def _told(workspace: Path, report: MergeReport) -> list[str]:
         lines += [
             f"Left: {counted(left, 'judgment or mark', 'judgments and marks')} made in the copy. To bring "
             "them too:",
-            f"  workbench export {shlex.quote(report.copy)} judgments.jsonl --format jsonl",
-            f"  workbench import {shlex.quote(str(workspace))} judgments.jsonl",
+            "  " + _line("export", report.copy, "judgments.jsonl", "--format", "jsonl"),
+            "  " + _line("import", workspace, "judgments.jsonl"),
         ]
     if report.dry_run:
         lines.append("This was a dry run: nothing was merged.")

@@ -103,6 +103,7 @@ def root(
 COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("import", exchange.import_command, "Import pairs and labels from files."),
     ("annotate", annotate.annotate_command, "Let the agents work without a screen."),
+    ("copy", copies.copy_command, "Copy a workspace, for agents to work in."),
     ("merge", copies.merge_command, "Bring back what agents did in a copy."),
     ("export", exchange.export_command, "Write judgments to a file."),
     ("items", judging.items_command, "List items with their labels."),

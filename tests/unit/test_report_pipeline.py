@@ -1,0 +1,391 @@
+"""The report of the pipeline: its figures against the records gone through one by one, and what is printed."""
+
+import json
+import random
+from collections import Counter
+from statistics import mean, median
+
+import pytest
+from judging import judged_workspace
+from small_workspace import rows
+from sqlalchemy import insert
+
+from store.bulk.pipeline import figures_of
+from store.ids import now
+from store.queries.runs import run_counts
+from store.raters import ensure_rater
+from store.tables.columns import table_of
+from store.tables.imported import Code, Pair
+from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, Verdict, VerdictRow
+
+ASSESSMENTS = ("clear_match", "clear_nonmatch", "unclear", "unclear", "unclear")
+
+
+class Agents:
+    """Agents that do one thing or another by chance, and keep a list of all they record."""
+
+    def __init__(self, workspace, name, chance):
+        self.workspace, self.chance = workspace, chance
+        rater = ensure_rater(workspace, name, "agent").id
+        self.run = Run(
+            id=workspace.ids.next(),
+            kind="pair",
+            name=name,
+            configuration=json.dumps({"name": name}),
+            model="m",
+            rater_id=rater,
+            state="done",
+            total=0,
+            started_at=now(),
+        )
+        self.records = {StepRow: [], ExecutionRow: [], TestOutcomeRow: [], VerdictRow: []}
+
+    def step(self, item, role, reply="", *, failed="", asks=True, digest=""):
+        own = {} if not asks else {
+            "requests": self.chance.choice([1, 1, 2, 0]),
+            "tokens_in": self.chance.randrange(500),
+            "tokens_out": self.chance.randrange(90),
+            "tokens_cached": self.chance.randrange(50),
+            "money": self.chance.choice([None, 0.001, 0.002, 0.003]),
+        }  # fmt: skip
+        step = Step(
+            id=self.workspace.ids.next(),
+            run_id=self.run.id,
+            item_id=item,
+            role=role,
+            outcome="failed" if failed else "ok",
+            error=failed,
+            reply=reply if isinstance(reply, str) else json.dumps(reply),
+            request_hash=digest,
+            seconds=round(self.chance.random() * 9, 3),
+            created_at=now(),
+            **own,
+        )
+        self.records[StepRow].append(step)
+        return step
+
+    def execute(self, item, reason, *, executable, tests):
+        step = self.step(
+            item, "executor", failed="The sandbox broke: x" * (reason == "infrastructure"), asks=False
+        )
+        made = self.workspace.ids.next()
+        common = dict.fromkeys(("program", "program_digest", "sandbox", "environment"), "")
+        self.records[ExecutionRow].append(
+            Execution(
+                id=made, item_id=item, step_id=step.id, exit_reason=reason, executable=executable,
+                created_at=now(), **common,
+            )
+        )  # fmt: skip
+        self.records[TestOutcomeRow] += [
+            TestOutcomeRow(execution_id=made, position=place, name=f"test_{place}", outcome="passed")
+            for place in range(tests)
+        ]
+
+    def annotate(self, item):
+        chance = self.chance
+        if chance.random() < 0.1:
+            self.step(item, "screener", "no {json", failed="Rate limited: too many: at once")
+            if chance.random() < 0.5:
+                return
+        assessment = chance.choice(ASSESSMENTS)
+        self.step(item, "screener", {"assessment": assessment})
+        if assessment != "unclear":
+            self.conclude(item, "screened")
+            return
+        if chance.random() < 0.1:
+            self.step(item, "test_writer", failed="Refused: it will not")
+            return
+        self.step(item, "test_writer", {"test_program": "'"})
+        if chance.random() < 0.1:
+            self.step(item, "executor", failed="Needs a sandbox: this one", asks=False)
+            return
+        works = chance.random() < 0.6
+        self.execute(item, "ok" if works else "error", executable=works, tests=chance.randrange(5) * works)
+        path = "tested" if works or chance.random() < 0.3 else self.repair(item)
+        if chance.random() < 0.1:
+            self.execute(item, "infrastructure", executable=False, tests=0)
+            return
+        if chance.random() < 0.9:
+            self.step(item, "arbiter", {"label": 1})
+            self.conclude(item, path)
+
+    def repair(self, item):
+        for place in range(self.chance.randrange(1, 4)):
+            if self.chance.random() < 0.2:
+                self.step(item, "bug_fixer", {"commands": []})
+                return "tested"
+            kind = self.chance.choice(["install", "commands"])
+            outcome = self.chance.choice(["done", "failed"])
+            for _ in range(self.chance.choice([1, 1, 2])):  # what was lost is made again
+                self.step(item, "repair", {"repair": kind, "outcome": outcome}, asks=False, digest=f"{place}")
+            if outcome == "done":
+                works = self.chance.random() < 0.7
+                self.execute(item, "ok" if works else "error", executable=works, tests=3 * works)
+                if works:
+                    return "repaired"
+        return "tested"
+
+    def conclude(self, item, path):
+        self.records[VerdictRow].append(
+            Verdict(
+                id=self.workspace.ids.next(), run_id=self.run.id, item_id=item, path=path, reason="so",
+                value=float(self.chance.random() < 0.5), created_at=now(),
+            )
+        )  # fmt: skip
+
+    def store(self):
+        def write(connection):
+            connection.execute(insert(table_of(Run)).values(**self.run.model_dump()))
+            for row, kept in self.records.items():
+                self.chance.shuffle(kept)  # no figure may depend on the order of the rows
+                if kept:
+                    connection.execute(insert(table_of(row)), [one.model_dump() for one in kept])
+
+        self.workspace.lane.submit(write).result()
+
+
+def told(step):
+    return json.loads(step.reply)
+
+
+def expected(agents, workspace):
+    """The figures of a run, by going through everything it recorded."""
+    steps = sorted(agents.records[StepRow], key=lambda one: one.id)
+    verdicts = {one.item_id: one for one in agents.records[VerdictRow]}
+    executions = sorted(agents.records[ExecutionRow], key=lambda one: one.id)
+    by_item = {}
+    for step in steps:
+        by_item.setdefault(step.item_id, []).append(step)
+    assessed = {
+        step.item_id: told(step)["assessment"]
+        for step in steps
+        if (step.role, step.outcome) == ("screener", "ok")
+    }
+    programs = {one.item_id: one for one in executions if one.exit_reason != "infrastructure"}
+    tests = Counter(one.execution_id for one in agents.records[TestOutcomeRow])
+    counted = [tests[one.id] for one in programs.values() if one.executable and tests[one.id]]
+    ends = Counter(
+        own[-1].error.partition(": ")[0]
+        for item, own in by_item.items()
+        if item not in verdicts and own[-1].outcome == "failed"
+    )
+    needs_sandbox = ends.pop("Needs a sandbox", 0)
+    unpriced = [one for one in steps if one.requests and one.money is None]
+    priced = by_item.keys() - {one.item_id for one in unpriced}
+    repaired = {one.item_id for one in steps if one.role in ("repair", "bug_fixer")}
+    mended = {item for item in repaired if item in programs and programs[item].executable}
+    commanded = {
+        one.item_id
+        for one in steps
+        if one.role == "repair" and told(one) == {"repair": "commands", "outcome": "done"}
+    }
+    tries = {
+        (one.item_id, one.request_hash, told(one)["repair"], told(one)["outcome"])
+        for one in steps
+        if one.role == "repair"
+    }
+    made = Counter(kind for *_, kind, _ in tries)
+    worked = Counter(kind for *_, kind, outcome in tries if outcome == "done")
+    codes = {row["item_id"]: row["code_id"] for row in pairs_of(workspace)}
+    texts = {row["id"]: row["text"] for row in rows(workspace, Code)}
+    used = {codes[item] for item in verdicts}
+    groups = {"clear": [], "unclear": [], "unscreened": []}
+    for item in by_item:
+        name = assessed.get(item, "unscreened")
+        groups["clear" if name.startswith("clear") else name].append(item)
+    return {
+        "pairs": len(by_item),
+        "labelled": len(verdicts),
+        "labels": dict(Counter(f"{one.value:g}" for one in verdicts.values())),
+        "paths": dict(Counter(one.path for one in verdicts.values())),
+        "failed": sum(ends.values()),
+        "failed_by_reason": dict(ends),
+        "needs_sandbox": needs_sandbox,
+        "unfinished": len(by_item) - len(verdicts) - sum(ends.values()) - needs_sandbox,
+        "screened": len(assessed),
+        **{name: list(assessed.values()).count(name) for name in dict.fromkeys(ASSESSMENTS)},
+        "executed": len(programs),
+        "executable": sum(one.executable for one in programs.values()),
+        "executable_rate": mean(one.executable for one in programs.values()),
+        "counted_programs": len(counted),
+        "mean_test_cases": mean(counted),
+        "repairs": {
+            "programs": len(repaired),
+            "installed": len(mended - commanded),
+            "by_model": len(mended & commanded),
+            "given_up": len((repaired - mended) & verdicts.keys()),
+            "unfinished": len(repaired - mended - verdicts.keys()),
+            "installations": {"made": made["install"], "worked": worked["install"]},
+            "commands": {"made": made["commands"], "worked": worked["commands"]},
+        },
+        **{
+            name: sum(getattr(one, name) for one in steps)
+            for name in ("requests", "tokens_in", "tokens_out", "tokens_cached")
+        },
+        "steps": len(steps),
+        "cost": pytest.approx(sum(one.money or 0 for one in steps)),
+        "cost_per_pair": pytest.approx(
+            sum(one.money or 0 for one in steps if one.item_id in priced) / len(priced)
+        ),
+        "unpriced_steps": len(unpriced),
+        "unpriced_pairs": len(by_item) - len(priced),
+        "seconds_by_stage": {
+            name: seconds([by_item[item] for item in items]) for name, items in groups.items()
+        },
+        "table_2": {
+            "pairs": len(verdicts),
+            "codes": len(used),
+            "code_mean_length": pytest.approx(mean(len(texts[code]) for code in used)),
+            "mean_test_cases": mean(counted),
+            "executable_rate": mean(one.executable for one in programs.values()),
+        },
+    }
+
+
+def seconds(pairs):
+    """The seconds of some pairs, each a list of steps."""
+    sums = [sum(step.seconds for step in own) for own in pairs]
+    stages = {}
+    for role in {step.role for own in pairs for step in own}:
+        own = [[step.seconds for step in own if step.role == role] for own in pairs]
+        spent = [sum(one) for one in own if one]
+        stages[role] = {
+            "steps": sum(map(len, own)),
+            "pairs": len(spent),
+            "total": pytest.approx(sum(spent)),
+            "mean": pytest.approx(mean(spent)),
+        }
+    return {
+        "pairs": len(pairs),
+        "total": pytest.approx(sum(sums)),
+        "mean": pytest.approx(mean(sums)),
+        "median": pytest.approx(median(sums)),
+        "longest": pytest.approx(max(sums)),
+        "stages": stages,
+    }
+
+
+def pairs_of(workspace):
+    with workspace.native() as cursor:
+        found = cursor.execute("SELECT item_id, code_id FROM pair").fetchall()
+    return [{"item_id": item, "code_id": code} for item, code in found]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_figure_is_what_the_records_add_up_to(tmp_path, seed):
+    chance = random.Random(seed)
+    with judged_workspace(tmp_path, 240) as workspace:
+        workspace.lane.submit(
+            # Some candidates are one code.
+            lambda connection: connection.execute(
+                table_of(Pair).update().where(table_of(Pair).c.item_id > 200).values(code_id=7)
+            )
+        ).result()
+        several = [Agents(workspace, f"p/m/{number}", chance) for number in range(2)]
+        for item in range(1, 241):
+            for agents in several:
+                if chance.random() < 0.9:
+                    agents.annotate(item)
+        for agents in several:
+            agents.store()
+        found = figures_of(workspace, [agents.run for agents in several])
+        for agents, figures in zip(several, found, strict=True):
+            facts = figures.to_dict()
+            wanted = expected(agents, workspace)
+            assert {name: facts[name] for name in wanted} == wanted
+            assert facts["unclear_share"] == facts["unclear"] / facts["screened"]
+            assert min(facts["needs_sandbox"], facts["unfinished"], facts["repairs"]["given_up"]) > 0
+            assert 0 < facts["repairs"]["by_model"] < facts["repairs"]["programs"]
+            assert 0 < facts["unpriced_pairs"] < facts["pairs"]
+            with workspace.reading() as connection:
+                counts = run_counts(connection, agents.run.id)
+            for name in (
+                "clear_match",
+                "unclear",
+                "executed",
+                "executable",
+                "labelled",
+                "failed",
+                "requests",
+            ):
+                assert getattr(counts, name) == facts[name]
+
+
+def test_a_cost_that_nobody_knows_stays_unknown_and_what_nobody_was_asked_for_cost_nothing(tmp_path):
+    with judged_workspace(tmp_path) as workspace:
+        unknown, part, free, none = (Agents(workspace, f"p/m/{n}", random.Random(1)) for n in "abcd")
+        for agents, requests, money in ((unknown, 1, None), (part, 1, None), (free, 0, None)):
+            step = agents.step(1, "screener", {"assessment": "clear_match"})
+            agents.records[StepRow] = [step.model_copy(update={"requests": requests, "money": money})]
+        step = part.step(2, "screener", {"assessment": "clear_match"})
+        part.records[StepRow][1:] = [step.model_copy(update={"requests": 1, "money": 0.25})]
+        for agents in (unknown, part, free, none):
+            agents.store()
+        found = figures_of(workspace, [one.run for one in (unknown, part, free, none)])
+    costs = [(one.cost, one.cost_per_pair, one.unpriced_steps, one.unpriced_pairs) for one in found]
+    assert costs == [(None, None, 1, 1), (0.25, 0.25, 1, 1), (0.0, 0.0, 0, 0), (0.0, None, 0, 0)]
+    nothing = found[-1].to_dict()
+    shares = ("unclear_share", "executable_rate", "mean_test_cases")
+    assert [nothing[name] for name in shares] == [None, None, None]
+    assert (nothing["pairs"], nothing["table_2"]["code_mean_length"]) == (0, None)
+
+
+@pytest.fixture
+def study(workbench, in_folder):
+    pairs = [{"id": f"q{number}", "query": "q", "code": f"code {number}"} for number in range(3)]
+    (in_folder / "p.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    assert workbench("import", "w.duckdb", "p.jsonl").code == 0
+    return in_folder / "w.duckdb"
+
+
+def screened(in_folder, name, assessments):
+    lines = [
+        {"role": "screener", "subject": f"q{number}", "reply": {"assessment": found, "justification": "so"}}
+        for number, found in enumerate(assessments)
+    ]
+    (in_folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return f"scripted:{in_folder / name}"
+
+
+def test_a_workspace_without_a_run_says_how_to_begin_one(workbench, study):
+    assert workbench("report", study, "pipeline", "--json").json() == {"report": "pipeline", "runs": []}
+    assert "workbench annotate" in workbench("report", study, "pipeline").out
+    done = workbench("report", study, "pipeline", "--run", "x", "--json")
+    assert (done.code, done.json()["error"]["hint"]) == (2, "Runs here: none yet.")
+
+
+def test_there_is_a_row_for_every_configuration_and_one_can_be_asked_for(workbench, study, in_folder):
+    for name, found in (("one", ["clear_match"] * 3), ("two", ["clear_match", "clear_nonmatch"])):
+        workbench("annotate", study, "--model", screened(in_folder, f"{name}.jsonl", found), "--no-repairs")
+    facts = workbench("report", study, "pipeline", "--json").json()
+    two, one = facts["runs"]
+    assert (one["clear_match"], one["labelled"], one["cost"]) == (3, 3, None)
+    assert (two["clear_match"], two["clear_nonmatch"], two["labelled"], two["failed"]) == (1, 1, 2, 1)
+    assert two["failed_by_reason"] == {"No scripted reply": 1}
+    assert two["configuration"]["model"] == two["model"]
+    end = one["run"].rpartition("/")[2]
+    assert workbench("report", study, "pipeline", "--run", end, "--json").json()["runs"] == [one]
+    done = workbench("report", study, "pipeline", "--run", "ps-", "--json")
+    assert done.code == 2
+    assert one["run"] in done.json()["error"]["hint"]
+
+
+def test_it_fits_a_terminal_of_80_columns(workbench, study, in_folder, monkeypatch):
+    workbench("annotate", study, "--model", screened(in_folder, "r.jsonl", ["unclear"] * 2), "--no-repairs")
+    monkeypatch.setattr("workbench.output.PIPED_WIDTH", 80)
+    lines = workbench("report", study, "pipeline").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    table = next(place for place, line in enumerate(lines) if line.startswith("run "))
+    assert lines[table].split() == [
+        "run",
+        "pairs",
+        "match",
+        "not",
+        "unclear",
+        "share",
+        "exec.",
+        "tests",
+        "$/pair",
+    ]
+    assert lines[table + 1].split()[1:6] == ["3", "0", "0", "2", "100.00"]
+    assert "3 No scripted reply" in "\n".join(lines)
