@@ -24,6 +24,8 @@ from store.schema import migrations, version_of
 from store.workspace import Workspace, is_open_here
 
 _SHOWN = 5
+_HEADER_BYTES = 3 * 4096
+"""What stands before the blocks of a DuckDB file."""
 _ONE_AT_A_TIME = threading.Lock()
 """Held by the one merge of this process, since copies are attached under one name."""
 
@@ -96,6 +98,7 @@ def merge(
         cursor = workspace.native()
         try:
             with _attached(cursor, path), _transaction(cursor, path, write=not dry_run):
+                _check_whole(cursor, path)
                 _check_copy(cursor, path)
                 return _merge(workspace, cursor, path, dry_run=dry_run, report=report)
         finally:
@@ -201,6 +204,17 @@ def _transaction(cursor: duckdb.DuckDBPyConnection, path: Path, *, write: bool) 
             f"{path} could not be merged: {error}. Nothing was merged.",
             "Check the space on the disk, and that the copy is whole; then merge again.",
         ) from error
+
+
+def _check_whole(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Refuse a file that is shorter than it says: DuckDB finds that out only where it reads what is missing."""
+    ((bytes_told,),) = cursor.execute(
+        "SELECT block_size * total_blocks FROM pragma_database_size() WHERE database_name = ?", [OTHER]
+    ).fetchall()
+    if path.stat().st_size < _HEADER_BYTES + bytes_told:
+        raise WorkspaceError(
+            "Truncated copy", f"The end of {path} is missing. Nothing was merged.", "Copy it here once more."
+        )
 
 
 def _check_copy(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:

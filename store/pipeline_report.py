@@ -141,7 +141,8 @@ class RunFigures:
         tokens_out: Output tokens.
         tokens_cached: Input tokens that the service had in its cache.
         cost: Dollars of all steps with a price; None where a model was asked and no step has one.
-        cost_per_pair: Dollars of a pair all of whose steps have a price, on average; None without one.
+        cost_per_pair: Dollars of a pair all of whose steps have a price, on average; None without one, and
+            where `cost` is None.
         unpriced_steps: Steps that asked a model at no known price.
         unpriced_pairs: Pairs with such a step, which `cost_per_pair` leaves out.
         seconds: Of clear, unclear and unscreened pairs.

@@ -169,6 +169,8 @@ def _figures(cursor: duckdb.DuckDBPyConnection, run: Run) -> RunFigures:
     needs_sandbox = reasons.pop(NEEDS_SANDBOX, 0)
     failed = sum(reasons.values())
     codes = row(_CODES)
+    # What nobody was asked for cost nothing; what was asked for at no known price cost nobody knows what.
+    cost = money if money is not None or asking_steps else 0.0
     return RunFigures(
         run=run.name,
         id=run.id,
@@ -188,9 +190,8 @@ def _figures(cursor: duckdb.DuckDBPyConnection, run: Run) -> RunFigures:
             installations=tries.get("install", RepairTries()),
             commands=tries.get("commands", RepairTries()),
         ),
-        # What nobody was asked for cost nothing; what was asked for at no known price cost nobody knows what.
-        cost=money if money is not None or asking_steps else 0.0,
-        cost_per_pair=priced_money / priced if priced else None,
+        cost=cost,
+        cost_per_pair=priced_money / priced if priced and cost is not None else None,
         seconds=_seconds(rows(_PAIR_SECONDS), rows(_STAGES)),
         failed=failed,
         failed_by_reason=reasons,

@@ -47,32 +47,32 @@ def _print_runs(name: str, found: Sequence[RunFigures]) -> None:
 
     say(name)
     print_table(
-        ("run", "pairs", "match", "not", "unclear", "share", "exec.", "tests", "$/pair"),
+        ("", "run", "pairs", "match", "not", "unclear", "exec.", "tests", "$/pair"),
         [
             (
+                place,
                 one.run,
                 one.pairs,
                 one.clear_match,
                 one.clear_nonmatch,
                 one.unclear,
-                _percent(one.unclear_share),
                 _percent(one.executable_rate),
                 None if one.mean_test_cases is None else f"{one.mean_test_cases:.2f}",
                 _dollars(one.cost_per_pair),
             )
-            for one in found
+            for place, one in enumerate(found, start=1)
         ],
         wide=("run",),
     )
-    for one in found:
+    for place, one in enumerate(found, start=1):
         say("")
-        _print_run(one)
+        _print_run(place, one)
 
 
-def _print_run(one: RunFigures) -> None:
+def _print_run(place: int, one: RunFigures) -> None:
     from workbench.output import print_facts, print_table
 
-    print_facts(f"{one.run}: {one.state}", [*_outcome(one), *_testing(one), *_account(one)])
+    print_facts(f"{place}  {one.run}: {one.state}", [*_outcome(one), *_testing(one), *_account(one)])
     rows = [(name, *row) for name, told in one.seconds.items() if told.pairs for row in _stages(told)]
     if rows:
         print_table(("pairs", "stage", "turns", "of pairs", "seconds a pair"), rows)
