@@ -121,12 +121,11 @@ def _merge(
     known["verdict"] -= left
     experts = 0
     if not dry_run and any(added.values()):
-        report(Progress("merging", 0, None))
         # Refused where the file was moved away, as every other write.
         workspace.lane.submit(lambda _: None, urgent=True).result()
         highest = merging.highest()
         experts = _journal(workspace, merging)
-        merging.carry(runs)
+        added |= merging.carry(runs, report)
         if highest is not None:
             workspace.ids.raise_floor(highest)
     return MergeReport(
@@ -207,7 +206,7 @@ def _transaction(cursor: duckdb.DuckDBPyConnection, path: Path, *, write: bool) 
 
 
 def _check_whole(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Refuse a file that is shorter than it says: DuckDB finds that out only where it reads what is missing."""
+    """Refuse a file that is shorter than it says; DuckDB would notice only where it reads what is missing."""
     ((bytes_told,),) = cursor.execute(
         "SELECT block_size * total_blocks FROM pragma_database_size() WHERE database_name = ?", [OTHER]
     ).fetchall()

@@ -13,6 +13,7 @@ from uuid import UUID
 import duckdb
 
 from store.bulk.carried import CARRIED, OTHER, RATERS, RULINGS, RUNS, Carried
+from store.events import Progress, Report
 from store.tables.runs import Execution, TestOutcomeRow
 
 _ITEMS = f"""
@@ -223,23 +224,28 @@ class Merging:
                 one.outcomes.extend(self._outcomes(one.execution.id))
             yield part
 
-    def carry(self, gain: Sequence[RunGain]) -> dict[str, int]:
+    def carry(self, runs: Sequence[RunGain], report: Report) -> dict[str, int]:
         """Write everything that is new.
 
         Args:
-            gain: What the runs gain.
+            runs: What the runs gain.
+            report: Is told the tables carried over.
 
         Returns:
             How many rows were added, by table.
         """
-        last = {run.ours: self._rows(_LAST, ours=run.ours)[0][0] for run in gain}
+        last = {run.ours: self._rows(_LAST, ours=run.ours)[0][0] for run in runs}
         self._cursor.execute(_NEW_RATERS)
-        added = {each.table: int(self._rows(each.insert)[0][0]) for each in CARRIED}
-        for run in gain:
+        added: dict[str, int] = {}
+        for done, each in enumerate(CARRIED):
+            report(Progress("merging", done, len(CARRIED)))
+            ((added[each.table],),) = self._rows(each.insert)
+        for run in runs:
             if run.fresh:
                 self._rows(_NEW_RUN, theirs=run.theirs)
             elif run.steps or run.verdicts:
                 self._rows(_SETTLE, theirs=run.theirs, ours=run.ours, last=last[run.ours])
+        report(Progress("merging", len(CARRIED), len(CARRIED)))
         return added
 
     def highest(self) -> UUID | None:
@@ -248,9 +254,7 @@ class Merging:
         return number if isinstance(number, UUID) else None
 
     def _outcomes(self, execution: UUID) -> list[TestOutcomeRow]:
-        rows = self._rows(
-            f"FROM {OTHER}.test_outcome WHERE execution_id = $one ORDER BY position", one=execution
-        )
+        rows = self._rows(_OUTCOMES, execution=execution)
         names = [column[0] for column in self._cursor.description or ()]
         return [TestOutcomeRow(**dict(zip(names, values, strict=True))) for values in rows]
 

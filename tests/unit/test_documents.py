@@ -56,7 +56,9 @@ def test_there_are_examples(repository):
     assert len(dict(examples(repository))) >= 4
 
 
-@pytest.mark.parametrize("name", ["getting-started", "importing", "annotating", "exporting", "scripting"])
+@pytest.mark.parametrize(
+    "name", ["getting-started", "importing", "annotating", "merging", "exporting", "scripting"]
+)
 def test_examples_work_in_the_order_they_are_given(
     repository, sample_folder, in_folder, workbench, monkeypatch, name
 ):

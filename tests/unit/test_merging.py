@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -432,6 +431,24 @@ def test_what_fails_on_the_way_leaves_nothing_behind(workspace, model, monkeypat
     assert recover(workspace).added == 1
     report = merge(workspace, copy)
     assert (report.added["verdict"], report.added["execution"], report.experts_runs) == (4, 2, 0)
+
+
+def test_a_merge_that_is_ended_on_the_way_has_merged_nothing(workspace, model):
+    copy = copied(workspace)
+    with Workspace.open(copy) as other:
+        annotate(other, model)
+    told = []
+
+    def end(progress):
+        told.append(progress.done)
+        if progress.done == progress.total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        merge(workspace, copy, progress=end)
+    assert told[-1] == 4
+    assert not any(everything(workspace).values())
+    assert merge(workspace, copy).added["verdict"] == 4
 
 
 def test_a_copy_has_what_the_log_holds_and_no_journal(tmp_path, repository):
