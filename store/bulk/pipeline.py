@@ -170,7 +170,8 @@ def _figures(cursor: duckdb.DuckDBPyConnection, run: Run) -> RunFigures:
     failed = sum(reasons.values())
     codes = row(_CODES)
     # What nobody was asked for cost nothing; what was asked for at no known price cost nobody knows what.
-    cost = money if money is not None or asking_steps else 0.0
+    unknown = asking_steps and sums["unpriced_steps"] == asking_steps
+    cost = None if unknown else money or 0.0
     return RunFigures(
         run=run.name,
         id=run.id,

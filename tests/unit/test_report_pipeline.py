@@ -313,18 +313,31 @@ def test_every_figure_is_what_the_records_add_up_to(tmp_path, seed):
 
 def test_a_cost_that_nobody_knows_stays_unknown_and_what_nobody_was_asked_for_cost_nothing(tmp_path):
     with judged_workspace(tmp_path) as workspace:
-        unknown, part, free, none = (Agents(workspace, f"p/m/{n}", random.Random(1)) for n in "abcd")
-        for agents, requests, money in ((unknown, 1, None), (part, 1, None), (free, 0, None)):
-            step = agents.step(1, "screener", {"assessment": "clear_match"})
-            agents.records[StepRow] = [step.model_copy(update={"requests": requests, "money": money})]
-        step = part.step(2, "screener", {"assessment": "clear_match"})
-        part.records[StepRow][1:] = [step.model_copy(update={"requests": 1, "money": 0.25})]
-        for agents in (unknown, part, free, none):
+        unknown, part, free, none, kept = (Agents(workspace, f"p/m/{n}", random.Random(1)) for n in "abcde")
+
+        def asked(agents, item, requests, money):
+            step = agents.step(item, "screener", {"assessment": "clear_match"})
+            agents.records[StepRow][-1] = step.model_copy(update={"requests": requests, "money": money})
+
+        asked(unknown, 1, 1, None)
+        asked(part, 1, 1, None)
+        asked(part, 2, 1, 0.25)
+        asked(free, 1, 0, None)
+        asked(kept, 1, 0, 0.0)  # answered from the workspace
+        asked(kept, 2, 1, None)
+        several = (unknown, part, free, none, kept)
+        for agents in several:
             agents.store()
-        found = figures_of(workspace, [one.run for one in (unknown, part, free, none)])
+        found = figures_of(workspace, [one.run for one in several])
     costs = [(one.cost, one.cost_per_pair, one.unpriced_steps, one.unpriced_pairs) for one in found]
-    assert costs == [(None, None, 1, 1), (0.25, 0.25, 1, 1), (0.0, 0.0, 0, 0), (0.0, None, 0, 0)]
-    nothing = found[-1].to_dict()
+    assert costs == [
+        (None, None, 1, 1),
+        (0.25, 0.25, 1, 1),
+        (0.0, 0.0, 0, 0),
+        (0.0, None, 0, 0),
+        (None, None, 1, 1),
+    ]
+    nothing = found[3].to_dict()
     shares = ("unclear_share", "executable_rate", "mean_test_cases")
     assert [nothing[name] for name in shares] == [None, None, None]
     assert (nothing["pairs"], nothing["table_2"]["code_mean_length"]) == (0, None)
