@@ -119,12 +119,12 @@ def _merge(
     added = {"run": sum(run.fresh for run in runs), **{table: fresh for table, (fresh, _) in counts.items()}}
     known = {table: count - fresh for table, (fresh, count) in counts.items()}
     known["verdict"] -= left
-    experts = 0
+    experts = merging.count_experts_runs()
     if not dry_run and any(added.values()):
         # Refused where the file was moved away, as every other write.
         workspace.lane.submit(lambda _: None, urgent=True).result()
         highest = merging.highest()
-        experts = _journal(workspace, merging)
+        _journal(workspace, merging)
         added |= merging.carry(runs, report)
         if highest is not None:
             workspace.ids.raise_floor(highest)
@@ -142,9 +142,9 @@ def _merge(
     )
 
 
-def _journal(workspace: Workspace, merging: Merging) -> int:
-    """Journal the tests that experts ran before they are in the workspace; return how many there are."""
-    journal, count = Journal(journal_path(workspace.path)), 0
+def _journal(workspace: Workspace, merging: Merging) -> None:
+    """Journal the tests that experts ran before they are in the workspace."""
+    journal = Journal(journal_path(workspace.path))
     for part in merging.experts_runs():
         lines = [journal_line(one.rater, one.item, one.execution, one.outcomes) for one in part]
 
@@ -152,8 +152,6 @@ def _journal(workspace: Workspace, merging: Merging) -> int:
             journal.append(lines)
 
         workspace.lane.submit(write, urgent=True).result()
-        count += len(lines)
-    return count
 
 
 def _check_place(workspace: Workspace, path: Path) -> None:

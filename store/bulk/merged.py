@@ -123,12 +123,13 @@ SELECT c.* REPLACE (
 FROM {OTHER}.run c {RATERS} WHERE c.id = $theirs
 """
 
+_BY_EXPERTS = f"""
+FROM {OTHER}.execution c JOIN merged_rater p ON p.theirs = c.rater_id JOIN item i ON i.id = c.item_id
+ANTI JOIN execution w ON w.id = c.id WHERE c.step_id IS NULL AND p.kind = 'human'
+"""
 _EXPERTS = f"""
 SELECT p.name, i.kind, i.external_id, i.content_hash, c.* REPLACE (p.ours AS rater_id)
-FROM {OTHER}.execution c JOIN merged_rater p ON p.theirs = c.rater_id JOIN item i ON i.id = c.item_id
-ANTI JOIN execution w ON w.id = c.id
-WHERE c.step_id IS NULL AND p.kind = 'human' AND ($after IS NULL OR c.id > $after)
-ORDER BY c.id LIMIT 50
+{_BY_EXPERTS} AND ($after IS NULL OR c.id > $after) ORDER BY c.id LIMIT 50
 """
 
 
@@ -209,6 +210,10 @@ class Merging:
             each.table: (self._count(each.fresh), self._count(f"FROM {OTHER}.{each.table}"))
             for each in CARRIED
         }
+
+    def count_experts_runs(self) -> int:
+        """Return how many tests that experts ran are new."""
+        return self._count(_BY_EXPERTS)
 
     def experts_runs(self) -> Iterator[list[ExpertsRun]]:
         """Yield the tests that experts ran and that are new, some at a time, before they are carried over."""

@@ -242,6 +242,8 @@ def test_what_experts_ran_comes_with_its_rater_and_is_in_the_journal_once(worksp
         Desk(other, "eli").judge(1)
         Desk(other, "eli").say(1, "flag")
     journal_path(copy).unlink()
+    assert merge(workspace, copy, dry_run=True).experts_runs == 60
+    assert len(executions(workspace)) == len(journal_path(workspace.path).read_text().splitlines()) == 1
     report = merge(workspace, copy)
     assert (report.added["execution"], report.experts_runs) == (60, 60)
     assert (report.judgments_left, report.marks_left) == (1, 1)

@@ -365,6 +365,8 @@ def test_a_workspace_without_a_run_says_how_to_begin_one(workbench, study):
     assert "workbench annotate" in workbench("report", study, "pipeline").out
     done = workbench("report", study, "pipeline", "--run", "x", "--json")
     assert (done.code, done.json()["error"]["hint"]) == (2, "Runs here: none yet.")
+    other = workbench("report", study, "progress", "--run", "x", "--json")
+    assert (other.code, "pipeline --run x" in other.json()["error"]["hint"]) == (2, True)
 
 
 def test_there_is_a_row_for_every_configuration_and_one_can_be_asked_for(workbench, study, in_folder):

@@ -108,7 +108,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("export", exchange.export_command, "Write judgments to a file."),
     ("items", judging.items_command, "List items with their labels."),
     ("judge", judging.judge_command, "Record a judgment."),
-    ("report", reporting.report_command, "Print how far the work is, and who agrees."),
+    ("report", reporting.report_command, "Print how far the work is, who agrees, what agents did."),
     ("sandbox", sandbox_command, "Make, examine and use sandboxes."),
     ("doctor", doctor.doctor_command, "Examine what works here."),
     ("demo", demo.demo_command, "Show it all with sample data."),

@@ -57,6 +57,12 @@ def report_command(
     if report is Report.pipeline:
         report_pipeline(workspace, run, as_json=as_json)
         return
+    if run is not None:
+        raise WorkbenchError(
+            "Not in this report",
+            f"--run names a run of the agents, and the report {report} is not about one.",
+            f"workbench report {workspace} pipeline --run {run}",
+        )
     if report is Report.agreement:
         _agreement(workspace, given_rater(rater), blind=loaded.screens.blind, as_json=as_json)
         return
