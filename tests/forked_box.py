@@ -5,7 +5,7 @@ from agents.sandbox.settings import SandboxSettings
 
 
 class Forks(BubblewrapSandbox):
-    """Opened for each run, in whatever event loop it comes from.
+    """Opened for each run, in whatever event loop it comes from, or by `async with` for several.
 
     Args:
         as_user: Whether all is done as an ordinary user's would be, in a user namespace, even by root, for
@@ -17,18 +17,22 @@ class Forks(BubblewrapSandbox):
         self._as_user = as_user
         self._inside = 0
 
-    async def run(self, program, limits=None):
+    async def __aenter__(self):
         self._inside += 1
-        try:
-            await self.open(1)
+        await self.open(1)
+        return self
+
+    async def __aexit__(self, *_):
+        self._inside -= 1
+        if not self._inside:
+            await self.close()
+
+    async def run(self, program, limits=None):
+        async with self:
             server = await self._server(program.hash_seed)
             assert server is not None
             assert server.works
             return await super().run(program, limits)
-        finally:
-            self._inside -= 1
-            if not self._inside:
-                await self.close()
 
     def _user(self):
         return None if self._as_user else super()._user()

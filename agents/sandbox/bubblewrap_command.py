@@ -241,8 +241,8 @@ def _system(python: Interpreter) -> tuple[str, ...]:
         shown += ["--ro-bind", str(python.prefix), str(_PREFIX)]
         inner = python.prefix.glob("lib/python3*/site-packages")
         packages += [_PREFIX / folder.relative_to(python.prefix) for folder in inner]
-    for folder in packages:
-        shown += ["--perms", "0555", "--size", "4096", "--tmpfs", str(folder)]
+    for folder in packages:  # what forks share must not be written by the user that owns it
+        shown += ["--perms", "0555", "--size", "4096", "--tmpfs", str(folder), "--remount-ro", str(folder)]
     return tuple(shown)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from forked_box import Forks
+from forked_box import BOXES, Forks
 
 from agents.sandbox import bubblewrap, bubblewrap_command
 from agents.sandbox.interpreter import CHECK_PROGRAM
@@ -32,6 +32,23 @@ HASHES = TestProgram("", "def test_a():\n    print(hash('a'), list({'b', 'c', 'd
 SLEEP = TestProgram("", "import time\ndef test_a():\n    time.sleep(1)\n")
 WRITES = TestProgram(
     "", "def test_a():\n    with open('/tmp/a', 'wb') as file:\n        file.write(b'x' * 2000)\n"
+)
+LEAVES = TestProgram(
+    "",
+    "import os\n"
+    "def test_a():\n"
+    "    places = {line.split()[4] for line in open('/proc/self/mountinfo')} | {'/etc', '/harness'}\n"
+    "    for folder in filter(os.path.isdir, places):\n"
+    "        assert 'left.pth' not in os.listdir(folder), folder\n"
+    "        try:\n"
+    "            os.chmod(folder, 0o777)\n"
+    "        except OSError:\n"
+    "            pass\n"
+    "        try:\n"
+    "            open(folder + '/left.pth', 'w').close()\n"
+    "            print(folder)\n"
+    "        except OSError:\n"
+    "            pass\n",
 )
 LOOP = TestProgram("", "def test_a():\n    while True:\n        pass\n")
 
@@ -85,6 +102,15 @@ async def test_every_program_is_by_itself_and_nothing_is_left():
     assert {process for _, process, *_ in told} == {"2"}  # below its supervisor, the first of its namespace
     assert len({user for user, *_ in told}) == (6 if os.geteuid() == 0 else 1)
     await until(lambda: not set(children(os.getpid())) - before)
+
+
+@pytest.mark.parametrize("make", BOXES.values(), ids=BOXES)
+async def test_no_place_that_can_be_written_outlives_a_program(make):
+    async with make() as box:
+        reports = [await box.run(LEAVES) for _ in range(2)]
+
+    assert [report.exit_reason for report in reports] == ["ok"] * 2, reports
+    assert {"/tmp", "/dev/shm", "/sandbox"} <= set(reports[0].stdout.split())
 
 
 @pytest.mark.parametrize("seed", [0, 1])
