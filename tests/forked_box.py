@@ -19,7 +19,6 @@ class Forks(BubblewrapSandbox):
 
     async def __aenter__(self):
         self._inside += 1
-        await self.open(1)
         return self
 
     async def __aexit__(self, *_):
@@ -29,6 +28,7 @@ class Forks(BubblewrapSandbox):
 
     async def run(self, program, limits=None):
         async with self:
+            await self.open(1)
             server = await self._server(program.hash_seed)
             assert server is not None
             assert server.works

@@ -7,7 +7,6 @@ serves that one program and no other; one that forks (`fork_server.py`) has each
 
 from __future__ import annotations
 
-from textwrap import indent
 from typing import TYPE_CHECKING
 
 from agents.sandbox.interpreter import BOOT, FLAGS, scripts, sources
@@ -89,7 +88,7 @@ import fork_server
 with open({seccomp}, "rb", buffering=0) as file:
     seccomp = file.read()
 try:
-    fork_server.Server({control}, seccomp, {user!r}, run).work()
+    fork_server.Server({control}, seccomp, {user!r}).work()
 except OSError as error:
     sys.exit(str(error))
 """
@@ -117,8 +116,7 @@ def waiting(*, harness: str, work: str, own_files: bool, leash: bool, user: int 
     """
     drop = "" if user is None else _DROP.format(user=user, refused=NO_CHANGE_OF_USER)
     own = _OWN_FILES.format(harness=harness) if own_files else ""
-    run = _PROGRAM.format(work=work) + ("" if leash else _NO_INPUT) + _go(harness)
-    return _READ + drop + own + _IMPORT.format(harness=harness) + run
+    return _READ + drop + own + _IMPORT.format(harness=harness) + _run(harness, work, leash=leash)
 
 
 def forking(*, harness: str, work: str, user: str, control: int, seccomp: int) -> str:
@@ -134,14 +132,13 @@ def forking(*, harness: str, work: str, user: str, control: int, seccomp: int) -
     Returns:
         Source code.
     """
-    run = _PROGRAM.format(work=work) + _NO_INPUT + _go(harness)
-    function = "def run(channel):\n" + indent(run, "    ")
     serve = _SERVE.format(user=user, control=control, seccomp=seccomp)
-    return _READ + _IMPORT.format(harness=harness) + function + serve
+    return _READ + _IMPORT.format(harness=harness) + serve + _run(harness, work, leash=False)
 
 
-def _go(harness: str) -> str:
-    return _GO.format(flags=FLAGS, again=BOOT.format(folder=harness))
+def _run(harness: str, work: str, *, leash: bool) -> str:
+    go = _GO.format(flags=FLAGS, again=BOOT.format(folder=harness))
+    return _PROGRAM.format(work=work) + ("" if leash else _NO_INPUT) + go
 
 
 def told_first() -> bytes:

@@ -107,19 +107,21 @@ class Server:
         control: The socket.
         seccomp: The filter of system calls, as the kernel takes it.
         user: Who the trial becomes.
-        serve: Runs what it is told on stdin, in the new process, with the number of the channel.
     """
 
-    def __init__(self, control: int, seccomp: bytes, user: str, serve: Any) -> None:
+    def __init__(self, control: int, seccomp: bytes, user: str) -> None:
         self._socket = _socket.socket(fileno=control)
         self._seccomp = seccomp
         self._user = user
-        self._serve = serve
         self._own = os.open("/proc/self/ns/pid", os.O_RDONLY)
         self._numbers: dict[int, str] = {}
 
     def work(self) -> None:
-        """Serve until nobody is there to be served."""
+        """Serve until nobody is there to be served.
+
+        Returns in the process of a program alone, which is isolated then and reads on stdin what it is. So a
+        program starts no deeper in the stack than in an interpreter of its own, and can recurse as far.
+        """
         awake, waker = os.pipe()
         os.set_blocking(awake, False)
         os.set_blocking(waker, False)
@@ -137,14 +139,17 @@ class Server:
                 if descriptor == awake:
                     os.read(awake, 512)
                     self._reap()
-                else:
-                    self._hear()
+                elif self._hear():
+                    return
 
     def _try(self) -> None:
         """Find out whether this machine lets a process be isolated; raises OSError when it does not."""
         reading, writing = os.pipe()
         nothing = os.open(os.devnull, os.O_RDWR)
-        pid = self._fork(self._user, 4096, 4096, [nothing, nothing, writing, nothing], lambda _: os._exit(0))
+        pid = self._fork()
+        if pid == 0:
+            self._become(self._user, 4096, 4096, [nothing, nothing, writing, nothing])
+            os._exit(0)
         os.close(writing)
         os.close(nothing)
         _, status = os.waitpid(pid, 0)
@@ -153,7 +158,8 @@ class Server:
         if status != 0:
             raise OSError(why.decode("utf-8", "replace").strip() or "a trial failed")
 
-    def _hear(self) -> None:
+    def _hear(self) -> bool:
+        """Do what is asked; True in the process of a program."""
         space = _socket.CMSG_SPACE(DESCRIPTORS * 4)
         told, further, _, _ = self._socket.recvmsg(PACKET, space, _socket.MSG_CMSG_CLOEXEC)
         if not told:
@@ -168,41 +174,47 @@ class Server:
             for pid, known in self._numbers.items():
                 if known == number:
                     os.kill(pid, signal.SIGKILL)
-            return
+            return False
         try:
-            pid = self._fork(words[0], int(words[1]), int(words[2]), given, self._serve)
+            if len(given) != DESCRIPTORS:  # the kernel leaves out what this process cannot have open
+                raise OSError(str(len(given)) + " descriptors came instead of " + str(DESCRIPTORS))
+            pid = self._fork()
+            if pid == 0:
+                self._become(words[0], int(words[1]), int(words[2]), given)
+                return True
             self._numbers[pid] = number
         except OSError as error:
             self._say("failed " + number + " " + str(error))
-        finally:
-            for descriptor in given:
-                os.close(descriptor)
+        for descriptor in given:
+            os.close(descriptor)
+        return False
 
-    def _fork(self, user: str, scratch: int, sources: int, given: list[int], then: Any) -> int:
-        call("unshare", _PROCESSES)  # whose first process is the next one forked
+    def _fork(self) -> int:
+        """Fork the first process of a new namespace."""
+        call("unshare", _PROCESSES)
+        pid = -1
         try:
             pid = os.fork()
-            if pid == 0:
-                self._become(user, scratch, sources, given, then)
         finally:
-            call("setns", self._own, _PROCESSES)
+            if pid != 0:
+                call("setns", self._own, _PROCESSES)
         return pid
 
-    def _become(self, user: str, scratch: int, sources: int, given: list[int], then: Any) -> None:
-        """Turn a fresh fork into the first process of a program; never returns."""
+    def _become(self, user: str, scratch: int, sources: int, given: list[int]) -> None:
+        """Turn a fresh fork into the first process of a program, or end it."""
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
             self._socket.detach()  # closed below, by its number alone
-            channel = place(given)
+            place(given)
             isolate(user, scratch, sources)
             drop(user, self._seccomp)
-            then(channel)
         except BaseException as error:  # noqa: BLE001 - a fork must never go on as its parent
-            os.write(2, (str(error) or type(error).__name__).encode("utf-8", "backslashreplace"))
-        finally:
-            os._exit(1)
+            try:
+                os.write(2, (str(error) or type(error).__name__).encode("utf-8", "backslashreplace"))
+            finally:
+                os._exit(1)
 
     def _reap(self) -> None:
         while self._numbers:
@@ -218,8 +230,8 @@ class Server:
             os._exit(0)
 
 
-def place(given: list[int]) -> int:
-    """Put the descriptors of a program in their places and close all others; return that of the channel."""
+def place(given: list[int]) -> None:
+    """Put the descriptors of a program in their places, and close all others."""
     aside = [fcntl.fcntl(one, fcntl.F_DUPFD, 16) for one in given]
     for number, one in enumerate(aside):  # stdin, stdout, stderr, and the channel
         os.dup2(one, number)
@@ -229,7 +241,6 @@ def place(given: list[int]) -> int:
                 os.close(int(name))
             except OSError:  # the one that listed them
                 pass
-    return DESCRIPTORS - 1
 
 
 def isolate(user: str, scratch: int, sources: int) -> None:
@@ -281,8 +292,13 @@ def drop(user: str, seccomp: bytes) -> None:
     if user == "-":
         call("unshare", _USERS)
         one = f"{NOBODY} 0 1"
-        for name, text in (("setgroups", "deny"), ("uid_map", one), ("gid_map", one)):
-            with open("/proc/self/" + name, "w") as file:
+        for name, text in (
+            ("/proc/self/setgroups", "deny"),
+            ("/proc/self/uid_map", one),
+            ("/proc/self/gid_map", one),
+            ("/proc/sys/user/max_user_namespaces", "0"),  # none below it, as the filter says too
+        ):
+            with open(name, "w") as file:
                 file.write(text)
     with open("/proc/sys/kernel/cap_last_cap") as file:
         last = int(file.read())

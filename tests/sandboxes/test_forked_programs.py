@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -29,6 +30,16 @@ WHO = TestProgram(
     "    print(os.getuid(), os.getpid())\n",
 )
 HASHES = TestProgram("", "def test_a():\n    print(hash('a'), list({'b', 'c', 'd', 'e', 'f'}))\n")
+DEPTH = TestProgram(
+    "",
+    "def deeper(levels):\n"
+    "    try:\n"
+    "        return deeper(levels + 1)\n"
+    "    except RecursionError:\n"
+    "        return levels\n"
+    "def test_a():\n"
+    "    print(deeper(0))\n",
+)
 SLEEP = TestProgram("", "import time\ndef test_a():\n    time.sleep(1)\n")
 WRITES = TestProgram(
     "", "def test_a():\n    with open('/tmp/a', 'wb') as file:\n        file.write(b'x' * 2000)\n"
@@ -113,9 +124,8 @@ async def test_no_place_that_can_be_written_outlives_a_program(make):
     assert {"/tmp", "/dev/shm", "/sandbox"} <= set(reports[0].stdout.split())
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-async def test_a_fork_reports_as_a_program_that_was_started(seed):
-    program = replace(HASHES, hash_seed=seed)
+@pytest.mark.parametrize("program", [HASHES, replace(HASHES, hash_seed=1), DEPTH])
+async def test_a_fork_reports_as_a_program_that_was_started(program):
     expected = await bubblewrap.create(SandboxSettings()).run(program)
     report = await Forks().run(program)
 
@@ -173,6 +183,23 @@ async def test_where_nothing_can_be_forked_every_program_is_started(monkeypatch)
         await box.open(1)
         assert await box._server(0) is None
         assert (await box.run(CHECK_PROGRAM)).exit_reason == "ok"
+    finally:
+        await box.close()
+
+
+async def test_a_server_without_room_for_descriptors_forks_nothing():
+    before = set(children(os.getpid()))
+    box = bubblewrap.create(SandboxSettings())
+    await box.open(1)
+    try:
+        server = (await below(before))[-1]
+        numbers = {int(name) for name in os.listdir(f"/proc/{server}/fd")}
+        free = next(most for most in range(3, 256) if len(set(range(most)) - numbers) == 2)
+        resource.prlimit(server, resource.RLIMIT_NOFILE, (free, free))
+        ending = await box._fork(await box._server(0), CHECK_PROGRAM, SandboxSettings().limits)
+        assert (ending.code, ending.stderr) == (None, b"2 descriptors came instead of 4")
+        assert {int(name) for name in os.listdir(f"/proc/{server}/fd")} == numbers
+        assert (await box.run(CHECK_PROGRAM)).exit_reason == "ok"  # it was started
     finally:
         await box.close()
 
