@@ -135,7 +135,7 @@ class BubblewrapSandbox:
         if server is not None:
             ending = await self._fork(server, program, limits)
             # Without a code it ended with its server, which says nothing about the program.
-            if ending.stopped or (ending.channel and ending.code is not None):
+            if ending.code is not None and (ending.stopped or ending.channel):
                 return make_report(ending, sandbox=self.name, limits=limits)
         ending = await _tell(await self._start(limits), program, limits)
         return make_report(ending, sandbox=self.name, limits=limits)
@@ -170,10 +170,14 @@ class BubblewrapSandbox:
             return None
         task = self._forking.get(seed)
         if task is None or (task.done() and not task.cancelled() and _is_lost(task)):
-            task = self._forking[seed] = asyncio.create_task(self._start_server(seed))
+            task = self._forking[seed] = asyncio.create_task(self._start_server(seed, task))
         return await asyncio.shield(task)
 
-    async def _start_server(self, seed: int) -> ForkServer | None:
+    async def _start_server(
+        self, seed: int, lost: asyncio.Task[ForkServer | None] | None
+    ) -> ForkServer | None:
+        if lost is not None:
+            await _close([lost])
         held = contents_for_forks()
         if held is None:
             return None

@@ -151,12 +151,12 @@ class StartedChild:
 
     async def end(self) -> None:
         """Kill what is left of its process group and wait for the ends of its pipes."""
-        if self._transport is not None:
+        transport, self._transport = self._transport, None
+        if transport is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+                os.killpg(transport.get_pid(), signal.SIGKILL)
             await asyncio.wait({self._child.closed, self._records.closed}, timeout=GRACE)
-            self._transport.close()
-            self._transport = None
+            transport.close()
         if self._reading is not None:
             self._reading.close()  # which closes the pipe only later
         if self._pipe is not None:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from agents.sandbox.heard import Ending, Stopped
     from agents.sandbox.protocol import Limits
 
-# Seconds that the interpreter may take to start and to make its trial.
-STARTING = 10.0
+# Seconds that the interpreter may take to start and to make its trial, to take what it is told, and to end a
+# program. One that takes longer does not work, and is ended with all that it started.
+PATIENCE = 10.0
 
 
 class Fork:
@@ -42,7 +43,9 @@ class Fork:
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def end(self, status: int | None, trouble: str = "") -> None:
-        """Take note of its end."""
+        """Take note of its end, the first time."""
+        if self.gone.done():
+            return
         self.status, self.trouble = status, trouble
         settle(self.gone)
         settle(self.heard.exited)
@@ -98,7 +101,7 @@ class ForkServer:
             theirs.close()
         server = cls(process, ours)
         try:
-            await asyncio.wait({server._ready}, timeout=STARTING)
+            await asyncio.wait({server._ready}, timeout=PATIENCE)
         except BaseException:
             await finish(server.close())
             raise
@@ -154,7 +157,18 @@ class ForkServer:
     async def _begin(
         self, words: str, told: bytes, fork: Fork, pipes: list[tuple[Pipe, asyncio.ReadTransport]]
     ) -> None:
-        """Open what the program writes to, and have it forked."""
+        """Open what the program writes to, and have it forked; whatever prevents that is its end."""
+        try:
+            await self._tell(words, told, fork, pipes)
+        except OSError as error:
+            fork.end(None, str(error))
+        except BaseException:
+            fork.end(None)
+            raise
+
+    async def _tell(
+        self, words: str, told: bytes, fork: Fork, pipes: list[tuple[Pipe, asyncio.ReadTransport]]
+    ) -> None:
         loop, heard = asyncio.get_running_loop(), fork.heard
         with ExitStack() as stack:
             source = os.memfd_create("workbench")
@@ -177,17 +191,16 @@ class ForkServer:
                     os.fdopen(reading, "rb", buffering=0),
                 )
                 pipes.append((pipe, transport))
-            try:
-                await self._say(words, given)
-            except OSError as error:
-                fork.end(None, str(error))
+            await self._say(words, given)
 
     async def _end(self, number: str, fork: Fork, pipes: list[tuple[Pipe, asyncio.ReadTransport]]) -> None:
         """Kill what is left of a program, and wait for the ends of its pipes."""
         if not fork.gone.done():
             with suppress(OSError):
                 await self._say(f"kill {number}")
-            await asyncio.wait({fork.gone}, timeout=GRACE)
+            await asyncio.wait({fork.gone}, timeout=PATIENCE)
+            if not fork.gone.done():
+                await self.close()
         self._forks.pop(number, None)
         open_ones = [pipe.closed for pipe, _ in pipes if not pipe.closed.done()]
         if open_ones:
@@ -197,6 +210,7 @@ class ForkServer:
 
     async def _say(self, text: str, given: Sequence[int] = ()) -> None:
         """Send a packet, and descriptors with it; raises OSError when nobody takes it."""
+        end = monotonic() + PATIENCE
         further = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", given))] if given else []
         async with self._sending:
             while not self._ended:
@@ -204,6 +218,8 @@ class ForkServer:
                     self._control.sendmsg([text.encode()], further)
                     return
                 except BlockingIOError:  # it takes one after another
+                    if monotonic() > end:
+                        await finish(self.close())
                     await asyncio.sleep(0.001)
         raise ConnectionResetError("the interpreter that forks has ended")
 

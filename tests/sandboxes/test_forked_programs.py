@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from forked_box import BOXES, Forks
 
-from agents.sandbox import bubblewrap, bubblewrap_command
+from agents.sandbox import bubblewrap, bubblewrap_command, forking
 from agents.sandbox.interpreter import CHECK_PROGRAM
 from agents.sandbox.protocol import TestProgram
 from agents.sandbox.settings import SandboxSettings
@@ -172,6 +172,22 @@ async def test_what_ends_the_server_costs_no_program_its_run():
         second = await box._server(0)
         assert second is not first
         assert second.works
+    finally:
+        await box.close()
+
+
+async def test_a_server_that_hangs_is_ended_and_costs_no_program_its_run(monkeypatch):
+    monkeypatch.setattr(forking, "PATIENCE", 0.5)
+    before = set(children(os.getpid()))
+    limits = replace(SandboxSettings().limits, wall_seconds=2)
+    box = bubblewrap.create(SandboxSettings())
+    try:
+        await box.open(1)
+        inside = await below(before)
+        os.kill(inside[-1], signal.SIGSTOP)
+        reports = await asyncio.gather(*(box.run(CHECK_PROGRAM, limits) for _ in range(3)))
+        assert [report.exit_reason for report in reports] == ["ok"] * 3, reports
+        assert not any(alive(one) for one in inside)
     finally:
         await box.close()
 
