@@ -256,7 +256,9 @@ def isolate(user: str, scratch: int, sources: int) -> None:
     for folder, size in ((b"/dev/shm", scratch), (b"/tmp", scratch), (b"/sandbox", sources)):
         options = b"mode=1777,size=%d" % size
         mount(b"tmpfs", folder, b"tmpfs", _NO_SET_UID | _NO_DEVICES, options)
-    mount(b"proc", b"/proc", b"proc", _NO_SET_UID | _NO_DEVICES | _NO_EXECUTION)
+    # An ordinary user's program owns its supervisor's files there: what it may not trace is closed to it.
+    hidden = b"hidepid=1" if user == "-" else None
+    mount(b"proc", b"/proc", b"proc", _NO_SET_UID | _NO_DEVICES | _NO_EXECUTION, hidden)
     terminals = b"newinstance,ptmxmode=0666,mode=620"
     mount(b"devpts", b"/dev/pts", b"devpts", _NO_SET_UID | _NO_EXECUTION, terminals)
     if user != "-":

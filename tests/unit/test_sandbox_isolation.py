@@ -48,7 +48,7 @@ def isolated(request):
 
 @pytest.fixture(params=["started", "forks"])
 def bounded(request):
-    """Where root's programs have a user that the kernel counts processes for (see `Forks`)."""
+    """Where no program has root's own user or group: the kernel counts its processes, and hides others' files."""
     if why_not_bubblewrap():
         pytest.skip(why_not_bubblewrap())
     return bubblewrap.create(SandboxSettings(), None) if request.param == "started" else Forks()
@@ -147,6 +147,30 @@ async def test_the_program_is_nobody_and_cannot_become_root(isolated):
     )
 
     assert (await isolated.run(TestProgram("", test), LIMITS)).exit_reason == "ok"
+
+
+async def test_the_process_that_reports_cannot_be_touched(bounded):
+    test = (
+        "import os\n"
+        "def test_a():\n"
+        "    place, reached = f'/proc/{os.getppid()}/', []\n"
+        "    for name in ('clear_refs', 'comm', 'coredump_filter', 'fd/3', 'mem', 'oom_score_adj'):\n"
+        "        try:\n"
+        "            os.close(os.open(place + name, os.O_WRONLY))\n"
+        "        except OSError:\n"
+        "            continue\n"
+        "        reached.append(name)\n"
+        "    assert reached == []\n"
+        "def test_b():\n"
+        "    try:\n"
+        "        found = os.listdir(f'/proc/{os.getppid()}/fd')\n"
+        "    except OSError:\n"
+        "        return\n"
+        "    assert found == []\n"
+    )
+    report = await bounded.run(TestProgram("", test), LIMITS)
+
+    assert report.exit_reason == "ok", report
 
 
 async def test_installed_packages_are_not_there(isolated):
