@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 from agents.events import ItemAnnotated, JobEvent, JobLog, JobPaused, JobResumed, JobStarted, JobState
@@ -12,10 +11,11 @@ from agents.feed import Feed
 from agents.gate import Gate, Halted
 from agents.kinds import agents_part
 from agents.llm.errors import ModelError
-from agents.llm.registry import open_model
 from agents.progress import Progress
 from agents.records import RunRecord
 from agents.report import AnnotationReport
+from agents.role_models import RoleModels
+from agents.run_configuration import run_configuration
 from agents.sandbox.errors import NeedsSandbox
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
 from agents.turns import Turns
@@ -24,8 +24,7 @@ from store.errors import WorkbenchError
 from store.queries.runs import run_counts
 
 if TYPE_CHECKING:
-    from agents.kinds import AgentsPart, Annotation, Annotator, WorkItem
-    from agents.llm.protocol import LanguageModel
+    from agents.kinds import Annotation, Annotator, Configuration, WorkItem
     from agents.sandbox.protocol import Sandbox
     from agents.settings import AnnotationSettings
     from store.workspace import Workspace
@@ -82,26 +81,28 @@ class AnnotationWork:
         """
         settings = self._settings
         part = agents_part(settings.kind)
-        model = open_model(settings.model, settings.models)
+        configuration = part.configuration(settings.agents)
+        models = RoleModels.open(settings, configuration.roles(repairs=settings.sandboxes.repairs))
         sandbox: Sandbox | None = None
         try:
-            sandbox = await choose_sandbox(settings.sandboxes, settings.sandbox, settings.allowed)
-            self._warn_of(sandbox)
-            record = self.record = await self._open_run(part, model)
+            if configuration.executes:
+                sandbox = await choose_sandbox(settings.sandboxes, settings.sandbox, settings.allowed)
+                self._warn_of(sandbox)
+            where = "" if sandbox is None else sandbox.name
+            record = self.record = await self._open_run(configuration, models)
             feed = Feed(self._workspace, record, part, settings)
             total, ruled = await feed.count()
             await record.set_state("running", total=total + ruled)
             progress = self._progress = Progress(self._number, record.id, total, self._emit)
-            self._emit(
-                JobStarted(self._number, record.id, record.run.name, model.name, sandbox.name, total, ruled)
-            )
+            self._emit(JobStarted(self._number, record.id, record.run.name, models.name, where, total, ruled))
             self._began()
-            await sandbox.open(min(settings.concurrency, max(total, 1)))
-            annotator = part.make_annotator(sandbox, settings.sandboxes)
-            await self._work(feed, annotator, record, model, progress)
+            if sandbox is not None:
+                await sandbox.open(min(settings.concurrency, max(total, 1)))
+            annotator = part.make_annotator(configuration, sandbox, settings.sandboxes)
+            await self._work(feed, annotator, record, models, progress)
         finally:
             try:
-                await model.close()
+                await models.close()
             finally:
                 if sandbox is not None:
                     await sandbox.close()
@@ -112,8 +113,9 @@ class AnnotationWork:
         self.report = AnnotationReport(
             run_id=record.id,
             run_name=record.run.name,
-            model=model.name,
-            sandbox=sandbox.name,
+            configuration=settings.agents,
+            model=models.name,
+            sandbox=where,
             state=state,
             done=progress.done,
             failed=progress.failed,
@@ -170,36 +172,17 @@ class AnnotationWork:
         for worker in self._workers:
             worker.cancel()
 
-    async def _open_run(self, part: AgentsPart, model: LanguageModel) -> RunRecord:
-        models = self._settings.models
-        configuration: dict[str, Any] = {
-            "kind": part.kind,
-            "pipeline": part.pipeline,
-            **part.configuration(),
-            "model": model.name,
-            "temperature": models.temperature,
-            "max_output_tokens": models.max_output_tokens,
-            "seed": models.seed,
-            "limits": asdict(self._settings.sandboxes.limits),
-            "trust_checks": self._settings.sandboxes.trust_checks,
-            # The tries of a pipeline without its bug fixer are none.
-            "max_try_time": self._settings.sandboxes.max_try_time
-            if self._settings.sandboxes.repairs
-            else None,
-        }
-        if model.address:
-            # The same name stands for different models at different services.
-            configuration["service"] = model.address
+    async def _open_run(self, configuration: Configuration, models: RoleModels) -> RunRecord:
         return await RunRecord.open(
             self._workspace,
-            kind=part.kind,
-            pipeline=part.pipeline,
-            model=model.name,
-            configuration=configuration,
+            kind=self._settings.kind,
+            pipeline=configuration.pipeline,
+            model=models.name,
+            configuration=run_configuration(configuration, models, self._settings),
         )
 
     async def _work(
-        self, feed: Feed, annotator: Annotator, record: RunRecord, model: LanguageModel, progress: Progress
+        self, feed: Feed, annotator: Annotator, record: RunRecord, models: RoleModels, progress: Progress
     ) -> None:
         """Run the workers to their end; the first bug in one of them ends all and is raised."""
 
@@ -209,7 +192,7 @@ class AnnotationWork:
                     record,
                     work.item,
                     work.earlier,
-                    model=model,
+                    models=models,
                     settings=self._settings.models,
                     passing=self._gate.passing,
                     on_step=self._count_step,

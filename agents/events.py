@@ -31,8 +31,8 @@ class JobStarted:
         job: The job's number.
         run_id: The run that it works on.
         run_name: The run's name, which is also its rater's.
-        model: The model's name.
-        sandbox: The sandbox's name.
+        model: The names of the models.
+        sandbox: The sandbox's name; empty where nothing is executed.
         total: Items that this job will work on.
         done_before: Items of the run that had a verdict already.
     """
@@ -103,7 +103,7 @@ class ItemAnnotated:
         item_id: The item's key.
         external_id: The item's name in the imported file.
         value: The verdict's value; None without a verdict.
-        path: The verdict's path (screened, tested, repaired); empty without a verdict.
+        path: The verdict's path (one of `store.queries.rows.VERDICT_PATHS`); empty without a verdict.
         failure: Why there is no verdict.
     """
 

@@ -68,23 +68,66 @@ class Annotator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Configuration:
+    """One way of a kind's agents to work together.
+
+    Attributes:
+        name: What it is called on the command line.
+        pipeline: The first part of the names of its runs and raters.
+        sentence: What its agents do.
+        prompts: The prompt of every role that asks a model, in the order of their turns; the last role
+            gives the label.
+        executes: Whether it runs test programs, and so needs a sandbox.
+        repairer: The role that repairs what a program lacks, which can be switched off; empty without one.
+    """
+
+    name: str
+    pipeline: str
+    sentence: str
+    prompts: Mapping[str, str]
+    executes: bool = False
+    repairer: str = ""
+
+    def roles(self, *, repairs: bool = True) -> tuple[str, ...]:
+        """Return the roles that ask a model, in the order of their turns.
+
+        Args:
+            repairs: Whether the repairer works.
+        """
+        return tuple(role for role in self.prompts if repairs or role != self.repairer)
+
+
+@dataclass(frozen=True, slots=True)
 class AgentsPart:
     """The agents part of a task kind.
 
     Attributes:
         kind: The task kind, as items carry it.
-        pipeline: The pipeline's name, the first part of the names of its runs and raters.
-        configuration: Returns what tells two forms of the pipeline apart, such as the versions of its
-            prompts; part of what names a run.
+        configurations: The ways in which its agents can work; one is called "full".
         load: Reads items by id, in the order given; ids that are not there are left out.
-        make_annotator: Makes the pipeline over a sandbox and what is set of executions.
+        make_annotator: Makes the pipeline of a configuration over a sandbox (None for a configuration that
+            executes nothing) and what is set of executions.
     """
 
     kind: str
-    pipeline: str
-    configuration: Callable[[], Mapping[str, Any]]
+    configurations: tuple[Configuration, ...]
     load: Callable[[Connection, Sequence[int]], Sequence[WorkItem]]
-    make_annotator: Callable[[Sandbox, SandboxSettings], Annotator]
+    make_annotator: Callable[[Configuration, Sandbox | None, SandboxSettings], Annotator]
+
+    def configuration(self, name: str) -> Configuration:
+        """Return a configuration by its name.
+
+        Raises:
+            UnknownName: There is none of that name.
+        """
+        for each in self.configurations:
+            if each.name == name:
+                return each
+        raise UnknownName(
+            "No such configuration",
+            f"The agents have no configuration {name!r}.",
+            f"Configurations: {', '.join(each.name for each in self.configurations)}. See: workbench agents",
+        )
 
 
 @cache

@@ -17,8 +17,9 @@ class AnnotationReport:
     Attributes:
         run_id: The run.
         run_name: The run's name, which is also its rater's.
-        model: The model's name.
-        sandbox: The name of the sandbox of this job.
+        configuration: Which agents took part, by the name of the configuration.
+        model: The names of the models.
+        sandbox: The name of the sandbox of this job; empty where nothing is executed.
         state: Whether the job did all it was asked, was stopped, or failed.
         done: Items that got a verdict in this job.
         failed: Items that ended in this job without one.
@@ -30,6 +31,7 @@ class AnnotationReport:
 
     run_id: UUID
     run_name: str
+    configuration: str
     model: str
     sandbox: str
     state: Literal["done", "stopped", "failed"]
@@ -46,8 +48,9 @@ class AnnotationReport:
         return {
             "run": str(self.run_id),
             "name": self.run_name,
+            "configuration": self.configuration,
             "model": self.model,
-            "sandbox": self.sandbox,
+            "sandbox": self.sandbox or None,
             "state": self.state,
             "job": {
                 "done": self.done,

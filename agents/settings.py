@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from agents.llm.settings import ModelSettings
 from agents.sandbox.settings import SandboxSettings
+
+
+class RoleSettings(BaseModel):
+    """Whom one role of the agents asks; what is unset is as for all roles."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    model: str | None = None
+    """The model that this role asks. Unset: `agents.model`, or that of the command line."""
+
+    temperature: float | Literal["default"] | None = None
+    """Its sampling temperature, from 0 to 2; "default" leaves it to the service. Unset:
+    `models.temperature`."""
+
+    @field_validator("temperature")
+    @classmethod
+    def _in_range(cls, value: float | str | None) -> float | str | None:
+        if isinstance(value, float | int) and not 0 <= value <= 2:
+            raise ValueError('give a number from 0 to 2, or "default"')
+        return value
 
 
 class AgentSettings(BaseModel):
@@ -38,7 +60,9 @@ class AnnotationSettings:
     """What one annotation job is told.
 
     Attributes:
-        model: The model, as "provider:name".
+        model: The model, as "provider:name", of every role that `roles` gives none.
+        agents: Which agents take part, by the name of a configuration of the kind.
+        roles: Models and temperatures of single roles.
         kind: The task kind of the items.
         concurrency: How many items are worked on at the same time.
         limit: At most so many items; None for no limit.
@@ -52,6 +76,8 @@ class AnnotationSettings:
     """
 
     model: str
+    agents: str = "full"
+    roles: Mapping[str, RoleSettings] = field(default_factory=dict)
     kind: str = "pair"
     concurrency: int = 8
     limit: int | None = None
@@ -62,6 +88,18 @@ class AnnotationSettings:
     sandboxes: SandboxSettings = field(default_factory=SandboxSettings)
     failures_in_a_row: int = 20
     stop_seconds: float = 5.0
+
+    def model_of(self, role: str) -> str:
+        """Return whom a role asks, as "provider:name"."""
+        own = self.roles.get(role)
+        return (own.model if own else None) or self.model
+
+    def temperature_of(self, role: str) -> float | None:
+        """Return the temperature at which a role asks; None leaves it to the service."""
+        own = self.roles.get(role)
+        if own is None or own.temperature is None:
+            return self.models.temperature
+        return None if own.temperature == "default" else float(own.temperature)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from uuid import UUID
 from pydantic import BaseModel, ValidationError
 
 from agents.llm.errors import ModelError
-from agents.llm.protocol import LanguageModel, Message, ModelRequest
+from agents.llm.protocol import Message, ModelRequest
 from agents.recorded_reports import repair_of, report_of, rows_of, told_of
 from agents.records import Earlier, RunRecord
 from agents.sandbox.errors import SandboxError
@@ -28,6 +28,7 @@ from store.tables.runs import Step, Verdict
 if TYPE_CHECKING:
     from agents.kinds import WorkItem
     from agents.llm.settings import ModelSettings
+    from agents.role_models import RoleModels
     from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
@@ -59,7 +60,7 @@ class Turns:
         record: The run.
         item: The item.
         earlier: What the run did with it before.
-        model: Who is asked.
+        models: Who is asked in each role.
         settings: How it is asked.
         passing: Awaited before anything is paid for; waits while the job is paused, raises when it stops.
         on_step: Told of every step that was recorded.
@@ -71,7 +72,7 @@ class Turns:
         item: WorkItem,
         earlier: Earlier,
         *,
-        model: LanguageModel,
+        models: RoleModels,
         settings: ModelSettings,
         passing: Callable[[], Awaitable[None]],
         on_step: Callable[[Step], None],
@@ -79,7 +80,7 @@ class Turns:
         self._record = record
         self._item = item
         self._earlier = earlier
-        self._model = model
+        self._models = models
         self._settings = settings
         self._passing = passing
         self._on_step = on_step
@@ -101,16 +102,18 @@ class Turns:
         Raises:
             ModelError: No usable reply came; the failed step is recorded.
         """
+        asked = self._models[role]
+        model = asked.model
         request = ModelRequest(
             role=role,
             subject=self._item.external_id,
             messages=messages,
             reply_type=reply_type,
-            temperature=self._settings.temperature,
+            temperature=asked.temperature,
             max_output_tokens=self._settings.max_output_tokens,
             seed=self._settings.seed,
         )
-        digest = request.digest(self._model.name)
+        digest = request.digest(model.name)
         known = self._recorded(role, digest)
         if known is not None:
             try:
@@ -119,9 +122,9 @@ class Turns:
                 pass  # the form of replies has changed since: it is asked anew
         await self._passing()
         started = perf_counter()
-        step = self._step(role, digest, model=self._model.name)
+        step = self._step(role, digest, model=model.name)
         try:
-            reply = await self._model.reply(request)
+            reply = await model.reply(request)
         except ModelError as error:
             spent = {
                 "tokens_in": error.usage.tokens_in,
@@ -133,9 +136,7 @@ class Turns:
             await self._add(step, outcome="failed", error=str(error), reply=error.text, **spent)
             raise
         if not isinstance(reply.value, reply_type):
-            raise TypeError(
-                f"{self._model.name} returned {type(reply.value).__name__} for {reply_type.__name__}"
-            )
+            raise TypeError(f"{model.name} returned {type(reply.value).__name__} for {reply_type.__name__}")
         await self._add(
             step,
             outcome="ok",
@@ -273,7 +274,7 @@ class Turns:
             id=self._record.next_id(),
             run_id=self._record.id,
             item_id=self._item.item_id,
-            value=value,
+            value=float(value),
             path=path,
             reason=reason,
             execution_id=execution,

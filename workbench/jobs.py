@@ -24,6 +24,7 @@ def annotation_settings(
     config: Config,
     *,
     model: str | None = None,
+    agents: str | None = None,
     limit: int | None = None,
     concurrency: int | None = None,
     sandbox: str | None = None,
@@ -37,6 +38,7 @@ def annotation_settings(
     Args:
         config: The configuration.
         model: The model of the command line; None for the configured one.
+        agents: The configuration of agents of the command line; None for the configured one.
         limit: At most so many items.
         concurrency: As on the command line; None for the configured number.
         sandbox: The sandbox asked for by name on the command line; None for the configured one.
@@ -55,6 +57,7 @@ def annotation_settings(
         sandboxes = sandboxes.model_copy(update={"repairs": repairs})
     return AnnotationSettings(
         model=name,
+        agents=agents or "full",
         concurrency=concurrency or config.agents.concurrency,
         limit=limit,
         sandbox=sandbox or config.agents.sandbox,

@@ -1,11 +1,15 @@
-"""The final arbiter of Algorithm 1: one question to the model, the execution told as a structured report."""
+"""The final arbiter of Algorithm 1, in one question to the model.
+
+It is told what its configuration found out: an execution as a structured report, a prediction as what it is,
+a test program that nobody ran, or nothing beside the pair. A single model is an arbiter without others.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from agents.annotation.replies import ArbiterReply
+from agents.annotation.replies import ArbiterReply, SimulationReply
 from agents.prompts import load_prompt
 from store.cuts import Cut
 
@@ -15,7 +19,6 @@ if TYPE_CHECKING:
     from agents.turns import Turns
     from store.queries.runs import PairTexts
 
-ROLE = "arbiter"
 _END_CHARACTERS = 1500
 _MESSAGE_CHARACTERS = 600
 _TESTS_TOLD = 40
@@ -23,20 +26,38 @@ _PACKAGES_TOLD = 40
 
 
 class ModelArbiter:
-    """Asks for the label, with the test program and what its execution showed."""
+    """Asks for the label, with what was found out.
+
+    Args:
+        role: Whose turn it is: the arbiter's, or that of a model which works alone.
+        prompt: The name of its prompt, whose places say what it is told.
+    """
+
+    def __init__(self, role: str, prompt: str) -> None:
+        self._role = role
+        self._prompt = load_prompt(prompt)
 
     async def rule(
-        self, pair: PairTexts, test: TestWriterReply, report: ExecutionReport, turns: Turns
+        self,
+        pair: PairTexts,
+        test: TestWriterReply | None,
+        found: ExecutionReport | SimulationReply | None,
+        turns: Turns,
     ) -> ArbiterReply:
         """Give the final label; see `protocols.Arbiter`."""
-        messages = load_prompt(ROLE).messages(
-            query=pair.query,
-            code=pair.code,
-            interpretation=test.interpretation,
-            test_program=test.test_program,
-            report=structured_report(report),
-        )
-        return await turns.ask(ROLE, messages, ArbiterReply)
+        told = {"query": pair.query, "code": pair.code}
+        if test is not None:
+            told |= {"interpretation": test.interpretation, "test_program": test.test_program}
+        if isinstance(found, SimulationReply):
+            told["prediction"] = prediction(found)
+        elif found is not None:
+            told["report"] = structured_report(found)
+        return await turns.ask(self._role, self._prompt.messages(**told), ArbiterReply)
+
+
+def prediction(found: SimulationReply) -> str:
+    """Tell the arbiter what a model predicted, as JSON that says it is no execution."""
+    return json.dumps({"simulated": True, **found.model_dump(mode="json")}, ensure_ascii=False, indent=1)
 
 
 def structured_report(report: ExecutionReport) -> str:

@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from agents.annotation.configurations import BUG_FIXER, REPAIR
 from agents.annotation.environment_errors import may_be_repaired, missing_distribution
 from agents.annotation.replies import BugFixerReply
 from agents.prompts import load_prompt
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from agents.turns import Executed, Turns
     from store.queries.runs import PairTexts
 
-ROLE = "bug_fixer"
-REPAIR = "repair"  # as in `store.queries.expert_runs`
 _END_CHARACTERS = 1500
 _PACKAGES_TOLD = 40
 
@@ -61,12 +60,14 @@ class TwoStageBugFixer:
     """Repairs environments in the sandbox in which programs run.
 
     Args:
+        prompt: The name of its prompt.
         sandbox: Where repairs are made.
         executor: Runs the program again.
         max_try_time: As in Algorithm 1: there are at most so many repairs and one more.
     """
 
-    def __init__(self, sandbox: Sandbox, executor: Executor, max_try_time: int) -> None:
+    def __init__(self, prompt: str, sandbox: Sandbox, executor: Executor, max_try_time: int) -> None:
+        self._prompt = load_prompt(prompt)
         self._sandbox = sandbox
         self._executor = executor
         self._max_try_time = max_try_time
@@ -93,14 +94,14 @@ class TwoStageBugFixer:
         if missing and missing not in work.installed:
             work.installed.append(missing)
             return await self._install(missing, work, turns)
-        messages = load_prompt(ROLE).messages(
+        messages = self._prompt.messages(
             environment=self._sandbox.repairs,
             code=pair.code,
             test_program=test.test_program,
             failure=_failure(work.executed.report),
             tries="\n\n".join(work.tries) or "none",
         )
-        reply = await turns.ask(ROLE, messages, BugFixerReply)
+        reply = await turns.ask(BUG_FIXER, messages, BugFixerReply)
         if not reply.commands:
             return None
         return await self._act(RepairAction("commands", reply.commands), len(work.made), work, turns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agents.annotation.configurations import EXECUTOR
 from agents.sandbox.protocol import TestProgram
 from agents.sandbox.trust import trusted
 
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from agents.sandbox.settings import SandboxSettings
     from agents.turns import Executed, Turns
     from store.queries.runs import PairTexts
-
-ROLE = "executor"
 
 
 class SandboxExecutor:
@@ -31,4 +30,4 @@ class SandboxExecutor:
     async def execute(self, pair: PairTexts, test_program: str, turns: Turns, snapshot: str = "") -> Executed:
         """Run a test program; see `protocols.Executor`."""
         program = TestProgram(candidate=pair.code, test=test_program, snapshot=snapshot)
-        return await turns.execute(ROLE, program, self._sandbox, self._limits)
+        return await turns.execute(EXECUTOR, program, self._sandbox, self._limits)

@@ -1,4 +1,7 @@
-"""Algorithm 1 of CoSQA+ for one pair: screen, and where that is unclear, test and rule."""
+"""Algorithm 1 of CoSQA+ for one pair: screen, and where that is unclear, test and rule.
+
+Any agent but the one that rules can be left out (section V.D); the others then work with what there is.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,10 @@ from agents.llm.errors import ModelError
 from agents.sandbox.errors import SandboxError
 
 if TYPE_CHECKING:
-    from agents.annotation.protocols import Arbiter, BugFixer, Executor, Screener, TestWriter
+    from agents.annotation.protocols import Arbiter, BugFixer, Executor, Screener, Simulator, TestWriter
     from agents.turns import Turns
     from store.queries.runs import PairTexts
     from store.tables.runs import Verdict
-
-NAME = "ps-tpg-te-bf-fa"
-"""Preliminary screener, test program generator, test executor, bug fixer, final arbiter (Table VI)."""
 
 _CLEAR = {"clear_match": 1.0, "clear_nonmatch": 0.0}
 
@@ -33,24 +33,28 @@ class PairAnnotator:
     """Labels query-code pairs, one after another or many at a time.
 
     Args:
-        screener: Says which pairs are clear.
+        screener: Says which pairs are clear; without it none is.
         test_writer: Writes test programs for the others.
         executor: Runs them.
-        bug_fixer: Repairs what kept one from running; None for a pipeline without it.
+        simulator: Predicts what they would do, in place of an executor.
+        bug_fixer: Repairs what kept one from running.
         arbiter: Rules on what was found.
     """
 
     def __init__(
         self,
-        screener: Screener,
-        test_writer: TestWriter,
-        executor: Executor,
+        *,
+        screener: Screener | None,
+        test_writer: TestWriter | None,
+        executor: Executor | None,
+        simulator: Simulator | None,
         bug_fixer: BugFixer | None,
         arbiter: Arbiter,
     ) -> None:
         self._screener = screener
         self._test_writer = test_writer
         self._executor = executor
+        self._simulator = simulator
         self._bug_fixer = bug_fixer
         self._arbiter = arbiter
 
@@ -75,11 +79,23 @@ class PairAnnotator:
         return Annotation(item.item_id, verdict, found.assessment, found.executable, failure)
 
     async def _label(self, pair: PairTexts, turns: Turns, found: _Findings) -> Verdict:
-        screening = await self._screener.screen(pair, turns)
-        found.assessment = screening.assessment
-        if screening.assessment != "unclear":
-            return await turns.conclude(_CLEAR[screening.assessment], "screened", screening.justification)
-        test = await self._test_writer.write(pair, screening.justification, turns)
+        doubt = ""
+        if self._screener is not None:
+            screening = await self._screener.screen(pair, turns)
+            found.assessment, doubt = screening.assessment, screening.justification
+            if screening.assessment != "unclear":
+                return await turns.conclude(_CLEAR[screening.assessment], "screened", doubt)
+        if self._test_writer is None:
+            ruling = await self._arbiter.rule(pair, None, None, turns)
+            return await turns.conclude(ruling.label, "read", ruling.reason)
+        test = await self._test_writer.write(pair, doubt, turns)
+        if self._simulator is not None:
+            predicted = await self._simulator.simulate(pair, test, turns)
+            ruling = await self._arbiter.rule(pair, test, predicted, turns)
+            return await turns.conclude(ruling.label, "simulated", ruling.reason)
+        if self._executor is None:
+            ruling = await self._arbiter.rule(pair, test, None, turns)
+            return await turns.conclude(ruling.label, "read", ruling.reason)
         executed = await self._executor.execute(pair, test.test_program, turns)
         found.executable = executed.report.executable
         if self._bug_fixer is not None:
@@ -87,4 +103,4 @@ class PairAnnotator:
             found.executable = executed.report.executable
         ruling = await self._arbiter.rule(pair, test, executed.report, turns)
         path = "repaired" if executed.report.snapshot and executed.report.executable else "tested"
-        return await turns.conclude(float(ruling.label), path, ruling.reason, executed.id)
+        return await turns.conclude(ruling.label, path, ruling.reason, executed.id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from agents.annotation.replies import ArbiterReply, ScreenerReply, TestWriterReply
+    from agents.annotation.replies import ArbiterReply, ScreenerReply, SimulationReply, TestWriterReply
     from agents.sandbox.protocol import ExecutionReport
     from agents.turns import Executed, Turns
     from store.queries.runs import PairTexts
@@ -61,6 +61,23 @@ class Executor(Protocol):
         ...
 
 
+class Simulator(Protocol):
+    """Predicts what a test program would do, in place of an executor (section V.D); runs nothing."""
+
+    async def simulate(self, pair: PairTexts, test: TestWriterReply, turns: Turns) -> SimulationReply:
+        """Predict the outcomes of a test program.
+
+        Args:
+            pair: The pair.
+            test: What would test its code.
+            turns: Where turns are taken.
+
+        Raises:
+            ModelError: There was no usable reply.
+        """
+        ...
+
+
 class BugFixer(Protocol):
     """Repairs the environment of a program that could not be executed (section IV.C.c)."""
 
@@ -84,17 +101,22 @@ class BugFixer(Protocol):
 
 
 class Arbiter(Protocol):
-    """Rules on a pair by its test program and what came of it (section IV.C.d)."""
+    """Rules on a pair by what was found out about it (section IV.C.d)."""
 
     async def rule(
-        self, pair: PairTexts, test: TestWriterReply, report: ExecutionReport, turns: Turns
+        self,
+        pair: PairTexts,
+        test: TestWriterReply | None,
+        found: ExecutionReport | SimulationReply | None,
+        turns: Turns,
     ) -> ArbiterReply:
         """Give the final label.
 
         Args:
             pair: The pair.
-            test: The test program and its interpretation of the query.
-            report: What its last execution showed.
+            test: The test program and its interpretation of the query; None where none is written.
+            found: What its last execution showed, or what a model predicted of one; None where it was not
+                run.
             turns: Where turns are taken.
 
         Raises:

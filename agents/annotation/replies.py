@@ -35,8 +35,28 @@ class BugFixerReply(BaseModel):
     commands: tuple[Annotated[str, Field(min_length=1, max_length=4000)], ...] = Field(max_length=10)
 
 
+class PredictedTest(BaseModel):
+    """What a model says that one test would do; nobody ran it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str = Field(min_length=1)
+    outcome: Literal["passed", "failed", "error"]
+    why: str
+
+
+class SimulationReply(BaseModel):
+    """What a model says that a test program would do, in place of an execution (section V.D)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    executable: bool
+    environment_error: str
+    tests: tuple[PredictedTest, ...] = Field(max_length=100)
+
+
 class ArbiterReply(BaseModel):
-    """The final word on a tested pair: 1 match, 0 no match (section IV.C.d)."""
+    """The final word on a pair: 1 match, 0 no match (section IV.C.d); a single model says the same."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agents.annotation.configurations import SCREENER
 from agents.annotation.replies import ScreenerReply
 from agents.prompts import load_prompt
 
@@ -11,13 +12,18 @@ if TYPE_CHECKING:
     from agents.turns import Turns
     from store.queries.runs import PairTexts
 
-ROLE = "screener"
-
 
 class ModelScreener:
-    """Asks whether the code fully addresses the query's functional requirements."""
+    """Asks whether the code fully addresses the query's functional requirements.
+
+    Args:
+        prompt: The name of its prompt.
+    """
+
+    def __init__(self, prompt: str) -> None:
+        self._prompt = load_prompt(prompt)
 
     async def screen(self, pair: PairTexts, turns: Turns) -> ScreenerReply:
         """Assess a pair; see `protocols.Screener`."""
-        messages = load_prompt(ROLE).messages(query=pair.query, code=pair.code)
-        return await turns.ask(ROLE, messages, ScreenerReply)
+        messages = self._prompt.messages(query=pair.query, code=pair.code)
+        return await turns.ask(SCREENER, messages, ScreenerReply)

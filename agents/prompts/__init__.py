@@ -1,4 +1,4 @@
-"""The prompts: text files of our own, one per role, each with a version.
+"""The prompts: text files of our own, each with a version; a role has one for each case that it can meet.
 
 A file has the line `version: N`, then the sections `=== system ===` and `=== user ===`. In the user's section
 a line `[[name]]` is the place of a piece of data. The text around the places is fixed and comes first, and
@@ -23,17 +23,17 @@ _PLACE = re.compile(r"^\[\[(\w+)\]\]$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One role's prompt.
+    """One prompt.
 
     Attributes:
-        role: The role that it is for.
+        name: The name of its file.
         version: Raised whenever its text changes.
         digest: The first 12 hexadecimal digits of the SHA-256 of the file.
         system: The fixed instructions.
         user: Fixed texts and, at every odd index, the name of a place.
     """
 
-    role: str
+    name: str
     version: int
     digest: str
     system: str
@@ -61,18 +61,18 @@ class Prompt:
         """
         if set(values) != set(self.places):
             raise ValueError(
-                f"{self.role} needs {', '.join(self.places)}; got {', '.join(values) or 'nothing'}"
+                f"{self.name} needs {', '.join(self.places)}; got {', '.join(values) or 'nothing'}"
             )
         filled = [_block(text, values[text]) if index % 2 else text for index, text in enumerate(self.user)]
         return (Message("system", self.system), Message("user", "".join(filled)))
 
 
 @cache
-def load_prompt(role: str) -> Prompt:
-    """Read the prompt of a role.
+def load_prompt(name: str) -> Prompt:
+    """Read a prompt.
 
     Args:
-        role: The name of its file, without the ending.
+        name: The name of its file, without the ending.
 
     Returns:
         The prompt.
@@ -80,13 +80,13 @@ def load_prompt(role: str) -> Prompt:
     Raises:
         ValueError: The file has not the form that is described above.
     """
-    raw = (resources.files(__name__) / f"{role}.txt").read_bytes()
+    raw = (resources.files(__name__) / f"{name}.txt").read_bytes()
     form = _FORM.fullmatch(raw.decode("utf-8"))
     if form is None:
-        raise ValueError(f"the prompt {role} needs a version, then a system and a user section")
+        raise ValueError(f"the prompt {name} needs a version, then a system and a user section")
     user = tuple(_PLACE.split(form["user"].strip()))
     return Prompt(
-        role, int(form["version"]), hashlib.sha256(raw).hexdigest()[:12], form["system"].strip(), user
+        name, int(form["version"]), hashlib.sha256(raw).hexdigest()[:12], form["system"].strip(), user
     )
 
 

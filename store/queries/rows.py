@@ -18,8 +18,9 @@ Status = Literal["judged", "open", "skipped", "cannot_decide"]
 AgentLabel = Literal["0", "1", "none"]
 SortKey = Literal["position", "title", "label", "agent", "similarity", "rank", "status"]
 
-VERDICT_PATHS = ("screened", "tested", "repaired")
-"""How agents come to a verdict: by reading, by running a test, by running one that was repaired."""
+VERDICT_PATHS = ("screened", "read", "simulated", "tested", "repaired")
+"""How agents come to a verdict: the screener found it clear, a model read what there is and ruled, a model
+predicted what a test would show, a test was run, one was run after a repair."""
 NEEDS_SANDBOX = "Needs a sandbox"
 """The title of the error in the last step on an item whose test has nothing to run in."""
 WAITING_PATH = "needs_sandbox"

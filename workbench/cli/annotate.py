@@ -23,6 +23,10 @@ def annotate_command(
         str | None,
         typer.Option(metavar="PROVIDER:NAME", help="openai:NAME, anthropic:NAME or scripted:FILE."),
     ] = None,
+    agents: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Which agents take part; see: workbench agents"),
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many items.")] = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, max=256, help="Items worked on at the same time.")
@@ -57,6 +61,7 @@ def annotate_command(
     job = annotation_settings(
         settings(config),
         model=model,
+        agents=agents,
         limit=limit,
         concurrency=concurrency,
         sandbox=sandbox,
