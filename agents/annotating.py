@@ -113,7 +113,7 @@ class AnnotationWork:
         self.report = AnnotationReport(
             run_id=record.id,
             run_name=record.run.name,
-            configuration=settings.agents,
+            configuration=settings.asked or settings.agents,
             model=models.name,
             sandbox=where,
             state=state,

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from agents.annotation.configurations import CONFIGURATIONS
 from agents.llm.settings import ModelSettings
 from agents.sandbox.settings import SandboxSettings
+from store.errors import UnknownName
+
+OURS = {each.name: each for each in CONFIGURATIONS}
+"""The configurations that come with the program, by name."""
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 class RoleSettings(BaseModel):
@@ -24,12 +34,88 @@ class RoleSettings(BaseModel):
     """Its sampling temperature, from 0 to 2; "default" leaves it to the service. Unset:
     `models.temperature`."""
 
-    @field_validator("temperature")
+    @field_validator("temperature", mode="before")
     @classmethod
-    def _in_range(cls, value: float | str | None) -> float | str | None:
-        if isinstance(value, float | int) and not 0 <= value <= 2:
-            raise ValueError('give a number from 0 to 2, or "default"')
+    def _number_or_default(cls, value: object, info: ValidationInfo) -> object:
+        # One sentence here, where the union's own errors would be one for each of its types.
+        word = value.strip().lower() if isinstance(value, str) else None
+        if word in {"", "default"} or value is None:
+            return word or None
+        # As everywhere, a number is text in a variable and not in the file, which is checked as JSON.
+        if isinstance(value, float | int) or (word is not None and info.mode != "json"):
+            with suppress(ValueError):
+                if 0 <= float(value) <= 2:
+                    return float(value)
+        raise ValueError('give a number from 0 to 2, or "default"')
+
+
+class RoleTable(BaseModel):
+    """Models and temperatures of single roles, where one model for all is not wanted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    annotator: RoleSettings = RoleSettings()
+    """The one model of the configuration `single`."""
+
+    screener: RoleSettings = RoleSettings()
+    """Says which pairs are clear."""
+
+    test_writer: RoleSettings = RoleSettings()
+    """Writes the test programs."""
+
+    simulated_executor: RoleSettings = RoleSettings()
+    """Predicts what a test program would do, in the configuration `ps-tpg-sim-fa`."""
+
+    bug_fixer: RoleSettings = RoleSettings()
+    """Writes the commands that repair what a program lacks."""
+
+    arbiter: RoleSettings = RoleSettings()
+    """Rules on what the screener found unclear."""
+
+    def given(self) -> dict[str, RoleSettings]:
+        """Return what is set, by role."""
+        roles = {role: getattr(self, role) for role in type(self).model_fields}
+        return {role: own for role, own in roles.items() if own != RoleSettings()}
+
+    def over(self, under: RoleTable) -> dict[str, RoleSettings]:
+        """Return what is set here or, setting by setting, in another table, by role."""
+        merged = {role: own.model_dump(exclude_none=True) for role, own in under.given().items()}
+        for role, own in self.given().items():
+            merged[role] = {**merged.get(role, {}), **own.model_dump(exclude_none=True)}
+        return {role: RoleSettings(**values) for role, values in merged.items()}
+
+
+class OwnConfiguration(BaseModel):
+    """A configuration of the user's own: one of ours with other models."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    based_on: str = "full"
+    """Which agents take part: one of the names that `workbench agents` lists."""
+
+    sentence: str = ""
+    """What it is for, as `workbench agents` says it."""
+
+    roles: RoleTable = RoleTable()
+    """As `agents.roles`, whose settings hold where these are unset."""
+
+    @field_validator("based_on")
+    @classmethod
+    def _is_ours(cls, value: str) -> str:
+        if value not in OURS:
+            raise ValueError(f"there is no configuration {value!r}; choose from {', '.join(OURS)}")
         return value
+
+    @model_validator(mode="after")
+    def _roles_take_part(self) -> OwnConfiguration:
+        taking_part = OURS[self.based_on].roles()
+        for role in self.roles.given():
+            if role not in taking_part:
+                raise ValueError(
+                    f"{self.based_on} has no {role}; its roles are {', '.join(taking_part)}. "
+                    f"Leave roles.{role} out, or base the configuration on another one"
+                )
+        return self
 
 
 class AgentSettings(BaseModel):
@@ -40,6 +126,13 @@ class AgentSettings(BaseModel):
     model: str | None = None
     """The model that agents ask when a command names none: "openai:NAME", "anthropic:NAME" or
     "scripted:FILE"."""
+
+    configurations: dict[str, OwnConfiguration] = Field(default_factory=dict)
+    """Configurations of your own, each a table `[agents.configurations.NAME]` with `based_on` (one of ours),
+    a `sentence`, and models and temperatures of roles as in `agents.roles`."""
+
+    configuration: str = "full"
+    """Which agents take part, unless `--agents` says otherwise; `workbench agents` lists the names."""
 
     concurrency: int = Field(default=8, ge=1, le=256)
     """How many items are worked on at the same time."""
@@ -54,6 +147,54 @@ class AgentSettings(BaseModel):
     stop_seconds: float = Field(default=5.0, ge=0)
     """How long a stopped job waits for turns under way; what they cost is lost when they are cut off."""
 
+    roles: RoleTable = RoleTable()
+    """Models and temperatures of single roles, in a table each: `[agents.roles.screener]`."""
+
+    @field_validator("configurations")
+    @classmethod
+    def _names_are_free(cls, value: dict[str, OwnConfiguration]) -> dict[str, OwnConfiguration]:
+        for name in value:
+            if name in OURS:
+                raise ValueError(f"{name} is one of ours; give yours another name, and base it on {name}")
+            if not _NAME.fullmatch(name):
+                raise ValueError(
+                    f"{name!r} is no name for a configuration; letters, digits, '-', '_' and '.' make one"
+                )
+        return value
+
+    @field_validator("configuration")
+    @classmethod
+    def _is_known(cls, value: str, info: ValidationInfo) -> str:
+        known = [*OURS, *info.data.get("configurations", {})]
+        # Where a configuration is wrong, that is what is to be said.
+        if value not in known and "configurations" in info.data:
+            raise ValueError(f"there is no configuration {value!r}; choose from {', '.join(known)}")
+        return value
+
+    def chosen(self, name: str | None) -> tuple[str, dict[str, RoleSettings]]:
+        """Return what the name of a configuration stands for.
+
+        Args:
+            name: One of ours or of the user's own; None for the configured one.
+
+        Returns:
+            The name of the one of ours that it is, and the settings of roles, also of those without part.
+
+        Raises:
+            UnknownName: There is none of that name.
+        """
+        name = name or self.configuration
+        if name in OURS:
+            return name, self.roles.over(RoleTable())
+        if (own := self.configurations.get(name)) is not None:
+            return own.based_on, own.roles.over(self.roles)
+        close = difflib.get_close_matches(name, [*OURS, *self.configurations], n=1)
+        raise UnknownName(
+            "No such configuration",
+            f"The agents have no configuration {name!r}" + (f"; did you mean {close[0]}?" if close else "."),
+            f"Names: {', '.join([*OURS, *self.configurations])}. See: workbench agents",
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class AnnotationSettings:
@@ -62,6 +203,7 @@ class AnnotationSettings:
     Attributes:
         model: The model, as "provider:name", of every role that `roles` gives none.
         agents: Which agents take part, by the name of a configuration of the kind.
+        asked: The name by which it was asked for, where that is a configuration of the user's own.
         roles: Models and temperatures of single roles.
         kind: The task kind of the items.
         concurrency: How many items are worked on at the same time.
@@ -77,6 +219,7 @@ class AnnotationSettings:
 
     model: str
     agents: str = "full"
+    asked: str = ""
     roles: Mapping[str, RoleSettings] = field(default_factory=dict)
     kind: str = "pair"
     concurrency: int = 8

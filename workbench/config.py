@@ -218,7 +218,11 @@ def fields_of(place: tuple[str, ...]) -> list[str]:
     """Return the names of the settings of a table, given by its place in the file."""
     model: type = Config
     for part in place:
-        model = typing.cast("type", fields(model)[part].annotation)
+        if typing.get_origin(model) is dict:
+            # A table with names of the user's own, each for a table of settings.
+            model = typing.get_args(model)[1]
+        else:
+            model = typing.cast("type", fields(model)[part].annotation)
     return list(fields(model))
 
 
@@ -281,7 +285,11 @@ def _shown(value: Any) -> str:
         return "set"
     if value is None:
         return ""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | bool) else str(value)
+    if isinstance(value, dict | bool):
+        return json.dumps(
+            value, ensure_ascii=False, default=lambda table: table.model_dump(exclude_unset=True)
+        )
+    return str(value)
 
 
 def _unread() -> Iterator[str]:

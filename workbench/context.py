@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Literal
 
 from screens.context import AppContext, Plan
 from store.errors import WorkbenchError
-from workbench.jobs import annotation_settings, expert_run_settings, sample_annotation, sandbox_sentence
+from workbench.jobs import (
+    NO_MODEL,
+    annotation_settings,
+    expert_run_settings,
+    sample_annotation,
+    sandbox_sentence,
+)
 from workbench.rater import rater_name
 from workbench.sample import holds_sample, import_sample
 
@@ -150,16 +156,20 @@ def _plan(workspace: Workspace, config: Configured, annotation: AnnotationSettin
     if annotation is None:
         try:
             annotation = _configured(workspace, config.whole)
-        except WorkbenchError:
-            problem = NO_MODEL_IN_APP.format(path=config.path.absolute())
+        except WorkbenchError as error:
+            told = f"{error.message} {error.hint}"
+            problem = NO_MODEL_IN_APP.format(path=config.path.absolute()) if error is NO_MODEL else told
     return Plan(annotation, problem, sandbox_sentence(config.whole))
 
 
 def _configured(workspace: Workspace, config: Config) -> AnnotationSettings:
     """Return what the configuration says; in the demo's workspace the scripted model needs no setting."""
-    if config.agents.model is None and holds_sample(workspace):
-        return sample_annotation(config)
-    return annotation_settings(config)
+    try:
+        return annotation_settings(config)
+    except WorkbenchError as error:
+        if error is NO_MODEL and holds_sample(workspace):
+            return sample_annotation(config)
+        raise
 
 
 def _import_file(workspace: Workspace, path: Path, report: Report) -> ImportReport:

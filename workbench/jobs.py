@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from store.errors import WorkbenchError
@@ -45,19 +46,20 @@ def annotation_settings(
         repairs: Whether the bug fixer works; None for what is configured.
 
     Raises:
-        WorkbenchError: No model is set.
+        UnknownName: There is no such configuration.
+        WorkbenchError: A role has no model.
     """
-    from agents.settings import AnnotationSettings
+    from agents.settings import OURS, AnnotationSettings
 
-    name = model or config.agents.model
-    if not name:
-        raise NO_MODEL
+    chosen, roles = config.agents.chosen(agents)
     sandboxes = config.sandbox
     if repairs is not None:
         sandboxes = sandboxes.model_copy(update={"repairs": repairs})
-    return AnnotationSettings(
-        model=name,
-        agents=agents or "full",
+    settings = AnnotationSettings(
+        model=model or config.agents.model or "",
+        agents=chosen,
+        asked=agents or config.agents.configuration,
+        roles=roles,
         concurrency=concurrency or config.agents.concurrency,
         limit=limit,
         sandbox=sandbox or config.agents.sandbox,
@@ -67,14 +69,28 @@ def annotation_settings(
         failures_in_a_row=config.agents.failures_in_a_row,
         stop_seconds=config.agents.stop_seconds,
     )
+    taking_part = OURS[chosen].roles(repairs=sandboxes.repairs)
+    lacking = [role for role in taking_part if not settings.model_of(role)]
+    if lacking == list(taking_part):
+        raise NO_MODEL
+    if lacking:
+        raise WorkbenchError(
+            "No model for every role",
+            f"No model is set for {' and '.join(lacking)}.",
+            "Give one for all that have none of their own, with --model or as agents.model in the "
+            f"configuration, or set agents.roles.{lacking[0]}.model.",
+        )
+    return settings
 
 
 def sample_annotation(config: Config) -> AnnotationSettings:
     """Compose the settings of the demo's job: the replies written by hand, wherever they were installed.
 
-    The demo repairs nothing: it needs no network, and its arbiter speaks of programs that lack something.
+    They are replies for all agents, so no configuration of the user's counts. The demo repairs nothing: it
+    needs no network, and its arbiter speaks of programs that lack something.
     """
-    return annotation_settings(config, model=scripted_model(), repairs=False)
+    settings = annotation_settings(config, model=scripted_model(), agents="full", repairs=False)
+    return replace(settings, roles={})
 
 
 def expert_run_settings(config: Config) -> ExpertRunSettings:
@@ -88,6 +104,10 @@ def expert_run_settings(config: Config) -> ExpertRunSettings:
 
 def sandbox_sentence(config: Config) -> str:
     """Say where test programs run, without trying it out."""
+    from agents.settings import OURS
+
+    if not OURS[config.agents.chosen(None)[0]].executes:
+        return f"The agents are {config.agents.configuration}: they run no test programs."
     chosen = config.agents.sandbox
     if chosen == "process":
         return "Test programs run as plain processes, which isolate nothing: the settings ask for it."

@@ -104,6 +104,7 @@ def test_the_environment_goes_before_the_file_key_by_key(monkeypatch, write):
 
 def test_every_setting_has_the_variable_that_is_documented(monkeypatch):
     values = {"keys": "{}", "reasons": '{"k": "odd"}', "undecided": '{"k": "odd"}', "seed": "7"}
+    values |= {"temperature": "0.5", "configurations": "{}"}
     places = [place for place, _ in leaves(Config())]
     for place, value in leaves(Config()):
         # Any text is right where nothing is set, and an address is also right where one is wanted.
@@ -124,6 +125,21 @@ def test_every_setting_has_the_variable_that_is_documented(monkeypatch):
         ('[screens.keys]\n"review.acept" = "e"\n', ["line 1", "screens", "review.acept"]),
         ('screens = "dark"\n', ["line 1", "screens", "object"]),
         ("[nothing]\nx = 1\n", ["line 1", "nothing", "no such setting"]),
+        (
+            '[agents]\nconfiguration = "ful"\n',
+            ["line 2", "agents.configuration", "'ful'", "ps-tpg-sim-fa, full"],
+        ),
+        ("[agents.roles.arbiter]\ntemperature = 3\n", ["line 2", "number from 0 to 2"]),
+        ('[agents.roles.arbiter]\ntemperature = "1"\n', ["line 2", "number from 0 to 2"]),
+        ("[agents.configurations.a.roles.screner]\n", ["line 1", "roles.screner", "did you mean screener?"]),
+        ('[agents.configurations.a]\nbased_on = "b"\n', ["line 2", "based_on", "'b'", "choose from single"]),
+        ("[agents.configurations.full]\n", ["line 1", "full is one of ours"]),
+        ('[agents.configurations."a b"]\n', ["line 1", "'a b' is no name"]),
+        (
+            '[agents]\nconfiguration = "a"\n[agents.configurations.a]\nbased_on = "ps-fa"\n'
+            '[agents.configurations.a.roles.test_writer]\nmodel = "openai:x"\n',
+            ["line 3", "ps-fa has no test_writer; its roles are screener, arbiter"],
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_file_line_and_what_is_allowed(write, text, says):
