@@ -18,6 +18,8 @@ from store.queries.runs import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sqlalchemy import Connection
+
     from agents.kinds import AgentsPart, WorkItem
     from agents.records import RunRecord
     from agents.settings import AnnotationSettings
@@ -35,7 +37,10 @@ class Work:
 
 
 class Feed:
-    """The items that a run has no verdict on: all of a kind by key, or some in the order given."""
+    """The items that a run has no verdict on: all of a kind by key, or some in the order given.
+
+    Where asked for, only those on which no other run had one either.
+    """
 
     def __init__(
         self, workspace: Workspace, record: RunRecord, part: AgentsPart, settings: AnnotationSettings
@@ -44,6 +49,7 @@ class Feed:
         self._record = record
         self._part = part
         self._chosen: Sequence[int] | None = settings.item_ids
+        self._missing_at = settings.missing_at
         self._left = settings.limit
         self._position = -1 if settings.item_ids is None else 0
         self._ready: deque[Work] = deque()
@@ -71,26 +77,43 @@ class Feed:
         with self._workspace.reading() as connection:
             ruled = count_verdicts(connection, self._record.id)
             if self._chosen is None:
-                return count_without_verdict(connection, self._record.id, self._part.kind), ruled
+                return self._count_all(connection), ruled
             total = 0
             for start in range(0, len(self._chosen), PAGE):
                 page = self._chosen[start : start + PAGE]
-                total += len(those_without_verdict(connection, self._record.id, self._part.kind, page))
+                total += len(self._open_among(connection, page))
             return total, ruled
+
+    def _count_all(self, connection: Connection) -> int:
+        run_id, kind = self._record.id, self._part.kind
+        return count_without_verdict(connection, run_id, kind, missing_at=self._missing_at)
+
+    def _open_among(self, connection: Connection, page: Sequence[int]) -> list[int]:
+        run_id, kind = self._record.id, self._part.kind
+        return those_without_verdict(connection, run_id, kind, page, missing_at=self._missing_at)
+
+    def _open_after(self, connection: Connection) -> list[int]:
+        return items_without_verdict(
+            connection,
+            self._record.id,
+            self._part.kind,
+            after=self._position,
+            count=PAGE,
+            missing_at=self._missing_at,
+        )
 
     def _load(self) -> list[Work]:
         """Read one page; an empty one can be followed by others when items were chosen."""
         with self._workspace.reading() as connection:
-            run_id, kind = self._record.id, self._part.kind
             if self._chosen is None:
-                ids = items_without_verdict(connection, run_id, kind, after=self._position, count=PAGE)
+                ids = self._open_after(connection)
                 self._ended = len(ids) < PAGE
                 self._position = ids[-1] if ids else self._position
             else:
                 page = self._chosen[self._position : self._position + PAGE]
                 self._position += len(page)
                 self._ended = self._position >= len(self._chosen)
-                ids = those_without_verdict(connection, run_id, kind, page)
+                ids = self._open_among(connection, page)
             if self._left is not None:
                 ids = ids[: self._left]
                 self._left -= len(ids)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -38,11 +39,10 @@ class RoleSettings(BaseModel):
     @classmethod
     def _number_or_default(cls, value: object, info: ValidationInfo) -> object:
         # One sentence here, where the union's own errors would be one for each of its types.
-        word = value.strip().lower() if isinstance(value, str) else None
-        if word in {"", "default"} or value is None:
-            return word or None
+        if value is None or (isinstance(value, str) and value.strip().lower() in {"", "default"}):
+            return (value or "").strip().lower() or None
         # As everywhere, a number is text in a variable and not in the file, which is checked as JSON.
-        if isinstance(value, float | int) or (word is not None and info.mode != "json"):
+        if isinstance(value, float | int) or (isinstance(value, str) and info.mode != "json"):
             with suppress(ValueError):
                 if 0 <= float(value) <= 2:
                     return float(value)
@@ -209,6 +209,8 @@ class AnnotationSettings:
         concurrency: How many items are worked on at the same time.
         limit: At most so many items; None for no limit.
         item_ids: Only these items, in this order; None for all that the run has no verdict on.
+        missing_at: Only items on which no run at all had a verdict when this id was made (the workspace's
+            `ids` made it); None for all.
         sandbox: The sandbox that the user asked for by name; None for the best that works.
         allowed: Digests of the programs that may run without isolation, from the sample's manifest.
         models: How services are reached.
@@ -224,7 +226,8 @@ class AnnotationSettings:
     kind: str = "pair"
     concurrency: int = 8
     limit: int | None = None
-    item_ids: tuple[int, ...] | None = None
+    item_ids: Sequence[int] | None = None
+    missing_at: UUID | None = None
     sandbox: str | None = None
     allowed: frozenset[str] = frozenset()
     models: ModelSettings = field(default_factory=ModelSettings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ from store.errors import WorkbenchError
 from workbench.sample import allowed_programs, scripted_model
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agents.settings import AnnotationSettings, ExpertRunSettings
     from workbench.config import Config
 
@@ -49,13 +52,49 @@ def annotation_settings(
         UnknownName: There is no such configuration.
         WorkbenchError: A role has no model.
     """
-    from agents.settings import OURS, AnnotationSettings
+    from agents.settings import OURS
+
+    settings = composed(
+        config,
+        model=model,
+        agents=agents,
+        limit=limit,
+        concurrency=concurrency,
+        sandbox=sandbox,
+        repairs=repairs,
+    )
+    taking_part = OURS[settings.agents].roles(repairs=settings.sandboxes.repairs)
+    lacking = [role for role in taking_part if not settings.model_of(role)]
+    if lacking == list(taking_part):
+        raise NO_MODEL
+    if lacking:
+        raise WorkbenchError(
+            "No model for every role",
+            f"No model is set for {' and '.join(lacking)}.",
+            "Give one for all that have none of their own, with --model or as agents.model in the "
+            f"configuration, or set agents.roles.{lacking[0]}.model.",
+        )
+    return settings
+
+
+def composed(
+    config: Config,
+    *,
+    model: str | None = None,
+    agents: str | None = None,
+    limit: int | None = None,
+    concurrency: int | None = None,
+    sandbox: str | None = None,
+    repairs: bool | None = None,
+) -> AnnotationSettings:
+    """Compose what `annotation_settings` does, also where a role has no model (its model is empty)."""
+    from agents.settings import AnnotationSettings
 
     chosen, roles = config.agents.chosen(agents)
     sandboxes = config.sandbox
     if repairs is not None:
         sandboxes = sandboxes.model_copy(update={"repairs": repairs})
-    settings = AnnotationSettings(
+    return AnnotationSettings(
         model=model or config.agents.model or "",
         agents=chosen,
         asked=agents or config.agents.configuration,
@@ -69,18 +108,23 @@ def annotation_settings(
         failures_in_a_row=config.agents.failures_in_a_row,
         stop_seconds=config.agents.stop_seconds,
     )
-    taking_part = OURS[chosen].roles(repairs=sandboxes.repairs)
-    lacking = [role for role in taking_part if not settings.model_of(role)]
-    if lacking == list(taking_part):
-        raise NO_MODEL
-    if lacking:
-        raise WorkbenchError(
-            "No model for every role",
-            f"No model is set for {' and '.join(lacking)}.",
-            "Give one for all that have none of their own, with --model or as agents.model in the "
-            f"configuration, or set agents.roles.{lacking[0]}.model.",
-        )
-    return settings
+
+
+def check_models(jobs: Sequence[AnnotationSettings]) -> None:
+    """Make every client once and close it, so that the last of several jobs does not end for want of a key.
+
+    Raises:
+        WorkbenchError: A model is unknown, or lacks something it needs, such as a file.
+    """
+    from agents.role_models import RoleModels
+    from agents.settings import OURS
+
+    async def open_and_close() -> None:
+        for job in jobs:
+            models = RoleModels.open(job, OURS[job.agents].roles(repairs=job.sandboxes.repairs))
+            await models.close()
+
+    asyncio.run(open_and_close())
 
 
 def sample_annotation(config: Config) -> AnnotationSettings:

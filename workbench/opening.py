@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 DEFAULT_WORKSPACE = Path("workbench.duckdb")
 COMMANDS = (
     "import",
+    "agents",
     "annotate",
     "copy",
     "merge",

@@ -123,7 +123,7 @@ def named_run(runs: Sequence[Run], name: str) -> Run:
 
 
 def items_without_verdict(
-    connection: Connection, run_id: UUID, kind: str, *, after: int, count: int
+    connection: Connection, run_id: UUID, kind: str, *, after: int, count: int, missing_at: UUID | None = None
 ) -> list[int]:
     """Return the next items that a run has no verdict on.
 
@@ -133,31 +133,39 @@ def items_without_verdict(
         kind: The task kind of the items.
         after: Only items with a higher id; pages are walked by the last id of the one before.
         count: At most so many.
+        missing_at: Only items on which no run at all had a verdict when this id was made; None for all.
 
     Returns:
         Item ids, rising.
     """
     item = table_of(Item)
-    page = select(item.c.id).where(item.c.id > after, *_open(item, run_id, kind))
+    page = select(item.c.id).where(item.c.id > after, *_open(item, run_id, kind, missing_at))
     return list(connection.execute(page.order_by(item.c.id).limit(count)).scalars())
 
 
 def those_without_verdict(
-    connection: Connection, run_id: UUID, kind: str, item_ids: Sequence[int]
+    connection: Connection,
+    run_id: UUID,
+    kind: str,
+    item_ids: Sequence[int],
+    *,
+    missing_at: UUID | None = None,
 ) -> list[int]:
-    """Return, in the order given, those of some items that exist and that a run has no verdict on."""
+    """Return, in the order given, those of some items that `items_without_verdict` would return."""
     item = table_of(Item)
-    found = select(item.c.id).where(among(item.c.id, item_ids), *_open(item, run_id, kind))
+    found = select(item.c.id).where(among(item.c.id, item_ids), *_open(item, run_id, kind, missing_at))
     open_items = set(connection.execute(found).scalars())
     return [number for number in item_ids if number in open_items]
 
 
-def count_without_verdict(connection: Connection, run_id: UUID, kind: str) -> int:
-    """Return how many items of a kind a run has no verdict on."""
+def count_without_verdict(
+    connection: Connection, run_id: UUID, kind: str, *, missing_at: UUID | None = None
+) -> int:
+    """Return how many items `items_without_verdict` would return, page after page."""
     item = table_of(Item)
     return int(
         connection.execute(
-            select(func.count()).select_from(item).where(*_open(item, run_id, kind))
+            select(func.count()).select_from(item).where(*_open(item, run_id, kind, missing_at))
         ).scalar_one()
     )
 
@@ -172,10 +180,14 @@ def count_verdicts(connection: Connection, run_id: UUID) -> int:
     )
 
 
-def _open(item: Table, run_id: UUID, kind: str) -> list[ColumnElement[bool]]:
+def _open(item: Table, run_id: UUID, kind: str, missing_at: UUID | None) -> list[ColumnElement[bool]]:
     verdict = table_of(VerdictRow)
     ruled = exists().where(verdict.c.run_id == run_id, verdict.c.item_id == item.c.id)
-    return [item.c.kind == kind, ~ruled]
+    found = [item.c.kind == kind, ~ruled]
+    if missing_at is not None:
+        # Ids rise with time, so those below are of the verdicts that there were.
+        found.append(~exists().where(verdict.c.item_id == item.c.id, verdict.c.id < missing_at))
+    return found
 
 
 def pair_texts(connection: Connection, item_ids: Sequence[int]) -> list[PairTexts]:

@@ -6,13 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agents.annotation.configurations import CONFIGURATIONS
+from store.errors import WorkbenchError
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agents.events import JobEvent
     from agents.report import AnnotationReport
     from agents.settings import AnnotationSettings
     from store.workspace import Workspace as OpenWorkspace
+
+NAMES = [each.name for each in CONFIGURATIONS]
 
 
 @command
@@ -24,8 +30,24 @@ def annotate_command(
         typer.Option(metavar="PROVIDER:NAME", help="openai:NAME, anthropic:NAME or scripted:FILE."),
     ] = None,
     agents: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Which agents take part; see: workbench agents"),
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"Which agents take part: {', '.join(NAMES)}, or a configuration of your own (see: "
+            "workbench agents). Given several times, one after another works on the same items.",
+        ),
+    ] = None,
+    only_missing: Annotated[
+        bool,
+        typer.Option(
+            "--only-missing", help="Only items that no agents have labelled when the command starts."
+        ),
+    ] = False,
+    sample_queries: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only the items of N queries drawn by chance.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="S", help="Another seed is another draw; 0 by default.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many items.")] = None,
     concurrency: Annotated[
@@ -53,28 +75,67 @@ def annotate_command(
 
     Ctrl-C stops it; the same command goes on where it stopped.
     """
+    from dataclasses import replace
+
     from store.raters import register_kinds
     from store.workspace import Workspace
-    from workbench.jobs import annotation_settings
-    from workbench.output import print_json
+    from workbench.jobs import annotation_settings, check_models
+    from workbench.output import note, print_json
 
-    job = annotation_settings(
-        settings(config),
-        model=model,
-        agents=agents,
-        limit=limit,
-        concurrency=concurrency,
-        sandbox=sandbox,
-        repairs=repairs,
-    )
+    if seed is not None and sample_queries is None:
+        raise WorkbenchError(
+            "A seed without a draw",
+            "--seed says which queries are drawn.",
+            "Say how many: --sample-queries N.",
+        )
+    loaded = settings(config)
+    names: list[str | None] = [*dict.fromkeys(agents or [])] or [None]
+    jobs = [
+        annotation_settings(
+            loaded,
+            model=model,
+            agents=name,
+            limit=limit,
+            concurrency=concurrency,
+            sandbox=sandbox,
+            repairs=repairs,
+        )
+        for name in names
+    ]
+    check_models(jobs)
+    asked = {
+        "limit": limit,
+        "only_missing": only_missing,
+        "sample_queries": sample_queries,
+        "seed": (seed or 0) if sample_queries is not None else None,
+    }
+    reports: list[AnnotationReport] = []
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
-        report = annotate(opened, job)
+        missing_at = opened.ids.next() if only_missing else None
+        drawn = _drawn(opened, jobs[0].kind, sample_queries, seed or 0)
+        for job in jobs:
+            reports.append(annotate(opened, replace(job, item_ids=drawn, missing_at=missing_at)))
+            if not as_json:
+                print_report(reports[-1])
+            if reports[-1].state != "done":
+                break
     if as_json:
-        print_json(report.as_json())
-    else:
-        print_report(report)
-    tell_the_end(report)
+        told = [{**report.as_json(), "asked": asked} for report in reports]
+        print_json({"runs": told} if len(jobs) > 1 else told[0])
+    if left := [job.asked for job in jobs[len(reports) :]]:
+        note(f"Not begun: {', '.join(left)}.")
+    tell_the_end(*reports)
+
+
+def _drawn(opened: OpenWorkspace, kind: str, queries: int | None, seed: int) -> Sequence[int] | None:
+    """Return the items of the drawn queries; None where none are to be drawn."""
+    from store.queries.sampling import items_of_drawn_queries
+
+    if queries is None:
+        return None
+    with opened.reading() as connection:
+        return items_of_drawn_queries(connection, kind, queries, seed)
 
 
 def annotate(opened: OpenWorkspace, job: AnnotationSettings) -> AnnotationReport:
@@ -97,25 +158,28 @@ def annotate(opened: OpenWorkspace, job: AnnotationSettings) -> AnnotationReport
         return run_annotation(opened, job, tell)
 
 
-def tell_the_end(report: AnnotationReport) -> None:
-    """Say why a job did not end by itself, and end the command accordingly."""
+def tell_the_end(*reports: AnnotationReport) -> None:
+    """Say why jobs did not end by themselves or left items out, and end the command accordingly."""
     from agents.sandbox.errors import INSTALL_HINT
     from workbench.output import note, show_error
 
-    if report.state == "stopped":
+    last = reports[-1]
+    if last.state == "stopped":
         note("Stopped. What was recorded is kept; the same command goes on from there.")
         raise typer.Exit(130)
-    if report.error is not None:
-        show_error(report.error, as_json=False)
-        raise typer.Exit(report.error.exit_code)
-    if report.waiting:
+    if last.error is not None:
+        show_error(last.error, as_json=False)
+        raise typer.Exit(last.error.exit_code)
+    waiting = sum(report.waiting for report in reports)
+    failed = sum(report.failed for report in reports)
+    if waiting:
         note(
-            f"Unclear items that wait, since their tests need a sandbox: {report.waiting:,}. {INSTALL_HINT} "
+            f"Unclear items that wait, since their tests need a sandbox: {waiting:,}. {INSTALL_HINT} "
             "Then the same command takes them up."
         )
-    if report.failed:
-        note(f"{report.failed} of the items have no label; the same command tries them again.")
-    if report.failed or report.waiting:
+    if failed:
+        note(f"{failed} of the items have no label; the same command tries them again.")
+    if failed or waiting:
         raise typer.Exit(1)
 
 
@@ -136,8 +200,9 @@ def report_facts(report: AnnotationReport) -> list[tuple[str, Any]]:
     ended = [f"{report.done:,} done", f"{report.failed:,} failed"]
     ended += [f"{report.waiting:,} waiting for a sandbox"] if report.waiting else []
     return [
+        ("agents", report.configuration),
         ("model", report.model),
-        ("sandbox", report.sandbox),
+        ("sandbox", report.sandbox or "none: nothing is executed"),
         ("this job", ", ".join((*ended, f"{report.seconds:.1f} s"))),
         ("items of the run", f"{counts.items:,}"),
         ("clear match", f"{counts.clear_match:,}"),

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from workbench import __version__
-from workbench.cli import annotate, copies, demo, doctor, exchange, judging, opening, reporting
+from workbench.cli import agents, annotate, copies, demo, doctor, exchange, judging, opening, reporting
 from workbench.cli.options import ConfigFile, RaterName, remember, wants_json
 from workbench.cli.sandbox import sandbox_command, sandbox_commands
 
@@ -103,6 +103,7 @@ def root(
 COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("import", exchange.import_command, "Import pairs and labels from files."),
     ("annotate", annotate.annotate_command, "Let the agents work without a screen."),
+    ("agents", agents.agents_command, "List the configurations of agents."),
     ("copy", copies.copy_command, "Copy a workspace, for agents to work in."),
     ("merge", copies.merge_command, "Bring back what agents did in a copy."),
     ("export", exchange.export_command, "Write judgments to a file."),

@@ -1,0 +1,47 @@
+"""Seeded draws of queries, the same on every machine and in every workspace with the same queries."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, func, literal, select
+
+from store.errors import WorkbenchError
+from store.tables.columns import table_of
+from store.tables.imported import Item, Pair, Query
+
+
+def items_of_drawn_queries(connection: Connection, kind: str, queries: int, seed: int) -> list[int]:
+    """Return all items of some queries, drawn by chance, as for the pilot of CoSQA+ (section IV.B.c).
+
+    Every query gets the SHA-256 of the seed, a colon and its text in UTF-8, and those with the lowest are
+    drawn: a larger draw with the same seed holds the smaller one, and nothing else in the workspace counts.
+
+    Args:
+        connection: A reading connection.
+        kind: The task kind of the items.
+        queries: How many queries are drawn.
+        seed: Tells one draw from another.
+
+    Returns:
+        Item ids, rising.
+
+    Raises:
+        WorkbenchError: There are fewer queries.
+    """
+    item, pair, query = (table_of(model) for model in (Item, Pair, Query))
+    joined = item.join(pair, pair.c.item_id == item.c.id)
+    asked = select(pair.c.query_id).select_from(joined).where(item.c.kind == kind).distinct()
+    there = connection.execute(select(func.count()).select_from(asked.subquery())).scalar_one()
+    if queries > there:
+        raise WorkbenchError(
+            "Not so many queries",
+            f"{queries:,} queries were to be drawn, and there are {there:,} with items.",
+            f"Draw at most {there:,}, or leave --sample-queries out for all." if there else "Import some.",
+        )
+    drawn = (
+        select(query.c.id)
+        .where(query.c.id.in_(asked))
+        .order_by(func.sha256(literal(f"{seed}:").concat(query.c.text)), query.c.id)
+        .limit(queries)
+    )
+    found = select(item.c.id).select_from(joined).where(item.c.kind == kind, pair.c.query_id.in_(drawn))
+    return list(connection.execute(found.order_by(item.c.id)).scalars())

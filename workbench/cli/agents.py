@@ -1,0 +1,75 @@
+"""`workbench agents`: which configurations of agents there are, and whom their roles ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.cli.options import AsJson, ConfigFile, command, settings
+
+if TYPE_CHECKING:
+    from workbench.config import Config
+
+
+@command
+def agents_command(*, config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """List the configurations of agents: ours, and your own from the configuration file.
+
+    For each: its roles in the order of their turns, with the prompt, the model and the temperature of each.
+    """
+    from workbench.output import print_facts, print_json, say
+
+    found = configurations(settings(config))
+    if as_json:
+        print_json({"configurations": found})
+        return
+    for each in found:
+        default = " (the default)" if each["default"] else ""
+        print_facts(f"{each['name']}{default}", [(role["role"], _role(role)) for role in each["roles"]])
+        say(f"{each['sentence']}\n")
+
+
+def configurations(config: Config) -> list[dict[str, Any]]:
+    """Return the configurations, ours in the order of CoSQA+'s Table VI and then the user's own, for JSON."""
+    from agents.settings import OURS
+
+    sentences = {name: ours.sentence for name, ours in OURS.items()}
+    sentences |= {name: own.sentence for name, own in config.agents.configurations.items()}
+    return [_configuration(config, name, sentence) for name, sentence in sentences.items()]
+
+
+def _configuration(config: Config, name: str, sentence: str) -> dict[str, Any]:
+    from agents.prompts import load_prompt
+    from agents.settings import OURS
+    from workbench.jobs import composed
+
+    job = composed(config, agents=name)
+    ours = OURS[job.agents]
+    roles = []
+    for role in ours.roles(repairs=job.sandboxes.repairs):
+        prompt = load_prompt(ours.prompts[role])
+        roles.append(
+            {
+                "role": role,
+                "prompt": prompt.name,
+                "version": prompt.version,
+                "digest": prompt.digest,
+                "model": job.model_of(role) or None,
+                "temperature": job.temperature_of(role),
+            }
+        )
+    return {
+        "name": name,
+        "default": name == config.agents.configuration,
+        "based_on": ours.name,
+        "pipeline": ours.pipeline,
+        "sentence": sentence or f"As {ours.name}, with models of its own.",
+        "executes": ours.executes,
+        "repairs": bool(ours.repairer) and job.sandboxes.repairs,
+        "roles": roles,
+    }
+
+
+def _role(role: dict[str, Any]) -> str:
+    warmth = "the service's" if role["temperature"] is None else f"{role['temperature']:g}"
+    model = role["model"] or "no model set"
+    return f"{model} · temperature {warmth} · prompt {role['prompt']}, version {role['version']}"
