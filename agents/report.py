@@ -76,6 +76,7 @@ def counts_as_json(counts: RunCounts) -> dict[str, Any]:
         "executable_rate": counts.executable_rate,
         "labelled": counts.labelled,
         "labels": {f"{value:g}": count for value, count in counts.labels.items()},
+        "paths": dict(counts.paths),
         "needs_sandbox": counts.needs_sandbox,
         "failed": counts.failed,
         "reasons": dict(counts.reasons),

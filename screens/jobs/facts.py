@@ -41,13 +41,17 @@ def read_runs(workspace: Workspace, run_id: UUID | None) -> RunsRead:
 
 
 def funnel(counts: RunCounts, kind: str) -> list[str]:
-    """Return the way of a run's items through Algorithm 1 (CoSQA+, section IV.C) as lines of characters."""
+    """Return the way of a run's items through Algorithm 1 (CoSQA+, section IV.C) as lines of characters.
+
+    A run whose agents execute nothing has the way that its items took instead: simulated, or read.
+    """
     screened = counts.clear_match + counts.clear_nonmatch + counts.unclear
     ruled = max(0, counts.labelled - counts.clear_match - counts.clear_nonmatch)
     silent = counts.executed - counts.executable
+    whole = screened or counts.labelled
 
     def line(head: str, count: int, note: str = "") -> str:
-        cells = -(-count * BAR_CELLS // screened) if screened else 0
+        cells = -(-count * BAR_CELLS // whole) if whole else 0
         return f"{head:<19}{count:>9,}  {BAR * min(cells, BAR_CELLS):<{BAR_CELLS}}{note}".rstrip()
 
     waiting = [line("   └─ need sandbox", counts.needs_sandbox)] if counts.needs_sandbox else []
@@ -57,10 +61,18 @@ def funnel(counts: RunCounts, kind: str) -> list[str]:
         line("├─ clear match", counts.clear_match),
         line("├─ clear non-match", counts.clear_nonmatch),
         line("└─ unclear", counts.unclear),
-        line(f"   {branch} executed", counts.executed, f"  {silent:,} without a result" if silent else ""),
-        line(f"   {'│' if waiting else ' '}  └─ ruled", ruled),
-        *waiting,
     ]
+    unexecuted = [(path, counts.paths[path]) for path in ("simulated", "read") if path in counts.paths]
+    if unexecuted and not screened:
+        lines = [line(path, count) for path, count in unexecuted]
+    elif unexecuted:
+        lines += [line(f"   └─ {path}", count) for path, count in unexecuted]
+    else:
+        lines += [
+            line(f"   {branch} executed", counts.executed, f"  {silent:,} without a result" if silent else ""),
+            line(f"   {'│' if waiting else ' '}  └─ ruled", ruled),
+            *waiting,
+        ]
     labels = " · ".join(f"{value_word(kind, value)} {count:,}" for value, count in counts.labels.items())
     lines.append(f"{'labels':<19}{counts.labelled:>9,}" + (f"  {labels}" if labels else ""))
     return lines

@@ -8,6 +8,8 @@ from keyword import iskeyword
 
 from sqlalchemy import Connection
 
+from agents.annotation.configurations import CONFIGURATIONS
+from screens.review import simulated
 from screens.review.history import history
 from screens.review.part import Claim, ItemView, PaneText, ReviewPart, RunShown
 from screens.review.runs import moment, results, run_in_words, runs_of
@@ -32,7 +34,10 @@ _DEFINED = re.compile(r"^(?:(?:async )?def|class) (\w+)", re.MULTILINE)
 _NO_TEST = "No test program: the screener found the pair clear."
 _NOT_WRITTEN = "No test program was written."
 _OWN_TEST = " {review.edit} writes one of your own."
+_ONLY_READ = "No test program: these agents only read the code."
 _NO_RUN = "Nothing was executed."
+_SIMULATED = "Nothing was executed: a model predicted what the test would show. The Verdict pane tells it."
+_NOT_RUN = "Nothing was executed: these agents only read the test."
 _NOT_YET = "The agents have not looked at this pair yet. {app.jobs} shows them at work."
 
 
@@ -120,6 +125,8 @@ def _claim(case: AgentCase | None) -> Claim | None:
     parts = [f"◆ {MATCH.scale.word(verdict.value)}", verdict.path]
     if case.execution is not None and verdict.execution_id is not None:
         parts += results(case.execution)
+    elif verdict.path == "simulated":
+        parts.append(simulated.summary(case.reply_of(simulated.ROLE)))
     return Claim(verdict.id, verdict.execution_id, verdict.value, " · ".join(parts))
 
 
@@ -152,6 +159,11 @@ def _verdict(case: AgentCase) -> str:
     if case.execution is not None:
         lines += ["", f"Execution: {_ending(case.execution)}", *_outcomes(case.execution)]
         lines += [f"  Not executable: {case.execution.error}"] if not case.execution.executable else []
+    elif prediction := case.reply_of(simulated.ROLE):
+        lines += ["", "Simulated, not executed: a model predicts that"]
+        lines += [f"  {line}" for line in simulated.predicted(prediction)]
+    elif writer and case.verdict is not None:
+        lines += ["", _NOT_RUN]
     repairs = list(_repairs(case.steps))
     lines += ["", "Repairs", *repairs] if repairs else []
     if case.expert_runs:
@@ -164,7 +176,8 @@ def _verdict(case: AgentCase) -> str:
     seconds = sum(step.seconds for step in case.steps)
     if case.verdict is not None:
         steps = counted(len(case.steps), "step")
-        lines += ["", f"{case.verdict.model} · {steps} · {counted(tokens, 'token')} · {seconds:.1f} s"]
+        lines += ["", *_agents(case.verdict.run_name)]
+        lines += [f"{case.verdict.model} · {steps} · {counted(tokens, 'token')} · {seconds:.1f} s"]
     return "\n".join(lines)
 
 
@@ -178,6 +191,14 @@ def _repairs(steps: tuple[StepSeen, ...]) -> Iterator[str]:
             yield f"  {kind}{done or 'not begun'}: {step.error or 'done'}"
 
 
+def _agents(run_name: str) -> Iterator[str]:
+    """Say which agents took part where it were not all of them."""
+    pipeline = run_name.partition("/")[0]
+    for configuration in CONFIGURATIONS[:-1]:
+        if configuration.pipeline == pipeline:
+            yield f"Agents {configuration.name}: {configuration.sentence}"
+
+
 def _reading(case: AgentCase) -> str:
     return str(case.reply_of("test_writer").get("interpretation", ""))
 
@@ -185,6 +206,7 @@ def _reading(case: AgentCase) -> str:
 def _test(case: AgentCase, execution: ExecutionSeen | None, own: str) -> PaneText:
     reply = case.reply_of("test_writer")
     program = execution.program if execution is not None else str(reply.get("test_program", ""))
+    unrun = "Not run by the agents. " if execution is None and case.verdict is not None else ""
     return PaneText(
         "test",
         "Test",
@@ -194,7 +216,7 @@ def _test(case: AgentCase, execution: ExecutionSeen | None, own: str) -> PaneTex
         empty=_why_no_test(case) + own,
         part="test",
         execution=None if execution is None else execution.id,
-        above=f"The test reads the query as: {_reading(case)}" if program and _reading(case) else "",
+        above=f"{unrun}The test reads the query as: {_reading(case)}" if program and _reading(case) else "",
     )
 
 
@@ -229,15 +251,24 @@ def _outcomes(execution: ExecutionSeen) -> Iterator[str]:
 def _why_no_test(case: AgentCase) -> str:
     if not case.steps:
         return _NOT_YET
+    if case.verdict is not None and case.verdict.path == "read":
+        return _ONLY_READ
     clear = str(case.reply_of("screener").get("assessment", "")).startswith("clear")
     return _NO_TEST if clear else _NOT_WRITTEN
+
+
+def _why_no_run(case: AgentCase) -> str:
+    if not case.reply_of("test_writer"):
+        return _why_no_test(case)
+    if case.reply_of(simulated.ROLE):
+        return _SIMULATED
+    return _NOT_RUN if case.verdict is not None and case.verdict.path == "read" else _NO_RUN
 
 
 def _run(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
     """Return the log; landmarks stand on what failed, in the outcomes and at the traceback."""
     if execution is None:
-        empty = _NO_RUN if case.reply_of("test_writer") else _why_no_test(case)
-        return PaneText("run", "Run", "", kind="log", empty=empty)
+        return PaneText("run", "Run", "", kind="log", empty=_why_no_run(case))
     head = [f"Ended: {_ending(execution)}", f"Environment: {execution.environment}{_unlike(case, execution)}"]
     head += [f"Image: {execution.image}"] if execution.image else []
     head += [f"Repaired environment: {execution.snapshot}"] if execution.snapshot else []

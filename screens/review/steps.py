@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from screens.review import simulated
 from store.counted import counted
 from store.queries.item import StepSeen
 
 _ROLES = {
+    "annotator": "Single model",
     "screener": "Screener",
     "test_writer": "Test writer",
     "executor": "Execution",
+    simulated.ROLE: "Simulated execution (nothing was run)",
     "bug_fixer": "Bug fixer",
     "repair": "Repair",
     "arbiter": "Arbiter",
@@ -51,6 +54,8 @@ def _told(step: StepSeen) -> Iterator[str]:
         return _execution(step.reply)
     if step.role == "repair":
         return _repair(step)
+    if step.role == simulated.ROLE:
+        return simulated.predicted(step.reply)
     return _reply(step.reply)
 
 

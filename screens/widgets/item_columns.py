@@ -100,11 +100,11 @@ class Columns:
             if width < NARROW:
                 agents = [Column("◆ agents", 12, "agents", _agents_alone)]
             elif width < MEDIUM:
-                agents = [Column("◆ agents", 10, "agents", _agents), Column("path", 8, "agents", _path)]
+                agents = [Column("◆ agents", 10, "agents", _agents), Column("path", 9, "agents", _path)]
             else:
                 agents = [
                     Column("◆ agents", 12, "agents", _agents_marked),
-                    Column("path", 8, "agents", _path),
+                    Column("path", 9, "agents", _path),
                 ]
         after = [Column("sim", 4, "muted", _similarity)] if width >= MEDIUM else []
         # A line begins with cursor, status, disagreement and flag; a gap stands before every column.

@@ -39,8 +39,8 @@ class QueueFilter:
         label: The rater's own label, as a value on the scale.
         agent: The agents' label, "none" for items without a verdict.
         agreement: Whether the rater's and the agents' labels agree; items lacking one are left out.
-        path: How the agents came to their label: screened, tested, repaired; needs_sandbox where they wait
-            for a sandbox.
+        path: How the agents came to their label, one of `VERDICT_PATHS`; needs_sandbox where they wait for
+            a sandbox.
         flagged: Whether the rater flagged the item.
         text: A part of the item's texts, in any case.
     """

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import JSON, ColumnElement, Connection, Select, Table, cast, exists, func, select
 
 from store.errors import UnknownName
-from store.queries.rows import NEEDS_SANDBOX
+from store.queries.rows import NEEDS_SANDBOX, VERDICT_PATHS
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query
 from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, VerdictRow
@@ -29,6 +29,7 @@ class RunCounts:
         executable: Items whose last execution did its work ("Exec. rate" of CoSQA+, Table II).
         labelled: Items with a verdict.
         labels: Verdicts by value, such as {0.0: 51, 1.0: 34}.
+        paths: Verdicts by how agents came to them (`store.queries.rows.VERDICT_PATHS`), those that occur.
         needs_sandbox: Unclear items that wait for a sandbox to run their test in.
         failed: Items without a verdict whose last step failed otherwise.
         reasons: Failed items by the title of what went wrong.
@@ -49,6 +50,7 @@ class RunCounts:
     executable: int = 0
     labelled: int = 0
     labels: dict[float, int] = field(default_factory=dict)
+    paths: dict[str, int] = field(default_factory=dict)
     needs_sandbox: int = 0
     failed: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
@@ -266,6 +268,10 @@ def run_counts(connection: Connection, run_id: UUID) -> RunCounts:
         connection,
         select(verdict.c.value, func.count()).where(verdict.c.run_id == run_id).group_by(verdict.c.value),
     )
+    paths = _pairs(
+        connection,
+        select(verdict.c.path, func.count()).where(verdict.c.run_id == run_id).group_by(verdict.c.path),
+    )
     executed, executable = _executions(connection, run_id)
     reasons = _pairs(connection, _failures(step, run_id))
     needs_sandbox = reasons.pop(NEEDS_SANDBOX, 0)
@@ -278,6 +284,7 @@ def run_counts(connection: Connection, run_id: UUID) -> RunCounts:
         executable=executable,
         labelled=sum(labels.values()),
         labels=dict(sorted(labels.items())),
+        paths={path: paths[path] for path in VERDICT_PATHS if path in paths},
         needs_sandbox=needs_sandbox,
         failed=sum(reasons.values()),
         reasons=dict(sorted(reasons.items(), key=lambda reason: (-reason[1], reason[0]))),
