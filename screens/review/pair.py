@@ -196,7 +196,7 @@ def _agents(run_name: str) -> Iterator[str]:
     pipeline = run_name.partition("/")[0]
     for configuration in CONFIGURATIONS[:-1]:
         if configuration.pipeline == pipeline:
-            yield f"Agents {configuration.name}: {configuration.sentence}"
+            yield f"Agents: {configuration.name}. {configuration.sentence}"
 
 
 def _reading(case: AgentCase) -> str:

@@ -33,7 +33,7 @@ def test_a_line_is_exactly_as_wide_as_the_list(width: int, title: str) -> None:
 
 def test_a_line_says_whose_each_label_is() -> None:
     shown = line(ROW, 119)
-    assert shown.startswith(" ●▲⚑ 0 no match ◆ 1 match    tested   a query")
+    assert shown.startswith(" ●▲⚑ 0 no match ◆ 1 match    tested    a query")
     assert shown.rstrip().endswith(".81")
 
 
