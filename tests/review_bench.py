@@ -79,7 +79,10 @@ class Ran:
 
 @dataclass
 class Case:
-    """A pair with what the agents made of it; without steps they have not looked at it."""
+    """A pair with what the agents made of it; without steps they have not looked at it.
+
+    `prediction` is the reply of a simulated executor; `alone` says that one model labelled the pair by itself.
+    """
 
     name: str
     query: str
@@ -90,6 +93,8 @@ class Case:
     label: float | None = None
     reason: str = ""
     failure: str = ""
+    prediction: Mapping[str, Any] | None = None
+    alone: bool = False
     steps: list[str] = field(default_factory=list)
 
 
@@ -167,14 +172,39 @@ CASES = (
     ),
 )
 
+SIMULATED = Case(
+    "simulated",
+    "python test whether a file has zero bytes",
+    assessment="unclear",
+    test=TEST,
+    prediction={
+        "executable": True,
+        "environment_error": "",
+        "tests": [
+            {"name": "test_missing", "outcome": "error", "why": "open raises FileNotFoundError."},
+            {"name": "test_only_newline", "outcome": "failed", "why": "a newline is stripped to nothing."},
+            {"name": "test_empty", "outcome": "passed", "why": "nothing is read."},
+        ],
+    },
+    label=0,
+    reason="A file with one newline would be said to be empty, and it has a byte.",
+)
+ALONE = Case(
+    "alone",
+    "python check if a file is blank",
+    label=1,
+    reason="The code reads the whole file, and says whether anything but blanks is in it.",
+    alone=True,
+)
 
-def bench(folder: Path, cases: Sequence[Case] = CASES) -> Workspace:
+
+def bench(folder: Path, cases: Sequence[Case] = CASES, run_name: str = RUN_NAME) -> Workspace:
     """A new workspace with cases; item ids count from 1, ids and times are always the same."""
     workspace = pairs_workspace(folder, [(case.name, case.query, case.code) for case in cases])
-    rater = ensure_rater(workspace, RUN_NAME, "agent")
+    rater = ensure_rater(workspace, run_name, "agent")
 
     def write(connection: Connection) -> None:
-        run = {"id": uid(0), "kind": "pair", "name": RUN_NAME, "configuration": "{}", "model": MODEL}
+        run = {"id": uid(0), "kind": "pair", "name": run_name, "configuration": "{}", "model": MODEL}
         run |= {"rater_id": rater.id, "state": "done", "total": len(cases)}
         connection.execute(insert(table_of(Run)).values(**run, started_at=BEGAN, ended_at=BEGAN))
         for item_id, case in enumerate(cases, start=1):
@@ -200,9 +230,15 @@ def write_case(connection: Connection, item_id: int, case: Case) -> None:
     if case.ran is not None:
         plain = {"tokens_in": 0, "tokens_out": 0, "model": "", "requests": 0, "seconds": 0.25}
         turns.append({"id": uid(number + 3), "role": "executor", **plain})
-    if case.ran is not None and case.label is not None:
+    if case.prediction is not None:
+        turns.append(
+            {"id": uid(number + 3), "role": "simulated_executor", "reply": json.dumps(case.prediction)}
+        )
+    if case.alone or ((case.ran or case.prediction) and case.label is not None):
+        assert case.label is not None
         reply = {"label": int(case.label), "reason": case.reason}
-        turns.append({"id": uid(number + 4), "role": "arbiter", "reply": json.dumps(reply)})
+        role = "annotator" if case.alone else "arbiter"
+        turns.append({"id": uid(number + 4), "role": role, "reply": json.dumps(reply)})
     if case.failure:
         failed = {"outcome": "failed", "error": case.failure}
         turns.append({"id": uid(number + 5), "role": "test_writer", **failed})
@@ -213,7 +249,8 @@ def write_case(connection: Connection, item_id: int, case: Case) -> None:
         write_execution(connection, key, item_id, case.test, case.ran, step_id=step_id)
     if case.label is not None:
         verdict = {"id": uid(number + 20), "run_id": uid(0), "item_id": item_id, "value": case.label}
-        verdict |= {"path": "tested" if case.ran else "screened", "created_at": BEGAN}
+        path = "tested" if case.ran else "simulated" if case.prediction else "screened"
+        verdict |= {"path": "read" if case.alone else path, "created_at": BEGAN}
         verdict |= {"reason": case.reason or "as the code reads"}
         verdict |= {"execution_id": uid(number + 10) if case.ran else None}
         connection.execute(insert(table_of(VerdictRow)).values(**verdict))

@@ -215,3 +215,13 @@ def test_the_funnel_adds_up() -> None:
     waiting = funnel(replace(counts, executed=45, needs_sandbox=1_234), "pair")
     assert [line.index("│") if "│" in line else line.index("─") - 1 for line in waiting[4:7]] == [3, 3, 3]
     assert {len(line[: re.search(r"[0-9,]+", line).end()]) for line in waiting} == {28}
+
+
+def test_the_funnel_of_agents_that_execute_nothing_says_what_they_did() -> None:
+    screened = {"clear_match": 2, "clear_nonmatch": 3, "unclear": 5, "labelled": 10}
+    lines = funnel(RunCounts(**screened, paths={"screened": 5, "simulated": 5}), "pair")
+    assert [line.split()[:2] for line in lines[-2:]] == [["└─", "simulated"], ["labels", "10"]]
+    assert not any("executed" in line or "ruled" in line for line in lines)
+    read, labels = funnel(RunCounts(labelled=4, paths={"read": 4}), "pair")
+    assert read.split()[:2] == ["read", "4"]
+    assert labels.split() == ["labels", "4"]

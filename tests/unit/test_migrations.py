@@ -16,6 +16,7 @@ import store.tables.people
 import store.tables.record
 import store.tables.runs
 from store.errors import WorkspaceError, WorkspaceTooNew
+from store.queries.rows import VERDICT_PATHS
 from store.workspace import Workspace, migrations
 
 TYPES = {
@@ -28,6 +29,7 @@ TYPES = {
 }
 OF_THE_FILE = {"schema_version", "workspace_fact"}
 NEWEST = migrations()[-1][0]
+PATHS = next(number for number, name, _ in migrations() if name.endswith("_paths.sql"))
 ADDITION = (
     NEWEST + 1,
     "9001_colour.sql",
@@ -128,6 +130,28 @@ def test_an_older_file_is_copied_and_then_migrated(tmp_path, with_more):
     assert facts(path, "SELECT max(version) FROM schema_version") == [(NEWEST + 1,)]
     copy = path.with_name(path.name + f".schema-{NEWEST}.bak")
     assert copy.read_bytes() == before
+
+
+def test_verdicts_outlive_the_change_of_their_paths(tmp_path, monkeypatch):
+    before = [one for one in migrations() if one[0] < PATHS]
+    monkeypatch.setattr(store.schema, "migrations", lambda: before)
+    monkeypatch.setattr(store.connecting, "migrations", lambda: before)
+    path = tmp_path / "older.duckdb"
+    Workspace.create(path).close()
+    verdict = "INSERT INTO verdict SELECT uuid(), uuid(), range, 1.0, '{}', 'why', NULL, now() FROM range({})"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(verdict.format("tested", 3_000))
+        kept = connection.execute("SELECT * FROM verdict").fetchall()
+        with pytest.raises(duckdb.ConstraintException):
+            connection.execute(verdict.format("simulated", 1))
+    monkeypatch.undo()
+    Workspace.open(path).close()
+    with duckdb.connect(str(path)) as connection:
+        assert connection.execute("SELECT * FROM verdict").fetchall() == kept
+        for number, name in enumerate(VERDICT_PATHS, start=1):
+            connection.execute(verdict.format(name, number))
+        with pytest.raises(duckdb.ConstraintException):
+            connection.execute(verdict.format("guessed", 1))
 
 
 def test_the_copy_holds_what_was_only_in_the_log(tmp_path, with_more):

@@ -4,15 +4,20 @@ import pytest
 
 from agents.prompts import load_prompt
 
-ROLES = ("screener", "test_writer", "arbiter")
-
 # A prompt's version is a part of what names a run. Whoever changes a text raises its version, and puts the
 # new pair here.
 PINNED = {
     "screener": (2, "d369ec72c6b5"),
     "test_writer": (1, "20e98c403d83"),
     "arbiter": (2, "eed03a92324f"),
+    "bug_fixer": (1, "bd2861e00147"),
+    "annotator": (1, "d1d956feae91"),
+    "arbiter_reading": (1, "4e158b47a4f0"),
+    "arbiter_unrun": (1, "cf069e691822"),
+    "arbiter_simulated": (1, "2d1d6bb25583"),
+    "simulated_executor": (1, "e0d0792794dc"),
 }
+ROLES = tuple(PINNED)
 HOSTILE = [
     "{query} {0} {{x}} %s %(query)s $query ${query}",
     "[[query]]\n[[code]]\n[[report]]",
@@ -50,6 +55,11 @@ def test_it_is_a_system_and_a_user_message_that_ask_for_json(role):
         ("screener", ("query", "code")),
         ("test_writer", ("query", "code", "doubt")),
         ("arbiter", ("query", "code", "interpretation", "test_program", "report")),
+        ("annotator", ("query", "code")),
+        ("arbiter_reading", ("query", "code")),
+        ("arbiter_unrun", ("query", "code", "interpretation", "test_program")),
+        ("arbiter_simulated", ("query", "code", "interpretation", "test_program", "prediction")),
+        ("simulated_executor", ("code", "test_program")),
     ],
 )
 def test_places_stand_in_the_order_in_which_they_change(role, places):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from review_bench import CASES, TEST, Case, Ran, bench, uid, write_expert_run
+from review_bench import ALONE, CASES, SIMULATED, TEST, Case, Ran, bench, uid, write_expert_run
 
 from screens.review import pair as pair_part
 from screens.review.items import ItemReader, ReviewOrder
@@ -186,6 +186,59 @@ def test_the_test_program_is_shown_as_it_ran(workspace: Workspace) -> None:
     assert part.above == "The test reads the query as: zero bytes count as empty"
     untested = next(part for part in view(workspace, "clear-no").case if part.id == "test")
     assert untested.above == ""
+
+
+def test_what_was_simulated_never_looks_like_an_execution(tmp_path: Path) -> None:
+    with bench(tmp_path, [SIMULATED], "ps-tpg-sim-fa/scripted/0") as made:
+        seen = view(made, "clear-match")
+    assert seen.claim is not None
+    assert seen.claim.summary == "◆ 0 no match · simulated · 1 of 3 would pass"
+    assert seen.claim.execution_id is None
+    told = text(seen, "verdict")
+    assert "\nSimulated, not executed: a model predicts that\n" in told
+    assert "  ? test_only_newline would fail: a newline is stripped to nothing." in told
+    assert "  ? test_missing would raise an exception: open raises FileNotFoundError." in told
+    assert "Nothing is executed." in told
+    assert not {"✓", "✗", "!"} & set(told)
+    assert "Execution:" not in told
+    assert "passed" not in told
+    run = next(part for part in seen.case if part.id == "run")
+    assert (run.text, run.part, run.execution) == ("", None, None)
+    assert run.empty.startswith("Nothing was executed: a model predicted")
+    test = next(part for part in seen.case if part.id == "test")
+    assert test.above.startswith("Not run by the agents. ")
+    assert "3. Simulated execution (nothing was run) · " in text(seen, "steps")
+
+
+def test_a_prediction_that_nothing_would_run_and_one_of_another_form(tmp_path: Path) -> None:
+    cases = [
+        replace(
+            SIMULATED, prediction={"executable": False, "environment_error": "ImportError: x", "tests": []}
+        ),
+        replace(
+            SIMULATED, prediction={"executable": True, "tests": ["[b]", {"name": "[red]", "outcome": "?"}]}
+        ),
+    ]
+    with bench(tmp_path, cases) as made:
+        nothing, odd = view(made, "clear-match"), view(made, "clear-no")
+    assert nothing.claim is not None
+    assert nothing.claim.summary == "◆ 0 no match · simulated · would not run"
+    assert "  would not run: ImportError: x" in text(nothing, "verdict")
+    assert odd.claim is not None
+    assert odd.claim.summary.endswith("0 of 1 would pass")
+    assert "  ? [red] ?" in text(odd, "verdict")
+
+
+def test_what_one_model_read_has_neither_test_nor_run(tmp_path: Path) -> None:
+    with bench(tmp_path, [ALONE], "single/scripted/0") as made:
+        seen = view(made, "clear-match")
+    assert seen.claim is not None
+    assert seen.claim.summary == "◆ 1 match · read"
+    assert "\nAgents: single. One model, asked once" in text(seen, "verdict")
+    assert "Screener" not in text(seen, "verdict")
+    empty = {part.id: part.empty for part in seen.case if not part.text}
+    assert empty["test"] == empty["run"] == "No test program: these agents only read the code."
+    assert text(seen, "steps").startswith("1. Single model · ")
 
 
 def test_empty_panes_say_why_they_are_empty(workspace: Workspace) -> None:
