@@ -235,6 +235,15 @@ class AnnotationSettings:
     failures_in_a_row: int = 20
     stop_seconds: float = 5.0
 
+    @property
+    def has_repairer(self) -> bool:
+        """Whether a bug fixer takes part, unless repairs are switched off."""
+        return bool(OURS[self.agents].repairer)
+
+    def taking_part(self) -> tuple[str, ...]:
+        """Return the roles that ask a model, in the order of their turns."""
+        return OURS[self.agents].roles(repairs=self.sandboxes.repairs)
+
     def model_of(self, role: str) -> str:
         """Return whom a role asks, as "provider:name"."""
         own = self.roles.get(role)

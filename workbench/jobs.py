@@ -33,6 +33,7 @@ def annotation_settings(
     concurrency: int | None = None,
     sandbox: str | None = None,
     repairs: bool | None = None,
+    complete: bool = True,
 ) -> AnnotationSettings:
     """Compose the settings of a job.
 
@@ -47,54 +48,19 @@ def annotation_settings(
         concurrency: As on the command line; None for the configured number.
         sandbox: The sandbox asked for by name on the command line; None for the configured one.
         repairs: Whether the bug fixer works; None for what is configured.
+        complete: Whether every role must have a model; otherwise that of one without is empty.
 
     Raises:
         UnknownName: There is no such configuration.
         WorkbenchError: A role has no model.
     """
-    from agents.settings import OURS
-
-    settings = composed(
-        config,
-        model=model,
-        agents=agents,
-        limit=limit,
-        concurrency=concurrency,
-        sandbox=sandbox,
-        repairs=repairs,
-    )
-    taking_part = OURS[settings.agents].roles(repairs=settings.sandboxes.repairs)
-    lacking = [role for role in taking_part if not settings.model_of(role)]
-    if lacking == list(taking_part):
-        raise NO_MODEL
-    if lacking:
-        raise WorkbenchError(
-            "No model for every role",
-            f"No model is set for {' and '.join(lacking)}.",
-            "Give one for all that have none of their own, with --model or as agents.model in the "
-            f"configuration, or set agents.roles.{lacking[0]}.model.",
-        )
-    return settings
-
-
-def composed(
-    config: Config,
-    *,
-    model: str | None = None,
-    agents: str | None = None,
-    limit: int | None = None,
-    concurrency: int | None = None,
-    sandbox: str | None = None,
-    repairs: bool | None = None,
-) -> AnnotationSettings:
-    """Compose what `annotation_settings` does, also where a role has no model (its model is empty)."""
     from agents.settings import AnnotationSettings
 
     chosen, roles = config.agents.chosen(agents)
     sandboxes = config.sandbox
     if repairs is not None:
         sandboxes = sandboxes.model_copy(update={"repairs": repairs})
-    return AnnotationSettings(
+    settings = AnnotationSettings(
         model=model or config.agents.model or "",
         agents=chosen,
         asked=agents or config.agents.configuration,
@@ -108,6 +74,23 @@ def composed(
         failures_in_a_row=config.agents.failures_in_a_row,
         stop_seconds=config.agents.stop_seconds,
     )
+    if complete:
+        _check_complete(settings)
+    return settings
+
+
+def _check_complete(settings: AnnotationSettings) -> None:
+    taking_part = settings.taking_part()
+    lacking = [role for role in taking_part if not settings.model_of(role)]
+    if lacking == list(taking_part):
+        raise NO_MODEL
+    if lacking:
+        raise WorkbenchError(
+            "No model for every role",
+            f"No model is set for {' and '.join(lacking)}.",
+            "Give one for all that have none of their own, with --model or as agents.model in the "
+            f"configuration, or set agents.roles.{lacking[0]}.model.",
+        )
 
 
 def check_models(jobs: Sequence[AnnotationSettings]) -> None:
@@ -117,11 +100,10 @@ def check_models(jobs: Sequence[AnnotationSettings]) -> None:
         WorkbenchError: A model is unknown, or lacks something it needs, such as a file.
     """
     from agents.role_models import RoleModels
-    from agents.settings import OURS
 
     async def open_and_close() -> None:
         for job in jobs:
-            models = RoleModels.open(job, OURS[job.agents].roles(repairs=job.sandboxes.repairs))
+            models = RoleModels.open(job, job.taking_part())
             await models.close()
 
     asyncio.run(open_and_close())

@@ -1,5 +1,6 @@
 """annotate on the command line: models, what may be run where, stopping and going on."""
 
+import hashlib
 import json
 import signal
 import subprocess
@@ -9,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
+from workbench.cli.annotate import NAMES
 
 CODE = "def inc(x):\n    return x + 1\n"
 
@@ -137,6 +140,139 @@ def test_a_signal_ends_it_well_and_the_same_command_goes_on(
     done = workbench("annotate", study, "--model", f"scripted:{clear}", "--json")
     assert (done.code, done.json()["state"]) == (0, "done")
     assert labels(workbench, study) == [1.0] * 4
+
+
+@pytest.fixture
+def everyone(in_folder):
+    """Replies for every role, to all four pairs, of which the first is clear."""
+    program = "import candidate\n\n\ndef test_it():\n    assert candidate.inc(1) == 2\n"
+    simulated = {"executable": True, "environment_error": "", "tests": []}
+    replies = [screened("q0", "clear_match")]
+    for number in range(4):
+        replies += with_test(f"q{number}", program)[0 if number else 1 :]
+        replies.append(reply("annotator", f"q{number}", {"label": 0, "reason": "as it reads"}))
+        replies.append(reply("simulated_executor", f"q{number}", simulated))
+    return f"scripted:{write(in_folder / 'everyone.jsonl', replies)}"
+
+
+def paths(workbench, study):
+    items = workbench("items", study, "--json").json()["items"]
+    return {item["item"]: (item["agent_path"], item["agent_label"]) for item in items}
+
+
+def test_configurations_work_one_after_another_on_the_same_items(workbench, study, everyone):
+    named = [part for name in ("ps-tpg-sim-fa", "single", "ps-tpg-sim-fa") for part in ("--agents", name)]
+    done = workbench("annotate", study, "--model", everyone, *named, "--limit", "2", "--json").json()
+    assert [(run["configuration"], run["labels"], run["paths"]) for run in done["runs"]] == [
+        ("ps-tpg-sim-fa", {"1": 2}, {"screened": 1, "simulated": 1}),
+        ("single", {"0": 2}, {"read": 2}),
+    ]
+    assert [run["sandbox"] for run in done["runs"]] == [None, None]
+    assert all(run["asked"]["limit"] == 2 for run in done["runs"])
+    # The latest label is shown, and each run has a rater of its own.
+    assert [path for path, _ in paths(workbench, study).values()] == ["read", "read", None, None]
+    raters = workbench("report", study, "agreement", "--json").json()
+    assert "ps-tpg-sim-fa/" in str(raters)
+    assert "single/" in str(raters)
+
+
+def test_several_configurations_are_told_to_people_one_by_one(workbench, study, everyone):
+    done = workbench("annotate", study, "--model", everyone, "--agents", "single", "--agents", "ps-fa")
+    assert done.out.index("single/") < done.out.index("ps-fa/")
+    assert "nothing is executed" in done.out
+
+
+def test_a_configuration_that_gives_up_keeps_the_next_from_beginning(workbench, study, in_folder):
+    script = write(
+        in_folder / "locked.jsonl",
+        [{"role": "annotator", "subject": f"q{number}", "error": "unauthorised"} for number in range(4)],
+    )
+    command = ("annotate", study, "--model", f"scripted:{script}", "--agents", "single", "--agents", "ps-fa")
+    done = workbench(*command, "--json")
+    assert (done.code, len(done.json()["runs"])) == (2, 1)
+    assert "Not begun: ps-fa." in done.err
+
+
+def test_only_what_no_run_has_labelled(workbench, study, everyone):
+    command = ("annotate", study, "--model", everyone, "--json", "--agents")
+    assert workbench(*command, "single", "--limit", "1").json()["labelled"] == 1
+    done = workbench(*command, "ps-fa", "--agents", "ps-tpg-sim-fa", "--only-missing").json()
+    # The second one works on the same three, though the first one has labelled them by then.
+    assert [run["job"]["done"] for run in done["runs"]] == [3, 3]
+    assert paths(workbench, study)["q0"] == ("read", 0.0)
+    assert workbench(*command, "full", "--only-missing").json()["items"] == 0
+    assert workbench(*command, "ps-fa").json()["job"]["done"] == 1
+
+
+def test_a_draw_of_queries_is_the_same_every_time(workbench, study, everyone):
+    command = ("annotate", study, "--model", everyone, "--json", "--agents", "single")
+    drawn = workbench(*command, "--sample-queries", "2", "--seed", "7").json()
+    assert drawn["asked"] == {"limit": None, "only_missing": False, "sample_queries": 2, "seed": 7}
+    first = {name for name, (path, _) in paths(workbench, study).items() if path}
+    # As documented, whatever the order in which the items were imported.
+    texts = {f"q{number}": f"add {number}" for number in range(4)}
+    ranked = sorted(texts, key=lambda name: hashlib.sha256(f"7:{texts[name]}".encode()).hexdigest())
+    assert first == set(ranked[:2])
+    again = workbench(*command, "--sample-queries", "2", "--seed", "7").json()
+    assert (again["job"]["done"], again["items"]) == (0, 2)
+    wider = workbench(*command, "--sample-queries", "3", "--seed", "7").json()
+    assert (wider["job"]["done"], wider["run"]) == (1, drawn["run"])
+    assert workbench(*command).json()["run"] == drawn["run"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--sample-queries", "5"], "there are 4"),
+        (["--seed", "5"], "--sample-queries N"),
+        (["--agents", "fulll"], "did you mean full?"),
+        (["--agents", "ps-fa", "--repairs"], "ps-fa has none"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_is(workbench, study, everyone, options, says):
+    done = workbench("annotate", study, "--model", everyone, *options, "--json")
+    assert done.code == 2
+    assert says in done.json()["error"]["message"] + done.json()["error"]["hint"]
+    assert set(paths(workbench, study).values()) == {(None, None)}
+
+
+def test_models_of_all_configurations_are_looked_at_first(workbench, study, everyone, in_folder, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_AGENTS__ROLES__ARBITER__MODEL", "scripted:nowhere.jsonl")
+    done = workbench(
+        "annotate", study, "--model", everyone, "--agents", "single", "--agents", "ps-fa", "--json"
+    )
+    assert (done.code, done.json()["error"]["title"]) == (2, "Scripted replies cannot be read")
+    monkeypatch.setenv("WORKBENCH_AGENTS__ROLES__ARBITER__MODEL", everyone)
+    lacking = workbench("annotate", study, "--agents", "ps-fa", "--json").json()["error"]
+    assert lacking["message"] == "No model is set for screener."
+
+
+def test_configurations_of_ones_own_are_listed_and_used(workbench, study, everyone, in_folder):
+    config = in_folder / "own.toml"
+    config.write_text(
+        f'[agents]\nmodel = "{everyone}"\nconfiguration = "two"\n'
+        "[agents.roles.screener]\ntemperature = 0.25\n"
+        '[agents.configurations.two]\nbased_on = "ps-fa"\nsentence = "A cheap one."\n'
+        '[agents.configurations.two.roles.arbiter]\ntemperature = "default"\n',
+        encoding="utf-8",
+    )
+    listed = workbench("agents", "--config", config, "--json").json()["configurations"]
+    assert [each["name"] for each in listed] == [*NAMES, "two"]
+    (own,) = [each for each in listed if each["default"]]
+    assert (own["name"], own["based_on"], own["sentence"]) == ("two", "ps-fa", "A cheap one.")
+    assert [(role["role"], role["prompt"], role["temperature"]) for role in own["roles"]] == [
+        ("screener", "screener", 0.25),
+        ("arbiter", "arbiter_reading", None),
+    ]
+    assert all(len(role["digest"]) == 12 and role["version"] for role in own["roles"])
+    told = workbench("agents", "--config", config).out
+    assert "two (the default)" in told
+    assert "temperature the service's · prompt arbiter_reading, version 1" in told
+
+    done = workbench("annotate", study, "--config", config, "--json").json()
+    assert (done["configuration"], done["name"].partition("/")[0], done["labelled"]) == ("two", "ps-fa", 4)
+    plain = workbench("annotate", study, "--config", config, "--agents", "ps-fa", "--json").json()
+    assert plain["run"] != done["run"]
 
 
 def opened_by(pid):

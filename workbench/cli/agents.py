@@ -40,12 +40,12 @@ def configurations(config: Config) -> list[dict[str, Any]]:
 def _configuration(config: Config, name: str, sentence: str) -> dict[str, Any]:
     from agents.prompts import load_prompt
     from agents.settings import OURS
-    from workbench.jobs import composed
+    from workbench.jobs import annotation_settings
 
-    job = composed(config, agents=name)
+    job = annotation_settings(config, agents=name, complete=False)
     ours = OURS[job.agents]
     roles = []
-    for role in ours.roles(repairs=job.sandboxes.repairs):
+    for role in job.taking_part():
         prompt = load_prompt(ours.prompts[role])
         roles.append(
             {
@@ -64,7 +64,7 @@ def _configuration(config: Config, name: str, sentence: str) -> dict[str, Any]:
         "pipeline": ours.pipeline,
         "sentence": sentence or f"As {ours.name}, with models of its own.",
         "executes": ours.executes,
-        "repairs": bool(ours.repairer) and job.sandboxes.repairs,
+        "repairs": job.has_repairer and job.sandboxes.repairs,
         "roles": roles,
     }
 

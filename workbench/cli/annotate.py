@@ -102,6 +102,12 @@ def annotate_command(
         )
         for name in names
     ]
+    if repairs and not any(job.has_repairer for job in jobs):
+        raise WorkbenchError(
+            "No bug fixer takes part",
+            f"--repairs asks for one, and {' and '.join(job.asked for job in jobs)} has none.",
+            "Leave --repairs out, or choose --agents full.",
+        )
     check_models(jobs)
     asked = {
         "limit": limit,
