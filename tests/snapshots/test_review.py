@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from app_at_work import until
 from review_bench import (
+    ALONE,
     CASES,
+    SIMULATED,
     TEST,
     Case,
     Ran,
@@ -283,6 +285,20 @@ def test_other_colours(snap_compare: Snap, workspace: Workspace, theme: str, siz
 
     app = review_app(workspace, at=3, settings=ScreenSettings(theme=theme))
     assert snap_compare(app, terminal_size=size, run_before=_then_still(judged))
+
+
+@sizes
+@pytest.mark.parametrize(
+    ("case", "run_name"),
+    [(SIMULATED, "ps-tpg-sim-fa/m/0"), (ALONE, "single/m/0")],
+    ids=["simulated", "alone"],
+)
+def test_agents_that_execute_nothing(
+    snap_compare: Snap, tmp_path: Path, case: Case, run_name: str, size: tuple[int, int]
+) -> None:
+    with bench(tmp_path, [case], run_name) as made:
+        app = review_app(made)
+        assert snap_compare(app, terminal_size=size, run_before=_then_still(keys("tab")))
 
 
 def _then_still(steps: Steps) -> Steps:
