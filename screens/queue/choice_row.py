@@ -31,6 +31,8 @@ class ChoiceMade(Message):
 class ChoiceRow(Static, can_focus=True):
     """The values of a field side by side; the chosen one stands in brackets as well as in colour.
 
+    Where not all of them fit, those around the chosen one are shown, and arrows say that there are others.
+
     Args:
         field: What is chosen.
         value: The value that is chosen at first.
@@ -62,6 +64,10 @@ class ChoiceRow(Static, can_focus=True):
         """Show the values."""
         self._lay_out()
 
+    def on_resize(self) -> None:
+        """Show as many values as there is room for."""
+        self._lay_out()
+
     def watch_has_focus(self, has_focus: bool) -> None:
         """Point at the line while it has the focus."""
         super().watch_has_focus(has_focus)
@@ -69,8 +75,9 @@ class ChoiceRow(Static, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Choose the value under the pointer."""
-        left = TITLE_CELLS + 2
-        for index, choice in enumerate(self.field.choices):
+        first, last = self._shown()
+        left = TITLE_CELLS + 2 + bool(first)
+        for index, choice in enumerate(self.field.choices[first:last], start=first):
             right = left + len(choice.word) + 2
             if left <= event.x < right:
                 self._choose(index)
@@ -82,14 +89,32 @@ class ChoiceRow(Static, can_focus=True):
             self._lay_out()
             self.post_message(ChoiceMade(self))
 
+    def _shown(self) -> tuple[int, int]:
+        """Return the first of the values that are shown, and the one after the last."""
+        cells = [len(choice.word) + 2 for choice in self.field.choices]
+        room = self.size.width - TITLE_CELLS - 2
+        if self.size.width == 0 or sum(cells) <= room:
+            return 0, len(cells)
+        room -= 2  # for the arrows
+        first = 0
+        while first < self._index and sum(cells[first : self._index + 1]) > room:
+            first += 1
+        last = first + 1
+        while last < len(cells) and sum(cells[first : last + 1]) <= room:
+            last += 1
+        return first, last
+
     def _lay_out(self) -> None:
-        parts: list[Content | tuple[str, str]] = [
+        parts: list[Content | str | tuple[str, str]] = [
             ("▸ " if self.has_focus else "  ", "bold"),
             (f"{self.field.title:<{TITLE_CELLS}}", "bold" if self.has_focus else ""),
         ]
-        for index, choice in enumerate(self.field.choices):
+        first, last = self._shown()
+        parts += ["‹"] if first else []
+        for index, choice in enumerate(self.field.choices[first:last], start=first):
             if index == self._index:
                 parts.append((f"[{choice.word}]", "bold $text-accent"))
             else:
                 parts.append((f" {choice.word} ", ""))
+        parts += ["›"] if last < len(self.field.choices) else []
         self.update(Content.assemble(*parts))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -182,6 +183,33 @@ async def test_filter_is_chosen_with_the_keyboard_and_reads_as_a_sentence(
         assert f"unjudged · agents say match · contains “comma” · {len(expected)} of 300" in said(
             app, "#sentence"
         )
+
+
+async def test_values_that_do_not_fit_come_into_view_when_they_are_chosen(
+    at_home: Callable[..., WorkbenchApp],
+) -> None:
+    app = at_home()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+        row = app.screen.query_one("#choice-path", ChoiceRow)
+        await until(pilot, lambda: row.size.width > 0)
+        await pilot.pause()
+        assert str(row.content).endswith("›")
+        assert "sandbox" not in str(row.content)
+        row.focus()
+        for shown in ("[screened]", "[read]", "[simulated]", "[tested]", "[repaired]", "[needs a sandbox]"):
+            await pilot.press("right")
+            assert shown in str(row.content)
+            assert cell_len(str(row.content)) <= row.size.width
+        assert "‹" in str(row.content)
+        assert not str(row.content).endswith("›")
+        # A click meets what stands under the pointer, though the first values are out of view.
+        await pilot.click(row, offset=(str(row.content).index("tested") + 1, 0))
+        assert row.value == "tested"
+        await pilot.press(*["right"] * 3)
+        assert row.value is None
 
 
 async def test_leaving_the_filter_changes_nothing_and_reset_takes_all_away(
