@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 DEFAULT_WORKSPACE = Path("workbench.duckdb")
 COMMANDS = (
     "import",
-    "agents",
     "annotate",
+    "agents",
     "copy",
     "merge",
     "export",

@@ -48,6 +48,7 @@ def funnel(counts: RunCounts, kind: str) -> list[str]:
     screened = counts.clear_match + counts.clear_nonmatch + counts.unclear
     ruled = max(0, counts.labelled - counts.clear_match - counts.clear_nonmatch)
     silent = counts.executed - counts.executable
+    without = f"  {silent:,} without a result" if silent else ""
     whole = screened or counts.labelled
 
     def line(head: str, count: int, note: str = "") -> str:
@@ -69,7 +70,7 @@ def funnel(counts: RunCounts, kind: str) -> list[str]:
         lines += [line(f"   └─ {path}", count) for path, count in unexecuted]
     else:
         lines += [
-            line(f"   {branch} executed", counts.executed, f"  {silent:,} without a result" if silent else ""),
+            line(f"   {branch} executed", counts.executed, without),
             line(f"   {'│' if waiting else ' '}  └─ ruled", ruled),
             *waiting,
         ]
