@@ -58,8 +58,8 @@ def test_a_blind_line_has_no_place_for_the_agents() -> None:
     ("width", "words"),
     [
         (60, "◇ no sandbox a query"),
-        (79, "◇ needs    sandbox  a query"),
-        (119, "◇ needs      sandbox  a query"),
+        (79, "◇ needs    sandbox   a query"),
+        (119, "◇ needs      sandbox   a query"),
     ],
 )
 def test_a_line_says_that_an_item_waits_for_a_sandbox(width: int, words: str) -> None:

@@ -237,7 +237,8 @@ def test_what_one_model_read_has_neither_test_nor_run(tmp_path: Path) -> None:
     assert "\nAgents: single. One model, asked once" in text(seen, "verdict")
     assert "Screener" not in text(seen, "verdict")
     empty = {part.id: part.empty for part in seen.case if not part.text}
-    assert empty["test"] == empty["run"] == "No test program: these agents only read the code."
+    assert empty["run"] == "No test program: these agents only read the code."
+    assert empty["test"] == empty["run"] + " {review.edit} writes one of your own."
     assert text(seen, "steps").startswith("1. Single model · ")
 
 
