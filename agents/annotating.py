@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal
 
+from agents.account import Account, Budget, BudgetReached
 from agents.events import ItemAnnotated, JobEvent, JobLog, JobPaused, JobResumed, JobStarted, JobState
 from agents.feed import Feed
 from agents.gate import Gate, Halted
@@ -13,6 +14,7 @@ from agents.kinds import agents_part
 from agents.llm.errors import ModelError
 from agents.progress import Progress
 from agents.records import RunRecord
+from agents.replies import Replies
 from agents.report import AnnotationReport
 from agents.role_models import RoleModels
 from agents.run_configuration import run_configuration
@@ -63,6 +65,9 @@ class AnnotationWork:
         self._emit = emit
         self._when_failing = when_failing
         self._gate = Gate()
+        self._account = Account(settings.budget, settings.models.prices)
+        self._replies = Replies(workspace, self._account, fresh=not settings.cache)
+        self.used_up: BudgetReached | None = None
         self._progress: Progress | None = None
         self._workers: list[asyncio.Task[None]] = []
         self._notes: set[asyncio.Task[None]] = set()
@@ -85,11 +90,13 @@ class AnnotationWork:
         models = RoleModels.open(settings, configuration.roles(repairs=settings.sandboxes.repairs))
         sandbox: Sandbox | None = None
         try:
+            self._account.require_prices(models.names)
             if configuration.executes:
                 sandbox = await choose_sandbox(settings.sandboxes, settings.sandbox, settings.allowed)
                 self._warn_of(sandbox)
             where = "" if sandbox is None else sandbox.name
             record = self.record = await self._open_run(configuration, models)
+            await self._balance(record)
             feed = Feed(self._workspace, record, part, settings)
             total, ruled = await feed.count()
             await record.set_state("running", total=total + ruled)
@@ -123,6 +130,7 @@ class AnnotationWork:
             counts=await asyncio.to_thread(self._counts, record),
             seconds=progress.seconds,
             error=self.error,
+            used_up=self.used_up,
         )
         return state
 
@@ -139,13 +147,20 @@ class AnnotationWork:
         self._note("paused")
         self._emit(JobPaused(self._number, reason))
 
-    def resume(self) -> None:
-        """Go on after a pause."""
+    def resume(self, budget: Budget | None = None) -> None:
+        """Go on after a pause.
+
+        Args:
+            budget: What the run may spend from now on; None to leave that as it is.
+        """
+        if budget is not None:
+            self._account.budget = budget
         if self.state == "starting":
             self._gate.open()
         if self.state != "paused":
             return
         self.state = "running"
+        self.used_up = None
         self._failed_in_a_row = 0
         if self._progress is not None:
             self._progress.resume()
@@ -194,14 +209,19 @@ class AnnotationWork:
                     work.earlier,
                     models=models,
                     settings=self._settings.models,
+                    replies=self._replies,
                     passing=self._gate.passing,
+                    paying=self._paying,
                     on_step=self._count_step,
                 )
                 try:
-                    await self._gate.passing()
+                    if not await self._may_begin():
+                        return
                     annotation = await annotator.annotate(work.item, turns)
                 except Halted:
                     return
+                if annotation.verdict is None:
+                    self._account.give_pair_back()
                 self._item_ended(work.item, annotation, record, progress)
 
         count = min(self._settings.concurrency, max(progress.total, 1))
@@ -215,7 +235,57 @@ class AnnotationWork:
             if bug is not None:
                 raise bug
 
+    async def _balance(self, record: RunRecord) -> None:
+        """Begin where the run's earlier jobs stopped spending."""
+        counts = await asyncio.to_thread(self._counts, record)
+        self._account.begin(counts)
+        if self._settings.budget.money is not None and counts.unpriced:
+            self._emit(
+                JobLog(
+                    self._number,
+                    "warning",
+                    f"What {counted(counts.unpriced, 'step')} of this run cost is not known: the budget in "
+                    "money does not count them.",
+                )
+            )
+
+    async def _may_begin(self) -> bool:
+        """Tell whether a further pair may be begun; those at work may go on to their labels."""
+        await self._gate.passing()
+        reached = self._account.pairs_reached()
+        if reached is not None:
+            self.used_up = reached
+            return False
+        self._account.begin_pair()
+        return True
+
+    async def _paying(self) -> None:
+        """Wait until the job may go on and has something left to spend.
+
+        Raises:
+            Halted: It may not any more.
+        """
+        while True:
+            await self._gate.passing()
+            reached = self._account.reached()
+            if reached is None:
+                return
+            self._end_of_budget(reached)
+
+    def _end_of_budget(self, reached: BudgetReached) -> None:
+        """Pause, or end where nobody can raise the budget; what is under way ends by itself."""
+        self.used_up = reached
+        if self._when_failing == "pause":
+            self.pause(reached)  # of several turns that find it so, the first
+        elif self.state != "stopping":
+            self.state = "stopping"
+            self._gate.stop()
+
     def _count_step(self, step: Any) -> None:
+        try:
+            self._account.spend(step)
+        except WorkbenchError as error:
+            self._give_up(error)
         if step.outcome == "ok":
             self._answered = True
         if self._progress is not None:
@@ -291,7 +361,9 @@ class AnnotationWork:
     def _outcome(self, progress: Progress) -> Literal["done", "stopped", "failed"]:
         if self.error is not None:
             return "failed"
-        cut_short = self._gate.stopping and progress.ended_items < progress.total
+        cut_short = (
+            self._gate.stopping or self.used_up is not None
+        ) and progress.ended_items < progress.total
         return "stopped" if cut_short else "done"
 
     def _note(self, state: str) -> None:

@@ -148,7 +148,7 @@ class JobEnded:
         job: The job's number.
         state: Whether it did all it was asked, was stopped (it can be started again), or failed.
         run_id: The run; None when it failed before there was one.
-        error: Why it failed.
+        error: Why it failed, or the budget at which it stopped.
     """
 
     job: int

@@ -11,6 +11,7 @@ from agents.records import Earlier
 from store.queries.runs import (
     count_verdicts,
     count_without_verdict,
+    failed_items,
     items_without_verdict,
     those_without_verdict,
 )
@@ -50,11 +51,17 @@ class Feed:
         self._part = part
         self._chosen: Sequence[int] | None = settings.item_ids
         self._missing_at = settings.missing_at
+        self._only_failed = settings.retry_failed
         self._left = settings.limit
         self._position = -1 if settings.item_ids is None else 0
         self._ready: deque[Work] = deque()
         self._ended = False
         self._loading = asyncio.Lock()
+
+    @property
+    def chosen(self) -> Sequence[int] | None:
+        """The items that it is held to; None for all of the kind. Known when they were counted."""
+        return self._chosen
 
     async def count(self) -> tuple[int, int]:
         """Count what there is to do, and hold the feed to it: items imported later wait for the next job.
@@ -62,6 +69,8 @@ class Feed:
         Returns:
             How many items the job will get, and how many of the run have a verdict already.
         """
+        if self._only_failed:
+            self._chosen, self._position = await asyncio.to_thread(self._failed), 0
         total, ruled = await asyncio.to_thread(self._count)
         self._left = total if self._left is None else min(total, self._left)
         return self._left, ruled
@@ -72,6 +81,14 @@ class Feed:
             while not self._ready and not self._ended:
                 self._ready.extend(await asyncio.to_thread(self._load))
         return self._ready.popleft() if self._ready else None
+
+    def _failed(self) -> list[int]:
+        with self._workspace.reading() as connection:
+            failed = failed_items(connection, self._record.id)
+        if self._chosen is None:
+            return failed
+        among_failed = set(failed)
+        return [number for number in self._chosen if number in among_failed]
 
     def _count(self) -> tuple[int, int]:
         with self._workspace.reading() as connection:

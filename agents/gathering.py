@@ -6,9 +6,9 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import insert
+from sqlalchemy import insert, select, update
 
-from store.tables.columns import table_of
+from store.tables.columns import among, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,8 @@ Rows = tuple[type["SQLModel"], "Sequence[SQLModel]"]
 class _Batch:
     """Rows that are written together; once the lane has begun with them, none is added."""
 
-    def __init__(self) -> None:
+    def __init__(self, replaced: frozenset[type[SQLModel]]) -> None:
+        self._replaced = replaced
         self.rows: dict[type[SQLModel], list[dict[str, Any]]] = {}
         self.shared = False
         self.written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -51,9 +52,22 @@ class _Batch:
         """Write all rows; may be called again when the lane's transaction failed."""
         with self._gate:
             self._begun = True
-        for table, rows in self.rows.items():
-            if rows:
-                connection.execute(insert(table_of(table)), rows, execution_options=_TOGETHER)
+        for model, rows in self.rows.items():
+            new = _replace(connection, model, rows) if model in self._replaced else rows
+            if new:
+                connection.execute(insert(table_of(model)), new, execution_options=_TOGETHER)
+
+
+def _replace(
+    connection: Connection, model: type[SQLModel], rows: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Put rows in the place of those with the same `id`; return the others, of several the last."""
+    table, by_id = table_of(model), {row["id"]: row for row in rows}
+    there = set(connection.execute(select(table.c.id).where(among(table.c.id, list(by_id)))).scalars())
+    for key in there:
+        values = {name: value for name, value in by_id[key].items() if name != "id"}
+        connection.execute(update(table).where(table.c.id == key).values(**values))
+    return [row for key, row in by_id.items() if key not in there]
 
 
 class Gathering:
@@ -66,10 +80,12 @@ class Gathering:
 
     Args:
         lane: The workspace's lane.
+        replaced: Tables in which a row takes the place of the one with the same `id`.
     """
 
-    def __init__(self, lane: WriteLane) -> None:
+    def __init__(self, lane: WriteLane, *, replaced: Sequence[type[SQLModel]] = ()) -> None:
         self._lane = lane
+        self._replaced = frozenset(replaced)
         self._open: _Batch | None = None
         self._again = 0.0
 
@@ -84,7 +100,7 @@ class Gathering:
         """
         batch = self._open
         if batch is None or not batch.take(rows):
-            batch = self._open = _Batch()
+            batch = self._open = _Batch(self._replaced)
             batch.take(rows)
             loop = asyncio.get_running_loop()
             self._again = max(loop.time(), self._again + _GATHER_SECONDS)
@@ -94,7 +110,7 @@ class Gathering:
         except Exception:
             if not batch.shared:
                 raise
-            alone = _Batch()  # so that only the faulty ones fail
+            alone = _Batch(self._replaced)  # so that only the faulty ones fail
             alone.take(rows)
             self._submit(alone)
             await asyncio.shield(alone.written)

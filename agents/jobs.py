@@ -21,6 +21,7 @@ from store.errors import WorkbenchError
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from agents.account import Budget
     from store.workspace import Workspace
 
 Emit = Callable[[JobEvent], None]
@@ -88,9 +89,14 @@ class Job:
         """Take up no further turn until it is resumed."""
         self._call(self._work.pause)
 
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self._call(self._work.resume)
+    def resume(self, budget: Budget | None = None) -> None:
+        """Go on after a pause.
+
+        Args:
+            budget: What the run may spend from now on; None to leave that as it is. A job that paused since
+                it had spent what it may pauses again otherwise.
+        """
+        self._call(lambda: self._work.resume(budget))
 
     def stop(self, seconds: float | None = None) -> None:
         """Begin no further turn; the job can be started again and goes on where it stopped.
@@ -138,7 +144,7 @@ class Job:
         finally:
             self._work.state = state
             try:
-                self._tell(JobEnded(self.number, state, self.run_id, self._work.error))
+                self._tell(JobEnded(self.number, state, self.run_id, self._work.error or self._work.used_up))
             finally:
                 self._ended.set()
 

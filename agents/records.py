@@ -23,7 +23,18 @@ from store.ids import now
 from store.queries.runs import StoredExecution, executions_of, find_run, steps_of
 from store.raters import rater_row
 from store.tables.columns import table_of
-from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, Verdict, VerdictRow
+from store.tables.runs import (
+    Execution,
+    ExecutionRow,
+    Reply,
+    ReplyRow,
+    Run,
+    Step,
+    StepRow,
+    TestOutcomeRow,
+    Verdict,
+    VerdictRow,
+)
 from store.workspace import Workspace
 
 T = TypeVar("T")
@@ -51,7 +62,7 @@ class RunRecord:
 
     def __init__(self, workspace: Workspace, run: Run) -> None:
         self._workspace = workspace
-        self._gathering = Gathering(workspace.lane)
+        self._gathering = Gathering(workspace.lane, replaced=(ReplyRow,))
         self.run = run
 
     @property
@@ -127,11 +138,22 @@ class RunRecord:
         await committed(self._workspace.lane.submit(write))
 
     async def add_step(
-        self, step: Step, execution: Execution | None = None, outcomes: Sequence[TestOutcomeRow] = ()
+        self,
+        step: Step,
+        execution: Execution | None = None,
+        outcomes: Sequence[TestOutcomeRow] = (),
+        *,
+        reply: Reply | None = None,
     ) -> None:
-        """Record an agent's turn, and the execution that it made, together."""
+        """Record an agent's turn, and the execution that it made or the reply that it paid for, together.
+
+        A reply to the same question takes the place of the one before.
+        """
         executions = [] if execution is None else [execution]
-        await self._gathering.add((StepRow, [step]), (ExecutionRow, executions), (TestOutcomeRow, outcomes))
+        replies = [] if reply is None else [reply]
+        await self._gathering.add(
+            (StepRow, [step]), (ReplyRow, replies), (ExecutionRow, executions), (TestOutcomeRow, outcomes)
+        )
 
     async def add_verdict(self, verdict: Verdict) -> None:
         """Record the final word on an item."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID
 
+from agents.account import BudgetReached
 from store.errors import WorkbenchError
 from store.queries.runs import RunCounts
 
@@ -27,6 +28,7 @@ class AnnotationReport:
         counts: Of the whole run, also of earlier jobs.
         seconds: Seconds that this job was at work.
         error: Why it failed.
+        used_up: The budget at which it stopped.
     """
 
     run_id: UUID
@@ -41,10 +43,11 @@ class AnnotationReport:
     counts: RunCounts
     seconds: float
     error: WorkbenchError | None = None
+    used_up: BudgetReached | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as values that JSON knows."""
-        error = self.error
+        error, used_up = self.error, self.used_up
         return {
             "run": str(self.run_id),
             "name": self.run_name,
@@ -59,6 +62,8 @@ class AnnotationReport:
                 "seconds": round(self.seconds, 3),
             },
             **counts_as_json(self.counts),
+            "budget_reached": used_up
+            and {"budget": used_up.what, "limit": used_up.limit, "spent": used_up.spent},
             "error": error and {"title": error.title, "message": error.message, "hint": error.hint},
         }
 
@@ -80,11 +85,15 @@ def counts_as_json(counts: RunCounts) -> dict[str, Any]:
         "needs_sandbox": counts.needs_sandbox,
         "failed": counts.failed,
         "reasons": dict(counts.reasons),
+        "causes": dict(counts.causes),
         "steps": counts.steps,
         "requests": counts.requests,
         "tokens_in": counts.tokens_in,
         "tokens_out": counts.tokens_out,
         "tokens_cached": counts.tokens_cached,
+        "tokens_written": counts.tokens_written,
+        "from_cache": counts.from_cache,
         "cost": counts.money,
+        "cost_unknown_steps": counts.unpriced,
         "seconds": round(counts.agent_seconds, 3),
     }

@@ -65,7 +65,12 @@ class RoleModels:
     @property
     def name(self) -> str:
         """The models' names, each once, in the order of the turns, joined by "+"."""
-        return "+".join(dict.fromkeys(each.model.name for each in self._by_role.values()))
+        return "+".join(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The models' names, each once, in the order of the turns."""
+        return tuple(dict.fromkeys(each.model.name for each in self._by_role.values()))
 
     def configuration(self) -> dict[str, Any]:
         """Return what of the models tells one run from another.

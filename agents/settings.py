@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from agents.account import Budget
 from agents.annotation.configurations import CONFIGURATIONS
 from agents.llm.settings import ModelSettings
 from agents.sandbox.settings import SandboxSettings
@@ -147,6 +148,9 @@ class AgentSettings(BaseModel):
     stop_seconds: float = Field(default=5.0, ge=0)
     """How long a stopped job waits for turns under way; what they cost is lost when they are cut off."""
 
+    budget: Budget = Field(default_factory=Budget)
+    """What a run may spend, all its jobs together; at the first of these it pauses."""
+
     roles: RoleTable = RoleTable()
     """Models and temperatures of single roles, in a table each: `[agents.roles.screener]`."""
 
@@ -217,6 +221,9 @@ class AnnotationSettings:
         sandboxes: What test programs may use.
         failures_in_a_row: See `AgentSettings`.
         stop_seconds: See `AgentSettings`.
+        cache: Whether questions that were answered before are answered from the workspace.
+        budget: What the run may spend.
+        retry_failed: Only items that the run has failed on, and that are not labelled since.
     """
 
     model: str
@@ -234,6 +241,9 @@ class AnnotationSettings:
     sandboxes: SandboxSettings = field(default_factory=SandboxSettings)
     failures_in_a_row: int = 20
     stop_seconds: float = 5.0
+    cache: bool = True
+    budget: Budget = field(default_factory=Budget)
+    retry_failed: bool = False
 
     @property
     def has_repairer(self) -> bool:

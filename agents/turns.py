@@ -20,7 +20,7 @@ from agents.llm.errors import ModelError
 from agents.llm.protocol import Message, ModelRequest
 from agents.recorded_reports import repair_of, report_of, rows_of, told_of
 from agents.records import Earlier, RunRecord
-from agents.sandbox.errors import SandboxError
+from agents.sandbox.errors import NeedsSandbox, SandboxError
 from agents.sandbox.repair import RepairAction, RepairReport
 from store.ids import now
 from store.tables.runs import Step, Verdict
@@ -28,8 +28,10 @@ from store.tables.runs import Step, Verdict
 if TYPE_CHECKING:
     from agents.kinds import WorkItem
     from agents.llm.settings import ModelSettings
+    from agents.replies import Replies
     from agents.role_models import RoleModels
     from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
+    from store.errors import WorkbenchError
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
 
@@ -53,6 +55,15 @@ def key_of(program: TestProgram) -> str:
     return hashlib.sha256(f"{program.digest} {program.snapshot}".encode()).hexdigest()
 
 
+def cause_of(failure: WorkbenchError) -> str:
+    """Return why a turn failed in a word, which groups failures: a `ModelErrorKind`, or the sandbox."""
+    if isinstance(failure, ModelError):
+        return failure.kind
+    if isinstance(failure, NeedsSandbox):
+        return "needs_sandbox"
+    return "sandbox" if isinstance(failure, SandboxError) else "other"
+
+
 class Turns:
     """Takes the turns of a pipeline's agents on one item, and records them.
 
@@ -62,7 +73,9 @@ class Turns:
         earlier: What the run did with it before.
         models: Who is asked in each role.
         settings: How it is asked.
-        passing: Awaited before anything is paid for; waits while the job is paused, raises when it stops.
+        replies: Where models are asked, at most once for the same.
+        passing: Awaited before every turn; waits while the job is paused, raises when it stops.
+        paying: Awaited before a model is asked, and not where the reply is kept already.
         on_step: Told of every step that was recorded.
     """
 
@@ -74,7 +87,9 @@ class Turns:
         *,
         models: RoleModels,
         settings: ModelSettings,
+        replies: Replies,
         passing: Callable[[], Awaitable[None]],
+        paying: Callable[[], Awaitable[None]],
         on_step: Callable[[Step], None],
     ) -> None:
         self._record = record
@@ -82,7 +97,9 @@ class Turns:
         self._earlier = earlier
         self._models = models
         self._settings = settings
+        self._replies = replies
         self._passing = passing
+        self._paying = paying
         self._on_step = on_step
         self._attempts: dict[str, int] = {}
         for step in earlier.steps:
@@ -102,14 +119,14 @@ class Turns:
         Raises:
             ModelError: No usable reply came; the failed step is recorded.
         """
-        asked = self._models[role]
-        model = asked.model
+        who = self._models[role]
+        model = who.model
         request = ModelRequest(
             role=role,
             subject=self._item.external_id,
             messages=messages,
             reply_type=reply_type,
-            temperature=asked.temperature,
+            temperature=who.temperature,
             max_output_tokens=self._settings.max_output_tokens,
             seed=self._settings.seed,
         )
@@ -121,34 +138,18 @@ class Turns:
             except ValidationError:
                 pass  # the form of replies has changed since: it is asked anew
         await self._passing()
-        started = perf_counter()
-        step = self._step(role, digest, model=model.name)
-        try:
-            reply = await model.reply(request)
-        except ModelError as error:
-            spent = {
-                "tokens_in": error.usage.tokens_in,
-                "tokens_out": error.usage.tokens_out,
-                "tokens_cached": error.usage.tokens_cached,
-                "requests": error.requests,
-                "seconds": perf_counter() - started,
-            }
-            await self._add(step, outcome="failed", error=str(error), reply=error.text, **spent)
-            raise
-        if not isinstance(reply.value, reply_type):
-            raise TypeError(f"{model.name} returned {type(reply.value).__name__} for {reply_type.__name__}")
-        await self._add(
-            step,
-            outcome="ok",
-            reply=reply.value.model_dump_json(),
-            model=reply.model,
-            tokens_in=reply.usage.tokens_in,
-            tokens_out=reply.usage.tokens_out,
-            tokens_cached=reply.usage.tokens_cached,
-            requests=reply.requests,
-            seconds=reply.seconds,
-        )
-        return reply.value
+
+        def begun() -> Step:
+            return self._step(role, digest, model=model.name)
+
+        async with self._replies.asking(model, request, digest, self._paying, begun) as asked:
+            await self._record.add_step(asked.step, reply=asked.reply)
+            self._on_step(asked.step)
+        if asked.error is not None:
+            raise asked.error
+        if not isinstance(asked.value, reply_type):
+            raise TypeError(f"{model.name} returned {type(asked.value).__name__} for {reply_type.__name__}")
+        return asked.value
 
     async def execute(self, role: str, program: TestProgram, sandbox: Sandbox, limits: Limits) -> Executed:
         """Run a test program in a sandbox.
@@ -176,7 +177,7 @@ class Turns:
         try:
             report = await sandbox.run(program, limits)
         except SandboxError as error:
-            await self._add(step, outcome="failed", error=str(error))
+            await self._add(step, outcome="failed", error=str(error), cause=cause_of(error))
             raise
         made = self._record.next_id()
         execution, outcomes = rows_of(report, program, made, item_id=step.item_id, step_id=step.id)
@@ -203,6 +204,7 @@ class Turns:
             update={
                 "outcome": "failed" if broken else "ok",
                 "error": str(broken) if broken else "",
+                "cause": cause_of(broken) if broken else "",
                 "reply": json.dumps(summary),
                 "seconds": perf_counter() - started,
                 "created_at": now(),
@@ -244,7 +246,8 @@ class Turns:
         try:
             report = await sandbox.repair(action, after)
         except SandboxError as error:
-            await self._add(step, outcome="failed", error=str(error), seconds=perf_counter() - started)
+            seconds = perf_counter() - started
+            await self._add(step, outcome="failed", error=str(error), cause=cause_of(error), seconds=seconds)
             raise
         seconds, told = perf_counter() - started, told_of(report)
         if report.outcome == "unreachable":
@@ -253,7 +256,8 @@ class Turns:
                 report.error,
                 "The item is tried again when the job is started again. Without repairs: --no-repairs.",
             )
-            await self._add(step, outcome="failed", error=str(broken), reply=told, seconds=seconds)
+            failed = {"outcome": "failed", "error": str(broken), "cause": cause_of(broken)}
+            await self._add(step, **failed, reply=told, seconds=seconds)
             raise broken
         await self._add(step, outcome="ok", error=report.error, reply=told, seconds=seconds)
         return report

@@ -46,8 +46,8 @@ def listen(log: Log, delay: float) -> None:
     """Note what the agents ask for and what is acknowledged to them; a model takes its time to answer."""
     add_step, add_verdict, ask = RunRecord.add_step, RunRecord.add_verdict, ScriptedModel._ask
 
-    async def step_noted(self: RunRecord, step: Any, *others: Any) -> None:
-        await add_step(self, step, *others)
+    async def step_noted(self: RunRecord, step: Any, *others: Any, **kept: Any) -> None:
+        await add_step(self, step, *others, **kept)
         log.note("ok" if step.outcome == "ok" else "failed", step.id, step.item_id, step.role, step.attempt)
 
     async def verdict_noted(self: RunRecord, verdict: Any) -> None:

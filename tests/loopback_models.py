@@ -174,6 +174,7 @@ class LoopbackModels:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 128  # or a client of many connections waits for a second, for no reason of the test
     loopback: LoopbackModels
 
     def handle_error(self, request: Any, client_address: Any) -> None:

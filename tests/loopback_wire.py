@@ -106,7 +106,7 @@ class Seen:
     @property
     def text(self) -> str:
         """All words of the conversation, system prompt first."""
-        system = [str(self.body["system"])] if "system" in self.body else []
+        system = [block["text"] for block in self.body.get("system", [])]
         return "\n".join(system + [str(message.get("content")) for message in self.body["messages"]])
 
     @property

@@ -216,7 +216,7 @@ def _reason(kind: str, message: str, place: tuple[str, ...]) -> str:
 
 def fields_of(place: tuple[str, ...]) -> list[str]:
     """Return the names of the settings of a table, given by its place in the file."""
-    model: type = Config
+    model: Any = Config
     for part in place:
         if typing.get_origin(model) is dict:
             # A table with names of the user's own, each for a table of settings.
@@ -287,7 +287,7 @@ def _shown(value: Any) -> str:
         return ""
     if isinstance(value, dict | bool):
         return json.dumps(
-            value, ensure_ascii=False, default=lambda table: table.model_dump(exclude_unset=True)
+            value, ensure_ascii=False, default=lambda inner: inner.model_dump(exclude_unset=True)
         )
     return str(value)
 

@@ -15,7 +15,7 @@ from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow, MarkRow
-from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
+from store.tables.runs import ExecutionRow, ReplyRow, Run, StepRow, TestOutcomeRow, VerdictRow
 from store.workspace import migrations
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _COUNTED = (
     *(Source, Item, Pair, Query, Code, Similarity),
     *(Rater, Question, JudgmentRow, MarkRow),
-    *(Run, StepRow, ExecutionRow, TestOutcomeRow, VerdictRow),
+    *(Run, StepRow, ReplyRow, ExecutionRow, TestOutcomeRow, VerdictRow),
 )
 
 # Which column must name a row of which table: what foreign keys would hold, were they cheap enough.
@@ -41,6 +41,7 @@ _REFERENCES = (
     (MarkRow, "rater_id", Rater, "id"),
     (StepRow, "item_id", Item, "id"),
     (StepRow, "run_id", Run, "id"),
+    (StepRow, "reply_id", ReplyRow, "id"),
     (ExecutionRow, "item_id", Item, "id"),
     (ExecutionRow, "step_id", StepRow, "id"),
     (TestOutcomeRow, "execution_id", ExecutionRow, "id"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,9 @@ def annotation_settings(
     sandbox: str | None = None,
     repairs: bool | None = None,
     complete: bool = True,
+    budget: Mapping[str, float | None] | None = None,
+    cache: bool = True,
+    retry_failed: bool = False,
 ) -> AnnotationSettings:
     """Compose the settings of a job.
 
@@ -49,6 +53,9 @@ def annotation_settings(
         sandbox: The sandbox asked for by name on the command line; None for the configured one.
         repairs: Whether the bug fixer works; None for what is configured.
         complete: Whether every role must have a model; otherwise that of one without is empty.
+        budget: What the run may spend, by the field of `Budget`; None for what is configured.
+        cache: Whether replies that the workspace keeps are taken.
+        retry_failed: Only items that the run has failed on.
 
     Raises:
         UnknownName: There is no such configuration.
@@ -60,6 +67,7 @@ def annotation_settings(
     sandboxes = config.sandbox
     if repairs is not None:
         sandboxes = sandboxes.model_copy(update={"repairs": repairs})
+    given = {what: limit for what, limit in (budget or {}).items() if limit is not None}
     settings = AnnotationSettings(
         model=model or config.agents.model or "",
         agents=chosen,
@@ -73,6 +81,9 @@ def annotation_settings(
         sandboxes=sandboxes,
         failures_in_a_row=config.agents.failures_in_a_row,
         stop_seconds=config.agents.stop_seconds,
+        cache=cache,
+        budget=config.agents.budget.model_copy(update=given),
+        retry_failed=retry_failed,
     )
     if complete:
         _check_complete(settings)

@@ -31,6 +31,7 @@ COMMANDS = (
     "items",
     "judge",
     "report",
+    "replies",
     "sandbox",
     "doctor",
     "demo",

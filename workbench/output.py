@@ -73,6 +73,23 @@ def note(line: str) -> None:
     _console(stderr=True).print(harmless(line), soft_wrap=True)
 
 
+def cost(money: float | None, unknown: int, what: str = "step", several: str = "") -> str:
+    """Say what something cost.
+
+    Args:
+        money: US dollars, as far as they are known; None where nothing is.
+        unknown: Of how many steps, or of whatever `what` names, it is not known.
+        what: See `unknown`.
+        several: What several of them are called; the word for one with an s by default.
+    """
+    from store.counted import counted
+
+    if money is None:
+        return "unknown"
+    rest = f", and what {counted(unknown, what, several)} cost, which is unknown" if unknown else ""
+    return f"${money:,.4f}{rest}"
+
+
 def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
     """Print names with their values, one a line; facts whose value is None or empty are left out."""
     grid = Table.grid(padding=(0, 2))

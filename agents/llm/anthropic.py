@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from agents.llm.errors import ModelError
 from agents.llm.failures import Service
+from agents.llm.pacing import pacing_of, patiently, until_reset
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
 from agents.llm.schemas import schema_name, strict_schema
 from agents.llm.settings import ModelSettings
 from agents.llm.structured import ILL_SHAPED, Answer, converse, tokens
-from agents.llm.wire import CONNECT_SECONDS, on_request, on_response
+from agents.llm.wire import CONNECT_SECONDS, on_request
 
 if TYPE_CHECKING:
     import anthropic
-    from anthropic.types import MessageParam
+    import httpx2
+    from anthropic.types import MessageParam, TextBlockParam
 
 _OWN_ADDRESS = "https://api.anthropic.com"
 _NO_KEY_NEEDED = "no-key-needed"
@@ -46,6 +48,7 @@ class AnthropicMessages:
 
     def __init__(self, model: str, settings: ModelSettings) -> None:
         self.name = f"anthropic:{model}"
+        self.knows_subjects = False
         self._model = model
         self._settings = settings
         key = settings.anthropic_api_key
@@ -66,8 +69,21 @@ class AnthropicMessages:
         import anthropic
 
         client = self._open()
-        ask = partial(self._ask, client, request)
+        pacing, retries = pacing_of(self._place), self._settings.max_retries
+
+        async def ask(messages: tuple[Message, ...]) -> Answer:
+            return await patiently(partial(self._ask, client, request, messages), pacing, retries)
+
         return await converse(request, ask, name=self.name, sdk=f"anthropic {anthropic.__version__}")
+
+    @property
+    def _place(self) -> str:
+        return f"anthropic {self.address}"
+
+    async def _on_response(self, response: httpx2.Response) -> None:
+        """Let nobody ask while the service's limits are used up; an event hook of the HTTP client."""
+        if (seconds := until_reset(response.headers)) > 0:
+            pacing_of(self._place).pause(seconds)
 
     async def close(self) -> None:
         """Close the connections, in the loop that opened them."""
@@ -88,10 +104,10 @@ class AnthropicMessages:
                 client = anthropic.AsyncAnthropic(
                     api_key=key or None,
                     base_url=self.service.address or None,
-                    max_retries=self._settings.max_retries,
+                    max_retries=0,  # `patiently` sends again, at the pace of all
                     timeout=anthropic.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
                     http_client=anthropic.DefaultAsyncHttpxClient(
-                        event_hooks={"request": [on_request], "response": [on_response]}
+                        event_hooks={"request": [on_request], "response": [self._on_response]}
                     ),
                 )
             except anthropic.AnthropicError as error:
@@ -112,7 +128,7 @@ class AnthropicMessages:
             model=self._model,
             max_tokens=request.max_output_tokens,
             messages=_to_wire(messages),
-            system=system or anthropic.omit,
+            system=_fixed(system) if system else anthropic.omit,
         )
         name = schema_name(request.reply_type)
         try:
@@ -146,7 +162,7 @@ class AnthropicMessages:
         calls = [block.input for block in reply.content if block.type == "tool_use"]
         texts = [block.text for block in reply.content if block.type == "text"]
         text = json.dumps(calls[0], ensure_ascii=False) if calls else "".join(texts)
-        usage = Usage()
+        usage = Usage(untold=1)
         if reply.usage is not None:
             cached = tokens(reply.usage.cache_read_input_tokens)
             written = tokens(reply.usage.cache_creation_input_tokens)
@@ -154,6 +170,7 @@ class AnthropicMessages:
                 tokens_in=tokens(reply.usage.input_tokens) + cached + written,
                 tokens_out=tokens(reply.usage.output_tokens),
                 tokens_cached=cached,
+                tokens_written=written,
             )
         answer = partial(Answer, text, usage, reply.model or self._model)
         if reply.stop_reason == "refusal":
@@ -172,8 +189,17 @@ class AnthropicMessages:
             return self.service.unreachable(str(error.__cause__ or error))
         if isinstance(error, anthropic.APIStatusError):
             said = error.api_message or error.message
-            return self.service.status(error.status_code, said, error.error_code)
+            return self.service.status(error.status_code, said, error.error_code, error.response.headers)
         return self.service.nonsense(str(error))
+
+
+def _fixed(system: str) -> list[TextBlockParam]:
+    """Have the service keep the beginning that every request of a role shares.
+
+    What it keeps is everything up to the marker: the schema or tool, and the instructions. Beginnings below
+    its model's minimum (1,024 to 4,096 tokens) it does not keep, and ignores the marker.
+    """
+    return [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
 
 
 def _to_wire(messages: tuple[Message, ...]) -> list[MessageParam]:

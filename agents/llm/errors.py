@@ -8,11 +8,12 @@ from agents.llm.protocol import Usage
 from store.errors import WorkbenchError
 
 ModelErrorKind = Literal[
-    "unavailable",  # no answer: refused connection, timeout, error of the service
+    "unavailable",  # no answer: refused connection, a hang-up, error of the service
+    "timeout",  # silence until the time was over
     "rate_limited",  # too many requests, or the quota is used up
-    "malformed",  # two replies in a row that are not what was asked for
-    "refused",  # the model or its filter declined
-    "truncated",  # the reply ran into the limit of output tokens
+    "malformed",  # asked twice, and the last reply is not what was asked for
+    "refused",  # likewise: the model declined; or the service's filter did
+    "truncated",  # likewise: the reply ran into the limit of output tokens
     "unauthorised",  # no key, a wrong key, no right to the model, no money
     "bad_request",  # the service does not accept the request or does not know the model
     "no_reply",  # the file of scripted replies has none
@@ -22,7 +23,9 @@ ModelErrorKind = Literal[
 class ModelError(WorkbenchError):
     """A language model gave no usable reply; what was spent on it is kept.
 
-    `requests` and `usage` are as in `ModelReply`. `text` is the last reply, where there was one.
+    `requests`, `usage` and `sdk` are as in `ModelReply`; `text` is the last reply, where there was one, and
+    `model` the snapshot that gave it. `passing` says that the same request may get through later,
+    `wait_seconds` when, where the service said so, and `slow_down` that it is asked too much by everybody.
     """
 
     def __init__(
@@ -35,9 +38,17 @@ class ModelError(WorkbenchError):
         requests: int = 0,
         usage: Usage | None = None,
         text: str = "",
+        passing: bool = False,
+        wait_seconds: float | None = None,
+        slow_down: bool = False,
     ) -> None:
         super().__init__(title, message, hint)
         self.kind = kind
         self.requests = requests
         self.usage = usage if usage is not None else Usage()
         self.text = text
+        self.passing = passing
+        self.wait_seconds = wait_seconds
+        self.slow_down = slow_down
+        self.model = ""
+        self.sdk = ""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from agents.llm.errors import ModelError
+from agents.llm.pacing import LONGEST_WAIT_SECONDS, asked_to_wait
 
 _LONGEST_MESSAGE = 500
+_PASSING = {408, 409, 429}
+_TOO_MUCH = {429, 503, 529}
+_QUOTA_CODES = {"insufficient_quota", "enforced_spend_limit_reached", "contract_spend_limit_reached"}
 _FILTER_CODES = {"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"}
 
 
@@ -62,15 +67,17 @@ class Service:
             "Service unreachable",
             f"{self.place} could not be reached: {self.quote(detail)}.",
             f"Check the network, and {self.url_setting} if it is set.",
+            passing=True,
         )
 
     def silent(self, seconds: float) -> ModelError:
         """No answer came in time."""
         return ModelError(
-            "unavailable",
+            "timeout",
             "Service does not answer",
             f"{self.place} did not answer within {seconds:g} seconds.",
             "Try again later, or raise models.timeout_seconds.",
+            passing=True,
         )
 
     def nonsense(self, detail: str) -> ModelError:
@@ -82,23 +89,40 @@ class Service:
             f"Check {self.url_setting}: it must be the address of the interface, not of a web page.",
         )
 
-    def status(self, status: int, message: str, code: str | None = None) -> ModelError:
+    def status(
+        self, status: int, message: str, code: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> ModelError:
         """Explain an HTTP error.
 
         Args:
             status: The HTTP status.
             message: What the service said.
             code: The service's own name of the error.
+            headers: Of the answer: whether and when it may be asked again.
 
         Returns:
             The error to raise.
         """
+        error = self._status(status, message, code)
+        told = headers or {}
+        wait = asked_to_wait(told)
+        if told.get("x-should-retry") in {"true", "false"}:
+            error.passing = told["x-should-retry"] == "true"
+        else:
+            error.passing = (status in _PASSING or status >= 500) and code not in _QUOTA_CODES
+        if wait is not None and wait > LONGEST_WAIT_SECONDS:
+            error.passing = False
+        error.wait_seconds = wait
+        error.slow_down = status in _TOO_MUCH and error.passing
+        return error
+
+    def _status(self, status: int, message: str, code: str | None) -> ModelError:
         said = f"{self.name} said ({status}): {self.quote(message)}"
         if code in _FILTER_CODES:
             return ModelError("refused", "Content filter", said, "The item keeps no verdict of this model.")
         if status == 429:
             hint = "Lower the concurrency or wait; models.max_retries says how often it is tried again."
-            if code in {"insufficient_quota", "enforced_spend_limit_reached", "contract_spend_limit_reached"}:
+            if code in _QUOTA_CODES:
                 hint = "The account's quota is used up: check its plan and billing."
             return ModelError("rate_limited", "Too many requests", said, hint)
         if status in {401, 403}:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from agents.llm.errors import ModelError
 from agents.llm.failures import Service
+from agents.llm.pacing import pacing_of, patiently, until_reset
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
 from agents.llm.schemas import schema_in_words, schema_name, strict_schema
 from agents.llm.settings import ModelSettings
 from agents.llm.structured import ILL_SHAPED, Answer, converse, tokens
-from agents.llm.wire import CONNECT_SECONDS, on_request, on_response
+from agents.llm.wire import CONNECT_SECONDS, on_request
 
 if TYPE_CHECKING:
+    import httpx2
     import openai
     from openai.types.chat import ChatCompletionMessageParam
     from openai.types.chat.completion_create_params import ResponseFormat
@@ -49,6 +51,7 @@ class OpenAIChat:
 
     def __init__(self, model: str, settings: ModelSettings) -> None:
         self.name = f"openai:{model}"
+        self.knows_subjects = False
         self._model = model
         self._settings = settings
         key = settings.openai_api_key
@@ -69,8 +72,21 @@ class OpenAIChat:
         import openai
 
         client = self._open()
-        ask = partial(self._ask, client, request)
+        pacing, retries = pacing_of(self._place), self._settings.max_retries
+
+        async def ask(messages: tuple[Message, ...]) -> Answer:
+            return await patiently(partial(self._ask, client, request, messages), pacing, retries)
+
         return await converse(request, ask, name=self.name, sdk=f"openai {openai.__version__}")
+
+    @property
+    def _place(self) -> str:
+        return f"openai {self.address}"
+
+    async def _on_response(self, response: httpx2.Response) -> None:
+        """Let nobody ask while the service's limits are used up; an event hook of the HTTP client."""
+        if (seconds := until_reset(response.headers)) > 0:
+            pacing_of(self._place).pause(seconds)
 
     async def close(self) -> None:
         """Close the connections, in the loop that opened them."""
@@ -87,10 +103,10 @@ class OpenAIChat:
                 # Services of one's own, such as Ollama, need no key; the SDK does.
                 api_key=self.service.secret or _NO_KEY_NEEDED,
                 base_url=self.service.address or None,
-                max_retries=self._settings.max_retries,
+                max_retries=0,  # `patiently` sends again, at the pace of all
                 timeout=openai.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
                 http_client=openai.DefaultAsyncHttpxClient(
-                    event_hooks={"request": [on_request], "response": [on_response]}
+                    event_hooks={"request": [on_request], "response": [self._on_response]}
                 ),
             )
         return self._client
@@ -131,7 +147,7 @@ class OpenAIChat:
         if not completion.choices or completion.choices[0].message is None:
             raise self.service.nonsense(completion.to_json(indent=None))
         choice = completion.choices[0]
-        usage = Usage()
+        usage = Usage(untold=1)
         if completion.usage is not None:
             details = completion.usage.prompt_tokens_details
             usage = Usage(
@@ -156,7 +172,9 @@ class OpenAIChat:
         if isinstance(error, openai.APIStatusError):
             body = error.body
             said = body.get("message") if isinstance(body, dict) else None
-            return self.service.status(error.status_code, str(said or error.message), error.code)
+            return self.service.status(
+                error.status_code, str(said or error.message), error.code, error.response.headers
+            )
         return self.service.nonsense(str(error))
 
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 # Part of every digest: raise it when the same request would be put to a model in other words.
 _DIGEST_VERSION = 1
+
+
+@cache
+def schema_of(reply_type: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a reply's type; making it takes longer than all else in a question."""
+    return reply_type.model_json_schema()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,7 @@ class ModelRequest:
             "max_output_tokens": self.max_output_tokens,
             "seed": self.seed,
             "messages": [[message.role, message.content] for message in self.messages],
-            "schema": self.reply_type.model_json_schema(),
+            "schema": schema_of(self.reply_type),
         }
         canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(canonical.encode("ascii")).hexdigest()
@@ -66,17 +73,25 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens spent: all input tokens, of them those read from the service's cache, and output tokens."""
+    """Tokens spent: all input tokens, and output tokens.
+
+    Of the input, `tokens_cached` were read from the service's cache and `tokens_written` put into it.
+    `untold` counts the answers whose cost the service did not tell.
+    """
 
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
+    tokens_written: int = 0
+    untold: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.tokens_in + other.tokens_in,
             self.tokens_out + other.tokens_out,
             self.tokens_cached + other.tokens_cached,
+            self.tokens_written + other.tokens_written,
+            self.untold + other.untold,
         )
 
 
@@ -114,6 +129,11 @@ class LanguageModel(Protocol):
     @property
     def address(self) -> str:
         """The service's address, a part of what names a run; empty for the provider's own."""
+        ...
+
+    @property
+    def knows_subjects(self) -> bool:
+        """Whether a reply depends on role and subject too, and not on the messages alone."""
         ...
 
     async def reply(self, request: ModelRequest) -> ModelReply:

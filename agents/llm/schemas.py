@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -29,6 +30,7 @@ def schema_name(reply_type: type[BaseModel]) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", reply_type.__name__)[:64]
 
 
+@cache
 def strict_schema(reply_type: type[BaseModel]) -> dict[str, Any]:
     """Give a reply type's JSON schema in the form that constrained decoding accepts.
 

@@ -82,6 +82,7 @@ class ScriptedModel:
     def __init__(self, file: Path, digest: str, lines: Mapping[tuple[str, str], list[ScriptedLine]]) -> None:
         self.name = f"scripted:{file.name}@{digest}"
         self.address = ""
+        self.knows_subjects = True
         self._file = file
         self._lines = lines
         self._asked: dict[tuple[str, str], int] = {}

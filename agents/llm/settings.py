@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, TypeAdapter, field_validator
 
+from agents.llm.prices import Price
+
 
 class ModelSettings(BaseModel):
     """How language models are reached."""
@@ -44,7 +46,8 @@ class ModelSettings(BaseModel):
     """Longest silence, in seconds, before a request is given up and tried again."""
 
     max_retries: int = Field(default=4, ge=0, le=20)
-    """How often a request is sent again after a timeout, a lost connection, 408, 409, 429 or 5xx."""
+    """How often a request is sent again after a timeout, a lost connection, 408, 409, 429 or 5xx. It waits
+    for as long as the service asks, otherwise twice as long each time, and after 429 so do all others."""
 
     temperature: float | None = Field(default=0.0, ge=0, le=2)
     """Sampling temperature; "default" leaves it to the service, which OpenAI's reasoning models insist on.
@@ -52,6 +55,11 @@ class ModelSettings(BaseModel):
 
     max_output_tokens: int = Field(default=4096, ge=1)
     """Most tokens that one reply may have, a model's own reasoning included."""
+
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """What models cost, in US dollars per million tokens, by the model's name with its provider; `*` stands
+    for any letters, and the longest name that fits counts. Each has `input` and `output`, and may have
+    `cached` and `written` for input that the service's cache had or took. Without one, money is unknown."""
 
     seed: int | None = None
     """Seed for services that take one (OpenAI's chat completions and most that imitate them)."""

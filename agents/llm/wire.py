@@ -1,7 +1,7 @@
-"""What the SDK clients share below the SDKs' own interface: counting requests and bounding waits.
+"""What the SDK clients share below the SDKs' own interface: counting requests, and the pace of a service.
 
-Both SDKs retry by themselves and say nothing of the attempts that failed, so they are counted where they
-leave: by an event hook of the HTTP client, into the tally of the reply that is being asked for.
+A request is counted where it leaves, by an event hook of the HTTP client, into the tally of the reply that
+is being asked for, and told to whoever watches what a run spends.
 """
 
 from __future__ import annotations
@@ -10,16 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import httpx2
 
 CONNECT_SECONDS = 10.0
 """Longest wait for a connection; a host that does not answer is not worth the time of a whole reply."""
-
-LONGEST_WAIT_SECONDS = 120.0
-"""Longest `Retry-After` that is waited for; the openai SDK has the same bound, the anthropic one has none."""
 
 
 @dataclass(slots=True)
@@ -29,7 +26,20 @@ class Tally:
     requests: int = 0
 
 
+class Watch(Protocol):
+    """Who counts requests as they leave, and says whether one may be sent once more."""
+
+    def sent(self) -> None:
+        """A request leaves."""
+        ...
+
+    def may_send(self) -> bool:
+        """Tell whether a request that failed may be sent again."""
+        ...
+
+
 _current: ContextVar[Tally | None] = ContextVar("requests_of_this_reply", default=None)
+_watch: ContextVar[Watch | None] = ContextVar("who_watches_requests", default=None)
 
 
 @contextmanager
@@ -47,28 +57,30 @@ def tallied() -> Iterator[Tally]:
         _current.reset(token)
 
 
+@contextmanager
+def watched(watch: Watch) -> Iterator[None]:
+    """Tell somebody of the requests that are sent inside, by this task only."""
+    token = _watch.set(watch)
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+
+
 def count_request() -> None:
-    """Add one request to the tally of the reply being asked for."""
-    tally = _current.get()
-    if tally is not None:
+    """Add one request to the tally of the reply being asked for, and tell who watches."""
+    if (tally := _current.get()) is not None:
         tally.requests += 1
+    if (watch := _watch.get()) is not None:
+        watch.sent()
+
+
+def may_send() -> bool:
+    """Tell whether a request that failed may be sent again: unless who watches says no."""
+    watch = _watch.get()
+    return watch is None or watch.may_send()
 
 
 async def on_request(_request: httpx2.Request) -> None:
     """Count a request; an event hook of the HTTP client."""
     count_request()
-
-
-async def on_response(response: httpx2.Response) -> None:
-    """Tell the SDK not to retry where the service asks for a wait of many minutes.
-
-    Such a wait would look like a job that hangs. Both SDKs obey the header `x-should-retry`.
-    """
-    for header, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(response.headers.get(header, "")) * unit
-        except ValueError:
-            continue
-        if seconds > LONGEST_WAIT_SECONDS:
-            response.headers["x-should-retry"] = "false"
-        return

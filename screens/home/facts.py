@@ -135,5 +135,7 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
         said.append("The agents have labelled nothing yet.")
     if counts.tokens:
         money = f", {dollars(counts.money)}" if counts.money is not None else "; their price is not known"
+        if counts.money is not None and counts.unpriced:
+            money += f", and what {counted(counts.unpriced, 'step')} cost, which is unknown"
         said.append(f"Spent: {counted(counts.tokens, 'token')}{money}.")
     return said

@@ -88,9 +88,11 @@ def failures(counts: RunCounts, width: int) -> list[str]:
 
 def spent(counts: RunCounts) -> str:
     """Return what a run cost, in words."""
-    if not counts.requests and not counts.tokens_in:
+    if not counts.requests and not counts.tokens_in and not counts.from_cache:
         return ""
     words = (
         f"{counted(counts.requests, 'request')} · {counted(counts.tokens_in + counts.tokens_out, 'token')}"
     )
-    return words + (f" · {dollars(counts.money)}" if counts.money is not None else "")
+    if counts.money is not None:
+        words += f" · {dollars(counts.money)}" + (" and more" if counts.unpriced else "")
+    return words + (f" · {counts.from_cache:,} from the cache" if counts.from_cache else "")

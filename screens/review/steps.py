@@ -33,6 +33,8 @@ def steps_in_words(steps: tuple[StepSeen, ...]) -> str:
     for number, step in enumerate(steps, start=1):
         again = f" (try {step.attempt + 1})" if step.attempt else ""
         cost = f" · ${step.money:.5f}" if step.money is not None else ""
+        if step.from_cache:
+            cost = " · from the cache, at no cost"
         spent = (
             f"{counted(step.tokens_in, 'token')} in, {step.tokens_out:,} out · "
             if step.tokens_in or step.tokens_out

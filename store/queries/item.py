@@ -41,7 +41,10 @@ class VerdictSeen:
 
 @dataclass(frozen=True, slots=True)
 class StepSeen:
-    """One agent's turn. `reply` is the parsed JSON reply, empty when there was none."""
+    """One agent's turn. `reply` is the parsed JSON reply, empty when there was none.
+
+    With `from_cache` the workspace had the reply already, and the turn cost nothing.
+    """
 
     role: str
     attempt: int
@@ -53,6 +56,7 @@ class StepSeen:
     tokens_out: int
     money: float | None
     seconds: float
+    from_cache: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, case, func, select
 
 from store.ids import now
 from store.queries.current import REVIEW, current_labels, current_marks, current_verdicts, status_of
+from store.queries.runs import unpriced
 from store.tables.columns import table_of
 from store.tables.imported import Item, Source
 from store.tables.people import Rater
@@ -45,7 +46,8 @@ class Progress:
         agreed: Those of them where both are the same; None in a blind review.
         raters: The raters with standing labels.
         tokens: Tokens that the agents used, in and out.
-        money: What they cost in dollars, None where no price is known.
+        money: What they cost in dollars, as far as that is known; None where no price is known.
+        unpriced: Steps that asked a model and of which it is not known.
     """
 
     rater: str
@@ -62,6 +64,7 @@ class Progress:
     raters: tuple[RaterProgress, ...]
     tokens: int
     money: float | None
+    unpriced: int = 0
 
     @property
     def total(self) -> int:
@@ -81,6 +84,7 @@ class Progress:
             "items_by_kind": told["items"],
             "left": self.left,
             "cost": told.pop("money"),
+            "cost_unknown_steps": told.pop("unpriced"),
         }
         return told
 
@@ -133,7 +137,11 @@ def progress(
             )
         )
     spent = connection.execute(
-        select(func.sum(step.c.tokens_in + step.c.tokens_out), func.sum(step.c.money))
+        select(
+            func.sum(step.c.tokens_in + step.c.tokens_out),
+            func.sum(step.c.money),
+            func.count(case((unpriced(step), 1))),
+        )
     ).one()
     kinds = select(item.c.kind, func.count()).group_by(item.c.kind).order_by(item.c.kind)
     return Progress(
@@ -151,6 +159,7 @@ def progress(
         raters=raters,
         tokens=int(spent[0] or 0),
         money=spent[1],
+        unpriced=int(spent[2]),
     )
 
 

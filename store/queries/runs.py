@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import JSON, ColumnElement, Connection, Select, Table, cast, exists, func, select
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    Connection,
+    Select,
+    Subquery,
+    Table,
+    case,
+    cast,
+    exists,
+    func,
+    select,
+)
 
 from store.errors import UnknownName
 from store.queries.rows import NEEDS_SANDBOX, VERDICT_PATHS
@@ -33,12 +46,16 @@ class RunCounts:
         needs_sandbox: Unclear items that wait for a sandbox to run their test in.
         failed: Items without a verdict whose last step failed otherwise.
         reasons: Failed items by the title of what went wrong.
+        causes: Failed items by its cause, a word such as "rate_limited" (`store.tables.runs.Step`).
         steps: Steps recorded, failed ones included.
         requests: Requests sent to models; as the next three, over all steps.
         tokens_in: Input tokens.
         tokens_out: Output tokens.
         tokens_cached: Input tokens that the service had in its cache.
-        money: What the steps cost, None where no step knows.
+        tokens_written: Input tokens that it put there.
+        from_cache: Steps that were answered from the workspace, at no cost.
+        money: US dollars that the steps cost, as far as that is known; None where no step knows.
+        unpriced: Steps that sent requests and of which it is not known what they cost.
         agent_seconds: Seconds that agents' turns took, added up.
     """
 
@@ -54,12 +71,16 @@ class RunCounts:
     needs_sandbox: int = 0
     failed: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
+    causes: dict[str, int] = field(default_factory=dict)
     steps: int = 0
     requests: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
+    tokens_written: int = 0
+    from_cache: int = 0
     money: float | None = None
+    unpriced: int = 0
     agent_seconds: float = 0.0
 
     @property
@@ -141,7 +162,7 @@ def items_without_verdict(
         Item ids, rising.
     """
     item = table_of(Item)
-    page = select(item.c.id).where(item.c.id > after, *_open(item, run_id, kind, missing_at))
+    page = select(item.c.id).where(item.c.id > after, *open_items(item, run_id, kind, missing_at))
     return list(connection.execute(page.order_by(item.c.id).limit(count)).scalars())
 
 
@@ -155,9 +176,9 @@ def those_without_verdict(
 ) -> list[int]:
     """Return, in the order given, those of some items that `items_without_verdict` would return."""
     item = table_of(Item)
-    found = select(item.c.id).where(among(item.c.id, item_ids), *_open(item, run_id, kind, missing_at))
-    open_items = set(connection.execute(found).scalars())
-    return [number for number in item_ids if number in open_items]
+    found = select(item.c.id).where(among(item.c.id, item_ids), *open_items(item, run_id, kind, missing_at))
+    without = set(connection.execute(found).scalars())
+    return [number for number in item_ids if number in without]
 
 
 def count_without_verdict(
@@ -167,7 +188,7 @@ def count_without_verdict(
     item = table_of(Item)
     return int(
         connection.execute(
-            select(func.count()).select_from(item).where(*_open(item, run_id, kind, missing_at))
+            select(func.count()).select_from(item).where(*open_items(item, run_id, kind, missing_at))
         ).scalar_one()
     )
 
@@ -182,7 +203,8 @@ def count_verdicts(connection: Connection, run_id: UUID) -> int:
     )
 
 
-def _open(item: Table, run_id: UUID, kind: str, missing_at: UUID | None) -> list[ColumnElement[bool]]:
+def open_items(item: Table, run_id: UUID, kind: str, missing_at: UUID | None) -> list[ColumnElement[bool]]:
+    """Return the conditions that an item is of a kind and has no verdict; see `items_without_verdict`."""
     verdict = table_of(VerdictRow)
     ruled = exists().where(verdict.c.run_id == run_id, verdict.c.item_id == item.c.id)
     found = [item.c.kind == kind, ~ruled]
@@ -261,6 +283,8 @@ def run_counts(connection: Connection, run_id: UUID) -> RunCounts:
             func.count().label("steps"),
             *(func.coalesce(func.sum(step.c[name]), 0).label(name) for name in _SUMMED),
             func.sum(step.c.money).label("money"),
+            func.count(case((step.c.from_cache, 1))).label("from_cache"),
+            func.count(case((unpriced(step), 1))).label("unpriced"),
         ).where(step.c.run_id == run_id)
     ).one()
     assessments = _pairs(connection, _assessments(step, run_id))
@@ -273,7 +297,14 @@ def run_counts(connection: Connection, run_id: UUID) -> RunCounts:
         select(verdict.c.path, func.count()).where(verdict.c.run_id == run_id).group_by(verdict.c.path),
     )
     executed, executable = _executions(connection, run_id)
-    reasons = _pairs(connection, _failures(step, run_id))
+    failures = [
+        (title, cause, int(count)) for title, cause, count in connection.execute(_failures(step, run_id))
+    ]
+    reasons, causes = Counter[str](), Counter[str]()
+    for title, cause, count in failures:
+        reasons[title] += count
+        if title != NEEDS_SANDBOX:
+            causes[cause or "other"] += count  # older steps do not say
     needs_sandbox = reasons.pop(NEEDS_SANDBOX, 0)
     return RunCounts(
         items=int(sums.items),
@@ -287,18 +318,31 @@ def run_counts(connection: Connection, run_id: UUID) -> RunCounts:
         paths={path: paths[path] for path in VERDICT_PATHS if path in paths},
         needs_sandbox=needs_sandbox,
         failed=sum(reasons.values()),
-        reasons=dict(sorted(reasons.items(), key=lambda reason: (-reason[1], reason[0]))),
+        reasons=_most_first(reasons),
+        causes=_most_first(causes),
         steps=int(sums.steps),
         requests=int(sums.requests),
         tokens_in=int(sums.tokens_in),
         tokens_out=int(sums.tokens_out),
         tokens_cached=int(sums.tokens_cached),
+        tokens_written=int(sums.tokens_written),
+        from_cache=int(sums.from_cache),
         money=sums.money,
+        unpriced=int(sums.unpriced),
         agent_seconds=float(sums.seconds),
     )
 
 
-_SUMMED = ("requests", "tokens_in", "tokens_out", "tokens_cached", "seconds")
+_SUMMED = ("requests", "tokens_in", "tokens_out", "tokens_cached", "tokens_written", "seconds")
+
+
+def unpriced(step: Table) -> ColumnElement[bool]:
+    """Return the condition that a step asked a model and that it is not known what that cost."""
+    return (step.c.requests > 0) & step.c.money.is_(None)
+
+
+def _most_first(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda count: (-count[1], count[0])))
 
 
 def _pairs(connection: Connection, statement: Select[Any]) -> dict[Any, int]:
@@ -344,22 +388,40 @@ def _executions(connection: Connection, run_id: UUID) -> tuple[int, int]:
 
 
 def _failures(step: Table, run_id: UUID) -> Select[Any]:
-    """Count items without a verdict by the title of the error of their last step, where that failed."""
+    """Count items without a verdict by title and cause of the error of their last step, where that failed."""
+    last = _failed(step, run_id)
+    title = func.split_part(last.c.error, ": ", 1)
+    return select(title, last.c.cause, func.count()).group_by(title, last.c.cause)
+
+
+def _failed(step: Table, run_id: UUID) -> Subquery:
+    """Select items without a verdict whose last step failed, with what is said of it."""
     verdict = table_of(VerdictRow)
     last = (
         select(
             step.c.item_id,
             step.c.outcome,
             step.c.error,
+            step.c.cause,
             func.row_number().over(partition_by=step.c.item_id, order_by=step.c.id.desc()).label("place"),
         )
         .where(step.c.run_id == run_id)
         .subquery()
     )
-    title = func.split_part(last.c.error, ": ", 1)
     ruled = exists().where(verdict.c.run_id == run_id, verdict.c.item_id == last.c.item_id)
     return (
-        select(title, func.count())
+        select(last.c.item_id, last.c.error, last.c.cause)
         .where(last.c.place == 1, last.c.outcome == "failed", ~ruled)
-        .group_by(title)
+        .subquery()
     )
+
+
+def failed_items(connection: Connection, run_id: UUID) -> list[int]:
+    """Return the items that a run failed on and has no verdict on since, rising.
+
+    Those that only wait for a sandbox are not among them.
+    """
+    failed = _failed(table_of(StepRow), run_id)
+    waits = func.split_part(failed.c.error, ": ", 1) == NEEDS_SANDBOX
+    found = select(failed.c.item_id).where(~waits).order_by(failed.c.item_id)
+    return list(connection.execute(found).scalars())

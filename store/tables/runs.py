@@ -1,4 +1,7 @@
-"""What agents did: runs, steps, executions with test outcomes, verdicts; only a run's state ever changes."""
+"""What agents did: runs, steps, replies, executions with test outcomes, verdicts.
+
+Only two things ever change: a run's state, and a reply when a person has the same asked anew.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,12 @@ class Run(SQLModel, table=True):
 
 
 class Step(SQLModel):
-    """One agent's turn on one item; (run, item, role, attempt) is its key."""
+    """One agent's turn on one item; (run, item, role, attempt) is its key.
+
+    `money` is in US dollars at the price of the moment, which `price` holds as JSON; None where nobody gave
+    one. `cause` says why a turn failed, in a word that groups such failures. `reply_id` names the reply that
+    the turn rests on; with `from_cache` it was there before, and the turn cost nothing.
+    """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)  # type: ignore[assignment]
 
@@ -49,6 +57,12 @@ class Step(SQLModel):
     requests: int = big(default=0)
     seconds: float = real(default=0.0)
     created_at: datetime = moment()
+    tokens_written: int = big(default=0)
+    price: str = string(default="")
+    sdk: str = string(default="")
+    cause: str = string(default="")
+    reply_id: UUID | None = uid(default=None)
+    from_cache: bool = False
 
 
 class StepRow(Step, table=True):
@@ -56,6 +70,42 @@ class StepRow(Step, table=True):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=False)
     __tablename__ = "step"
+
+    id: UUID = uid(primary_key=True)
+
+
+class Reply(SQLModel):
+    """What a model answered to what it was asked; its key is the hash of all that it was told.
+
+    `text` is the reply as it was written, `role` whose turn it was first. Tokens, money, requests and
+    seconds are what it cost when it was asked for, malformed answers on the way included.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)  # type: ignore[assignment]
+
+    id: UUID = uid()
+    role: str = string()
+    model: str = string()
+    service: str = string()
+    snapshot: str = string()
+    text: str = string()
+    tokens_in: int = big(default=0)
+    tokens_out: int = big(default=0)
+    tokens_cached: int = big(default=0)
+    tokens_written: int = big(default=0)
+    money: float | None = real(default=None)
+    price: str = string(default="")
+    requests: int = big(default=0)
+    seconds: float = real(default=0.0)
+    sdk: str = string(default="")
+    created_at: datetime = moment()
+
+
+class ReplyRow(Reply, table=True):
+    """A reply as it is stored."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=False)
+    __tablename__ = "reply"
 
     id: UUID = uid(primary_key=True)
 

@@ -15,9 +15,10 @@ from judging import Desk, journal_ids, judged_workspace, judgments, marks
 from small_workspace import TEST, clear, rows, script_file, through_test, verdicts
 
 from agents.jobs import run_annotation
+from agents.sandbox.settings import SandboxSettings
 from agents.settings import AnnotationSettings
 from store.supersession import key_of
-from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
+from store.tables.runs import ExecutionRow, ReplyRow, Run, StepRow, TestOutcomeRow, VerdictRow
 from store.workspace import Workspace
 
 pytestmark = pytest.mark.crash
@@ -108,6 +109,8 @@ def check(workspace, noted):
     assert set(noted.ids("ok", "failed")) <= {step["id"] for step in steps}
     ok = [(step["item_id"], step["role"]) for step in steps if step["outcome"] == "ok"]
     assert only_once(ok), "a reply or an execution that was recorded was asked for again"
+    answered = {step["reply_id"] for step in steps if step["outcome"] == "ok" and step["reply_id"]}
+    assert answered == {reply["id"] for reply in rows(workspace, ReplyRow)}
     executed = {step["id"] for step in steps if step["role"] == "executor" and step["outcome"] == "ok"}
     assert executed == {execution["step_id"] for execution in executions}
     outcomes = Counter(outcome["execution_id"] for outcome in rows(workspace, TestOutcomeRow))
@@ -163,6 +166,12 @@ def test_killed_at_random_moments_nothing_acknowledged_is_lost(tmp_path, nursery
         ahead = check(workspace, noted)
         resumed = verdicts(workspace)
         assert [run["state"] for run in rows(workspace, Run)] == ["done"]
+        # Another run that asks the same: whatever was acknowledged in any life is not paid for again.
+        other_run = SandboxSettings(wall_seconds=SandboxSettings().wall_seconds + 1)
+        free = AnnotationSettings(model, sandbox="process", concurrency=4, sandboxes=other_run)
+        report = run_annotation(workspace, free, lambda _: None)
+        assert (report.done, report.counts.requests) == (ITEMS, 0)
+        assert report.counts.from_cache == len(rows(workspace, ReplyRow))
     (tmp_path / "uninterrupted").mkdir()
     with judged_workspace(tmp_path / "uninterrupted", ITEMS) as other:
         run_annotation(other, AnnotationSettings(model, sandbox="process", concurrency=4), lambda _: None)

@@ -95,7 +95,11 @@ def test_every_path_is_taken_and_counted(workspace, tmp_path):
     assert (counts["executed"], counts["executable"], counts["executable_rate"]) == (4, 3, 0.75)
     assert (counts["labelled"], counts["labels"]) == (5, {"0": 2, "1": 3})
     assert (counts["failed"], counts["reasons"]) == (1, {"Model declined": 1})
-    assert (counts["requests"], counts["tokens_in"], counts["tokens_out"]) == (14, 140, 28)
+    assert (counts["requests"], counts["tokens_in"], counts["tokens_out"]) == (
+        15,
+        150,
+        30,
+    )  # the refusal was asked again
     assert json.loads(json.dumps(counts)) == counts
 
     with workspace.reading() as connection:
@@ -168,7 +172,7 @@ def test_a_failed_item_has_its_reason_and_is_tried_again_from_where_it_failed(wo
     (step,) = [step for step in rows(workspace, StepRow, item_id=6) if step["outcome"] == "failed"]
     assert step["role"] == "arbiter"
     assert step["error"].startswith("Model declined: ")
-    assert (step["requests"], step["tokens_in"]) == (1, 10)
+    assert (step["requests"], step["tokens_in"]) == (2, 20)
 
     again = annotate(workspace, f"scripted:{tmp_path / 'replies.jsonl'}")
     assert (again.done, again.failed) == (0, 1)
@@ -428,7 +432,7 @@ def test_progress_is_told_and_the_last_state_always_comes(workspace, tmp_path):
     assert (last.done, last.failed, last.total) == (5, 1, 6)
     assert (last.counts.unclear, last.counts.executed, last.counts.executable) == (4, 4, 3)
     assert last.labels == ((0.0, 2), (1.0, 3))
-    assert (last.requests, last.tokens) == (14, 168)
+    assert (last.requests, last.tokens) == (15, 180)
     assert last.seconds_left == 0
     assert counts_as_json(report.counts)["labels"] == {"0": 2, "1": 3}
     assert len(told.of(JobProgressed)) <= last.seconds / 0.1 + 3

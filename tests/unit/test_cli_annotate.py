@@ -93,6 +93,41 @@ def test_failed_items_are_counted_with_their_reasons(workbench, study, in_folder
     assert (facts["failed"], facts["labels"]) == (1, {"0": 3})
 
 
+def test_a_budget_has_an_exit_code_of_its_own_and_the_same_command_goes_on(workbench, study, clear):
+    command = ("annotate", study, "--model", f"scripted:{clear}", "--concurrency", "1", "--json")
+    done = workbench(*command, "--budget-requests", "2")
+    assert (done.code, done.json()["state"], done.json()["labelled"]) == (3, "stopped", 2)
+    assert done.json()["budget_reached"] == {"budget": "requests", "limit": 2, "spent": 2}
+    assert "--budget-requests" in done.err
+    assert workbench(*command, "--budget-money", "1").json()["error"]["title"] == "Price not known"
+    assert workbench(*command, "--budget-requests", "9").json()["labelled"] == 4
+
+
+def test_failed_items_alone_are_tried_again_and_kept_replies_are_listed(workbench, study, in_folder, clear):
+    script = write(in_folder / "some.jsonl", [screened("q1", "clear_match")])
+    command = ("annotate", study, "--model", f"scripted:{script}", "--json")
+    facts = workbench(*command, "--limit", "3").json()
+    assert (facts["labelled"], facts["causes"]) == (1, {"no_reply": 2})
+    again = workbench(*command, "--retry-failed").json()
+    assert (again["job"]["failed"], again["items"]) == (2, 3)  # q3 was not taken up
+    kept = workbench("replies", study, "--json").json()
+    assert (kept["replies"], kept["used"], kept["cost"], kept["cost_unknown"]) == (1, 0, None, 1)
+    (listed,) = kept["listed"]
+    assert (listed["role"], listed["used"], listed["requests"]) == ("screener", 0, 1)
+    assert "screener" in workbench("replies", study).out
+    assert workbench("replies", study, "--limit", "0", "--json").json()["listed"] == []
+
+
+def test_an_estimate_is_printed_and_nothing_is_recorded(workbench, study, clear):
+    command = ("annotate", study, "--model", f"scripted:{clear}", "--estimate")
+    facts = workbench(*command, "--agents", "single", "--agents", "full", "--json").json()
+    assert [run["configuration"] for run in facts["runs"]] == ["single", "full"]
+    assert [run["pairs"] for run in facts["runs"]] == [4, 4]
+    assert [role["role"] for role in facts["runs"][0]["roles"]] == ["annotator"]
+    assert "Based on" in workbench(*command).out
+    assert labels(workbench, study) == [None] * 4
+
+
 def test_without_isolation_only_the_shipped_programs_run(workbench, study, in_folder, monkeypatch):
     monkeypatch.setenv("WORKBENCH_SANDBOX__BWRAP", str(in_folder / "no-bwrap"))
     trace = in_folder / "trace"

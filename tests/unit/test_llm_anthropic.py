@@ -97,7 +97,7 @@ async def test_a_reply_carries_value_cost_and_the_snapshot_that_answered(
     assert reply.value == Screening(**GOOD)
     assert server.requests[0].schema_name == "Screening"
     # All input is counted as input, as OpenAI does, although Anthropic reports 56 + 128 + 16.
-    assert (reply.usage, reply.requests) == (Usage(200, 9, 128), 1)
+    assert (reply.usage, reply.requests) == (Usage(200, 9, 128, 16), 1)
     assert reply.model == "claude-haiku-4-5-20250301"
     assert reply.sdk == f"anthropic {anthropic.__version__}"
 
@@ -107,7 +107,10 @@ async def test_what_is_sent(serve: Callable[..., LoopbackModels], mode: str) -> 
     server = serve()
     await ask(server.settings(anthropic_structured=mode))
     [seen] = server.requests
-    assert seen.body["system"] == "You screen.\n\nBe brief."
+    # The marker has the service keep the beginning that all requests of a role share.
+    assert seen.body["system"] == [
+        {"type": "text", "text": "You screen.\n\nBe brief.", "cache_control": {"type": "ephemeral"}}
+    ]
     assert seen.body["messages"] == [{"role": "user", "content": "Code: x: list[int]"}]
     assert seen.body["max_tokens"] == 4096
     assert not {"temperature", "seed"} & seen.body.keys()
@@ -171,10 +174,15 @@ async def test_failures_are_told_apart(
     assert error.kind == kind
     assert said in error.message
     assert error.hint
-    retried = kind in {"rate_limited", "unavailable"} and not isinstance(outcome, WebPage)
-    assert error.requests == len(server.requests) == (2 if retried else 1)
     paid = not isinstance(outcome, Status | WebPage)
-    assert error.usage == (Usage(120, 30) if paid else Usage())
+    # What may pass is sent again; a reply that cannot be used is asked for again, with what is wrong.
+    again = paid or (kind in {"rate_limited", "unavailable"} and not isinstance(outcome, WebPage))
+    assert error.requests == len(server.requests) == (2 if again else 1)
+    assert error.usage == (Usage(240, 60) if paid else Usage())
+    if paid:
+        *_, shown, correction = server.requests[1].body["messages"]
+        assert (shown["role"], correction["role"]) == ("assistant", "user")
+        assert {"refused": "declined", "truncated": "cut off at the limit"}[kind] in correction["content"]
 
 
 @pytest.mark.parametrize("content", [[{"type": "text", "text": 5}], [5], {"type": "text"}], ids=str)
@@ -215,7 +223,7 @@ async def test_a_wait_of_many_minutes_is_an_answer_and_no_hang(serve: Callable[.
 async def test_silence_ends_at_the_timeout(serve: Callable[..., LoopbackModels]) -> None:
     server = serve(in_turn(Slow(60)))
     error = await failure(server.settings(timeout_seconds=0.05, max_retries=0))
-    assert (error.kind, error.requests) == ("unavailable", 1)
+    assert (error.kind, error.requests) == ("timeout", 1)
     assert "0.05 seconds" in error.message
 
 

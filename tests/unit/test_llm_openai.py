@@ -217,10 +217,15 @@ async def test_failures_are_told_apart(
     assert error.kind == kind
     assert said in error.message
     assert error.hint
-    retried = kind in {"rate_limited", "unavailable"} and not isinstance(outcome, WebPage)
-    assert error.requests == len(server.requests) == (2 if retried else 1)
     paid = not isinstance(outcome, Status | WebPage)
-    assert error.usage == (Usage(120, 30) if paid else Usage())
+    # What may pass is sent again; a reply that cannot be used is asked for again, with what is wrong.
+    again = paid or (kind in {"rate_limited", "unavailable"} and not isinstance(outcome, WebPage))
+    assert error.requests == len(server.requests) == (2 if again else 1)
+    assert error.usage == (Usage(240, 60) if paid else Usage())
+    if paid:
+        *_, shown, correction = server.requests[1].body["messages"]
+        assert (shown["role"], correction["role"]) == ("assistant", "user")
+        assert {"refused": "declined", "truncated": "cut off at the limit"}[kind] in correction["content"]
 
 
 def _completion(content: Any = GOOD_TEXT, **others: Any) -> Body:
@@ -289,7 +294,7 @@ async def test_a_wait_of_many_minutes_is_an_answer_and_no_hang(serve: Callable[.
 async def test_silence_ends_at_the_timeout(serve: Callable[..., LoopbackModels]) -> None:
     server = serve(in_turn(Slow(60)))
     error = await failure(server.settings(timeout_seconds=0.05, max_retries=0))
-    assert (error.kind, error.requests) == ("unavailable", 1)
+    assert (error.kind, error.requests) == ("timeout", 1)
     assert "0.05 seconds" in error.message
 
 

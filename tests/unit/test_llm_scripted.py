@@ -71,11 +71,13 @@ async def test_a_string_is_taken_word_for_word_and_may_be_malformed(tmp_path: Pa
 @pytest.mark.parametrize("kind", ["rate_limited", "unavailable", "refused", "truncated"])
 async def test_failures_can_be_scripted(tmp_path: Path, kind: str) -> None:
     failing = {"role": "screener", "subject": "a", "error": kind, "usage": {"tokens_in": 3}}
-    model = open_script(script(tmp_path, failing, line("a", {"verdict": "unclear"})))
+    asked_again = kind in {"refused", "truncated"}
+    failures = [failing] * (1 + asked_again)
+    model = open_script(script(tmp_path, *failures, line("a", {"verdict": "unclear"})))
     with pytest.raises(ModelError) as caught:
         await model.reply(ask("a"))
-    assert (caught.value.kind, caught.value.requests) == (kind, 1)
-    assert caught.value.usage == (Usage(3) if kind in {"refused", "truncated"} else Usage())
+    assert (caught.value.kind, caught.value.requests) == (kind, 1 + asked_again)
+    assert caught.value.usage == (Usage(6) if asked_again else Usage())
     assert (await model.reply(ask("a"))).value == Screening(verdict="unclear")
 
 

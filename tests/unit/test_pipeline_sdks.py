@@ -9,6 +9,7 @@ from small_workspace import GOOD, LACKING, TEST, WRONG, Told, pairs_workspace, r
 
 from agents.events import JobEnded, JobProgressed
 from agents.jobs import run_annotation
+from agents.prompts import load_prompt
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import AnnotationSettings
 from store.tables.runs import ExecutionRow, StepRow
@@ -158,3 +159,23 @@ def test_a_reply_that_stays_malformed_fails_its_item_alone(tmp_path, model):
             assert [seen.schema_name for seen in server.requests] == ["ArbiterReply"]
         assert again.counts.labelled == 5
         assert again.counts.reasons == {}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_all_questions_of_a_role_share_comes_first(tmp_path, model):
+    """Services keep beginnings in their caches: instructions first, then the query, then what changes most."""
+    with pairs_workspace(tmp_path, PAIRS[:5]) as workspace, LoopbackModels(replies=REPLIES) as server:
+        settings = AnnotationSettings(
+            model, sandbox="process", models=server.settings(), sandboxes=SandboxSettings(repairs=False)
+        )
+        run_annotation(workspace, settings, Told())
+        for name, role in (("ScreenerReply", "screener"), ("TestWriterReply", "test_writer")):
+            texts = [seen.text for seen in server.requests if seen.schema_name == name]
+            differs = next(
+                at for at, letters in enumerate(zip(*texts, strict=False)) if len(set(letters)) > 1
+            )
+            shared = texts[0][:differs]
+            assert shared.startswith(load_prompt(role).system)
+            # The same query: the beginnings differ first in the code.
+            assert "begin query" in shared
+            assert "python double, take 1" in shared

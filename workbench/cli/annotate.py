@@ -8,6 +8,7 @@ import typer
 
 from agents.annotation.configurations import CONFIGURATIONS
 from store.errors import WorkbenchError
+from workbench.cli.estimating import print_estimates
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
 
 if TYPE_CHECKING:
@@ -68,12 +69,34 @@ def annotate_command(
             show_default=False,
         ),
     ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Only items that the run has failed on.")
+    ] = False,
+    no_cache: Annotated[
+        bool,
+        typer.Option("--no-cache", help="Ask models anew for what other runs have asked them before."),
+    ] = False,
+    budget_money: Annotated[
+        float | None, typer.Option(min=0, metavar="DOLLARS", help="What the run may cost, in US dollars.")
+    ] = None,
+    budget_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Input and output tokens that the run may take.")
+    ] = None,
+    budget_requests: Annotated[
+        int | None, typer.Option(min=0, help="Requests that the run may send to models.")
+    ] = None,
+    budget_pairs: Annotated[int | None, typer.Option(min=0, help="Pairs that the run may label.")] = None,
+    estimate_only: Annotated[
+        bool,
+        typer.Option("--estimate", help="Say what it would take, and ask nothing of any service."),
+    ] = False,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Let the agents annotate every item that the run has no verdict on.
 
-    Ctrl-C stops it; the same command goes on where it stopped.
+    Ctrl-C stops it; the same command goes on where it stopped. A budget is that of the run, all its jobs
+    together: when it is reached, the command ends with exit code 3, and goes on when it is given more.
     """
     from dataclasses import replace
 
@@ -90,6 +113,12 @@ def annotate_command(
         )
     loaded = settings(config)
     names: list[str | None] = [*dict.fromkeys(agents or [])] or [None]
+    budget = {
+        "money": budget_money,
+        "tokens": budget_tokens,
+        "requests": budget_requests,
+        "pairs": budget_pairs,
+    }
     jobs = [
         annotation_settings(
             loaded,
@@ -99,6 +128,9 @@ def annotate_command(
             concurrency=concurrency,
             sandbox=sandbox,
             repairs=repairs,
+            budget=budget,
+            cache=not no_cache,
+            retry_failed=retry_failed,
         )
         for name in names
     ]
@@ -120,6 +152,10 @@ def annotate_command(
         register_kinds(opened)
         missing_at = opened.ids.next() if only_missing else None
         drawn = _drawn(opened, jobs[0].kind, sample_queries, seed or 0)
+        if estimate_only:
+            drawn_jobs = [replace(job, item_ids=drawn, missing_at=missing_at) for job in jobs]
+            print_estimates(opened, drawn_jobs, asked, as_json=as_json)
+            return
         for job in jobs:
             reports.append(annotate(opened, replace(job, item_ids=drawn, missing_at=missing_at)))
             if not as_json:
@@ -170,6 +206,9 @@ def tell_the_end(*reports: AnnotationReport) -> None:
     from workbench.output import note, show_error
 
     last = reports[-1]
+    if last.state == "stopped" and last.used_up is not None:
+        note(f"{last.used_up.message} {last.used_up.hint}")
+        raise typer.Exit(last.used_up.exit_code)
     if last.state == "stopped":
         note("Stopped. What was recorded is kept; the same command goes on from there.")
         raise typer.Exit(130)
@@ -198,7 +237,8 @@ def print_report(report: AnnotationReport) -> None:
 
 def report_facts(report: AnnotationReport) -> list[tuple[str, Any]]:
     """Return the facts of a job and its run, for people."""
-    from workbench.output import share
+    from store.counted import counted
+    from workbench.output import cost, share
 
     counts = report.counts
     labels = ", ".join(f"{count:,} × {value:g}" for value, count in counts.labels.items())
@@ -219,6 +259,12 @@ def report_facts(report: AnnotationReport) -> list[tuple[str, Any]]:
         ("needs a sandbox", f"{counts.needs_sandbox:,}" if counts.needs_sandbox else None),
         ("labels", f"{counts.labelled:,}" + (f" ({labels})" if labels else "")),
         ("failed", f"{counts.failed:,}" + (f" ({reasons})" if reasons else "")),
-        ("tokens", f"{counts.tokens_in:,} in, {counts.tokens_out:,} out"),
-        ("cost", "unknown" if counts.money is None else f"${counts.money:,.4f}"),
+        ("failed by cause", ", ".join(f"{count:,} {cause}" for cause, count in counts.causes.items())),
+        ("requests", f"{counts.requests:,}"),
+        ("from the cache", counted(counts.from_cache, "reply", "replies") if counts.from_cache else None),
+        (
+            "tokens",
+            f"{counts.tokens_in:,} in ({counts.tokens_cached:,} cached), {counts.tokens_out:,} out",
+        ),
+        ("cost", cost(counts.money, counts.unpriced)),
     ]

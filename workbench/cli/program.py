@@ -11,7 +11,18 @@ import typer
 from typer.core import TyperGroup
 
 from workbench import __version__
-from workbench.cli import agents, annotate, copies, demo, doctor, exchange, judging, opening, reporting
+from workbench.cli import (
+    agents,
+    annotate,
+    copies,
+    demo,
+    doctor,
+    exchange,
+    judging,
+    opening,
+    replies,
+    reporting,
+)
 from workbench.cli.options import ConfigFile, RaterName, remember, wants_json
 from workbench.cli.sandbox import sandbox_command, sandbox_commands
 
@@ -110,6 +121,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("items", judging.items_command, "List items with their labels."),
     ("judge", judging.judge_command, "Record a judgment."),
     ("report", reporting.report_command, "Print how far the work is, who agrees, what agents did."),
+    ("replies", replies.replies_command, "List the models' replies that are kept."),
     ("sandbox", sandbox_command, "Make, examine and use sandboxes."),
     ("doctor", doctor.doctor_command, "Examine what works here."),
     ("demo", demo.demo_command, "Show it all with sample data."),

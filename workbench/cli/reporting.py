@@ -78,7 +78,7 @@ def report_command(
 def _print_progress(name: str, found: Progress) -> None:
     from store.counted import counted
     from store.kinds.protocol import task_kinds
-    from workbench.output import print_facts, print_table, share
+    from workbench.output import cost, print_facts, print_table, share
 
     kinds = task_kinds()
     items = [
@@ -109,7 +109,7 @@ def _print_progress(name: str, found: Progress) -> None:
                 else share(found.agreed, found.compared),
             ),
             ("tokens", f"{found.tokens:,}"),
-            ("cost", "unknown" if found.money is None else f"${found.money:,.4f}"),
+            ("cost", cost(found.money, found.unpriced)),
         ],
     )
     if found.raters:

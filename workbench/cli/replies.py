@@ -1,0 +1,91 @@
+"""`workbench replies`: the replies that a workspace keeps, what they cost, and what they have saved."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from workbench.cli.options import AsJson, Workspace, command
+
+if TYPE_CHECKING:
+    from store.queries.replies import ListedReply, ReplyTotals
+
+
+@command
+def replies_command(
+    workspace: Workspace,
+    *,
+    limit: Annotated[int, typer.Option(min=0, help="List the latest so many.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List the models' replies that the workspace keeps, the latest first.
+
+    Whatever run asks the same again is answered from them at no cost. The totals are those of all of them.
+    """
+    from store.queries.replies import list_replies, reply_totals
+    from store.workspace import Workspace
+    from workbench.output import print_json
+
+    with Workspace.open(workspace) as opened, opened.reading() as connection:
+        totals, listed = reply_totals(connection), list_replies(connection, limit)
+    if as_json:
+        print_json({**_totals_as_json(totals), "listed": [_as_json(one) for one in listed]})
+    else:
+        _print(workspace.name, totals, listed)
+
+
+def _totals_as_json(totals: ReplyTotals) -> dict[str, object]:
+    told = asdict(totals)
+    told["cost"], told["cost_unknown"] = told.pop("money"), told.pop("unpriced")
+    told["saved_cost"], told["saved_cost_unknown"] = told.pop("saved_money"), told.pop("saved_unpriced")
+    return told
+
+
+def _as_json(one: ListedReply) -> dict[str, object]:
+    told = asdict(one)
+    told["cost"] = told.pop("money")
+    return told
+
+
+def _print(name: str, totals: ReplyTotals, listed: list[ListedReply]) -> None:
+    from store.counted import counted
+    from workbench.output import cost, print_facts, print_table, say
+
+    print_facts(
+        name,
+        [
+            ("replies", f"{totals.replies:,}"),
+            ("tokens", f"{totals.tokens:,}"),
+            ("cost", cost(totals.money, totals.unpriced, "reply", "replies")),
+            ("used again", counted(totals.used, "time")),
+            (
+                "saved",
+                None
+                if not totals.used
+                else f"{counted(totals.saved_requests, 'request')}, {counted(totals.saved_tokens, 'token')}, "
+                f"cost: {cost(totals.saved_money, totals.saved_unpriced)}",
+            ),
+        ],
+    )
+    if not listed:
+        return
+    say("")
+    print_table(
+        ("role", "model", "when", "tokens in", "cached", "out", "cost", "used"),
+        [
+            (
+                one.role,
+                one.snapshot,
+                f"{one.created_at.astimezone():%Y-%m-%d %H:%M}",
+                one.tokens_in,
+                one.tokens_cached,
+                one.tokens_out,
+                None if one.money is None else f"${one.money:.5f}",
+                one.used,
+            )
+            for one in listed
+        ],
+        wide=("model",),
+    )
