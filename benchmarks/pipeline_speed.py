@@ -30,9 +30,9 @@ from pathlib import Path
 import large_workspace
 from model_server import REPLY
 
-from agents import annotating
+from agents import role_models
+from agents.annotation.configurations import SCREENER
 from agents.annotation.replies import ScreenerReply
-from agents.annotation.screener import ROLE
 from agents.events import JobEvent, JobLog, JobProgressed
 from agents.jobs import run_annotation
 from agents.llm.openai import OpenAIChat
@@ -65,9 +65,9 @@ def requests(path: Path, count: int, models: ModelSettings) -> list[ModelRequest
         pairs = pair_texts(connection, range(1, count + 1))
     return [
         ModelRequest(
-            role=ROLE,
+            role=SCREENER,
             subject=pair.external_id,
-            messages=load_prompt(ROLE).messages(query=pair.query, code=pair.code),
+            messages=load_prompt(SCREENER).messages(query=pair.query, code=pair.code),
             reply_type=ScreenerReply,
             temperature=models.temperature,
             max_output_tokens=models.max_output_tokens,
@@ -159,7 +159,7 @@ def memory(options: argparse.Namespace, folder: Path) -> None:
     def at_once(name: str, settings: ModelSettings) -> LanguageModel:
         return AtOnce(name.partition(":")[2], settings)
 
-    annotating.open_model = at_once  # type: ignore[assignment]
+    role_models.open_model = at_once  # type: ignore[assignment]
     path = large_workspace.build(folder / "large.duckdb", options.pairs)
     tenths = itertools.count(1)
     due = [next(tenths)]
