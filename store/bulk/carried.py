@@ -55,6 +55,7 @@ CARRIED = (
         replaced={"run_id": "r.ours", "attempt": "attempt + coalesce(shift, 0)"},
         joined=(RUNS, _ATTEMPTS),
     ),
+    Carried("reply"),
     Carried("execution", replaced={"rater_id": "p.ours"}, joined=(RATERS,)),
     Carried("test_outcome", ("execution_id", "position")),
     # A run has one word on an item: what it has said here stands.

@@ -16,6 +16,7 @@ from sqlalchemy import delete, insert, update
 
 from agents.jobs import run_annotation
 from agents.settings import AnnotationSettings
+from store.bulk.carried import CARRIED
 from store.copying import copy_workspace
 from store.errors import WorkspaceError, WorkspaceLocked, WorkspaceTooNew
 from store.expert_runs import record_expert_run
@@ -97,7 +98,8 @@ def test_a_run_on_a_copy_comes_back_while_the_original_was_judged_and_once(works
     assert rows(workspace, Run) == []
     report = merge(workspace, copy)
     assert (report.added, report.runs, report.dry_run) == (dry.added, dry.runs, False)
-    assert report.added == {"run": 1, "step": 10, "execution": 2, "test_outcome": 6, "verdict": 4}
+    added = {"run": 1, "step": 10, "reply": 8, "execution": 2, "test_outcome": 6, "verdict": 4}
+    assert report.added == added
     assert not any(report.known.values())
     # Raters have their own keys in each file.
     (rater,) = rows(workspace, Rater, kind="agent")
@@ -131,7 +133,9 @@ def test_a_run_that_went_on_in_both_is_one_run(workspace, model):
     report = merge(workspace, copy)
     assert [run.fresh for run in report.runs] == [False]
     assert (report.verdicts_left, report.verdicts_differing, report.added["verdict"]) == (2, 0, 1)
-    assert report.known == {"run": 1, "step": 1, "execution": 0, "test_outcome": 0, "verdict": 1}
+    # Both sides had asked some of the same: such a reply is kept once.
+    known = {"run": 1, "step": 1, "reply": 5, "execution": 0, "test_outcome": 0, "verdict": 1}
+    assert report.known == known
     # What is here stands as it was; the turns taken twice are both kept, and counted on.
     after = everything(workspace)
     assert [row for row in after["VerdictRow"] if row in ours["VerdictRow"]] == ours["VerdictRow"]
@@ -448,7 +452,7 @@ def test_a_merge_that_is_ended_on_the_way_has_merged_nothing(workspace, model):
 
     with pytest.raises(KeyboardInterrupt):
         merge(workspace, copy, progress=end)
-    assert told[-1] == 4
+    assert told[-1] == len(CARRIED)
     assert not any(everything(workspace).values())
     assert merge(workspace, copy).added["verdict"] == 4
 
