@@ -6,8 +6,9 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import select, update
 
+from store.bulk.appending import append_rows
 from store.tables.columns import among, table_of
 
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from sqlmodel import SQLModel
 
     from store.lane import WriteLane
-
-# From so many rows on, DuckDB reads them as one Arrow table, instead of a statement with every value.
-_TOGETHER = {"duckdb_copy_threshold": 4}
 
 # For so long rows are gathered while writes follow each other; two of such waits make a pair of one turn.
 _GATHER_SECONDS = 0.02
@@ -54,8 +52,7 @@ class _Batch:
             self._begun = True
         for model, rows in self.rows.items():
             new = _replace(connection, model, rows) if model in self._replaced else rows
-            if new:
-                connection.execute(insert(table_of(model)), new, execution_options=_TOGETHER)
+            append_rows(connection, table_of(model), new)
 
 
 def _replace(
