@@ -1,4 +1,4 @@
-"""What a run failed on: items by cause and by message, identical ones counted; and its failed turns in time."""
+"""What a run failed on: items by cause and by message, identical ones counted; and its failed turns."""
 
 from __future__ import annotations
 
@@ -100,12 +100,14 @@ def failure_causes(connection: Connection, run_id: UUID) -> tuple[FailureCause, 
     title = func.split_part(ended.c.error, ": ", 1)
     by_message = select(title.label("title"), ended.c.error, func.count().label("number"))
     grouped = by_message.group_by(title, ended.c.error).subquery()
-    of_cause = {"partition_by": grouped.c.title}
-    place = func.row_number().over(**of_cause, order_by=(grouped.c.number.desc(), grouped.c.error))
+    each = grouped.c
+    place = func.row_number().over(partition_by=each.title, order_by=(each.number.desc(), each.error))
     numbered = select(
-        grouped,
-        func.sum(grouped.c.number).over(**of_cause).label("of_cause"),
-        func.count().over(**of_cause).label("different"),
+        each.title,
+        each.error,
+        each.number,
+        func.sum(each.number).over(partition_by=each.title).label("of_cause"),
+        func.count().over(partition_by=each.title).label("different"),
         place.label("place"),
     ).subquery()
     named = select(numbered).where(numbered.c.place <= MESSAGES)

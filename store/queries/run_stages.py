@@ -1,4 +1,4 @@
-"""What each role of a run's agents has done: turns, failures, seconds, tokens and money, and how quick it is."""
+"""What each role of a run's agents has done: turns, failures, seconds, tokens, money."""
 
 from __future__ import annotations
 

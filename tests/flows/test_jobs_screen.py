@@ -82,7 +82,7 @@ async def test_a_job_runs_to_its_end_before_ones_eyes(workspace: Workspace, tmp_
         assert "g lets them label" in text(app, "#now")
         await pilot.press("g")
         await until(pilot, lambda: "✓ done · 12 of 12 · 2 failed" in text(app, "#now"))
-        await until(pilot, lambda: screen.runs is not None and screen.runs.counts.labelled == 10)
+        await until(pilot, lambda: screen.counts is not None and screen.counts.labelled == 10)
         await until(pilot, lambda: "labels" in text(app, "#funnel") and " 10 " in text(app, "#funnel"))
         assert "0 no match 3 · 1 match 7" in text(app, "#funnel")
         assert text(app, "#failures").split()[0] == "2"
