@@ -26,5 +26,5 @@ def listed_runs(connection: Connection) -> tuple[ListedRun, ...]:
     labelled = select(verdict.c.run_id, func.count()).group_by(verdict.c.run_id)
     labels = {run_id: int(count) for run_id, count in connection.execute(labelled)}
     spent = select(step.c.run_id, func.sum(step.c.money)).group_by(step.c.run_id)
-    money = {run_id: dollars for run_id, dollars in connection.execute(spent).tuples()}
+    money = {row[0]: row[1] for row in connection.execute(spent)}
     return tuple(ListedRun(run, labels.get(run.id, 0), money.get(run.id)) for run in all_runs(connection))
