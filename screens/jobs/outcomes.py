@@ -94,14 +94,14 @@ class OutcomesScreen(CoveredScreen):
         yield TopLine("agents at work › items of a run")
         yield Static(id="sentence")
         yield Static(id="groups")
-        yield ItemList(self._rows, blind=self.workbench.context.settings.blind, id="items")
+        self.items = ItemList(self._rows, blind=self.workbench.context.settings.blind, id="items")
+        yield self.items
         yield Static(id="said")
         yield JobLine()
         yield KeyLine(self.SCOPE)
 
     def on_mount(self) -> None:
         """Read the groups, and again when a job has ended."""
-        self.items = self.query_one(ItemList)
         self.workbench.job_events.subscribe(self, self._job_told)
         self._lay_out()
         self._read(self._wanted)
@@ -112,6 +112,8 @@ class OutcomesScreen(CoveredScreen):
 
     def on_screen_resume(self) -> None:
         """Go to the item that was reviewed last."""
+        if not self.groups:
+            return
         review, self._review = self._review, None
         if review is not None and review.order.item_id is not None:
             self.items.go_to(review.order.item_id)

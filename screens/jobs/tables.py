@@ -15,7 +15,7 @@ ROLE_CELLS = 18
 _COLUMNS = (
     ("turns", 9),
     ("failed", 8),
-    ("last min", 9),
+    ("/min", 7),
     ("s a turn", 9),
     ("money", 10),
     ("tokens", 13),
@@ -33,7 +33,7 @@ def stage_table(stages: Sequence[StageCounts], width: int, *, live: bool) -> lis
     """
     if not stages:
         return ["nothing yet"]
-    columns = [(name, cells) for name, cells in _COLUMNS if live or name != "last min"]
+    columns = [(name, cells) for name, cells in _COLUMNS if live or name != "/min"]
     while ROLE_CELLS + sum(cells for _, cells in columns) > width and len(columns) > 2:
         columns.pop()
     lines = [" " * ROLE_CELLS + "".join(f"{name:>{cells}}" for name, cells in columns)]
@@ -41,7 +41,7 @@ def stage_table(stages: Sequence[StageCounts], width: int, *, live: bool) -> lis
         told = {
             "turns": f"{stage.turns:,}",
             "failed": f"{stage.failed:,}",
-            "last min": f"{stage.lately:,}",
+            "/min": f"{stage.lately:,}",
             "s a turn": f"{stage.seconds / stage.turns:,.1f}" if stage.turns else "",
             "money": "" if stage.money is None else dollars(stage.money),
             "tokens": f"{stage.tokens_in + stage.tokens_out:,}",
