@@ -67,6 +67,11 @@ class Paced(Generic[K, T]):
         else:
             self._timer = self._screen.set_timer(wait, partial(self.ask, key))
 
+    @staticmethod
+    def rest_after(seconds: float) -> float:
+        """Return how many seconds to rest after a read that took so many."""
+        return max(LEAST_SECONDS, REST * seconds)
+
     def _work(self, key: K) -> None:
         began = monotonic()
         value: T | None = None
@@ -79,7 +84,7 @@ class Paced(Generic[K, T]):
 
     def _end(self, key: K, value: T | None, failure: WorkbenchError | None, seconds: float) -> None:
         self._busy, self._last = False, key
-        self._rested = monotonic() + max(LEAST_SECONDS, REST * seconds)
+        self._rested = monotonic() + self.rest_after(seconds)
         if not self._screen.is_mounted:
             return
         self._tell(key, value, failure)

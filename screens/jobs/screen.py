@@ -125,7 +125,9 @@ class JobsScreen(Steering):
         width = (LEFT_CELLS if self.has_class("-wide") else self.app.size.width) - 4
         counts, stages, causes = self.counts, self.stages, self.causes
         live = self._state_of(shown) not in ENDED
-        room = max(2, self.query_one("#failures").size.height) if self._one_at_a_time else 8
+        # Where the box is as high as its lines, the log below it wants room too.
+        box = self.has_class("-low") or self.has_class("-wide")
+        room = self.query_one("#failures").size.height if box else 9
         told = {
             "funnel": waiting if counts is None else funnel(counts, shown.run.kind),
             "stages": waiting if stages is None else stage_table(stages, width, live=live),
@@ -205,7 +207,10 @@ class JobsScreen(Steering):
         earlier = shown is not None and (job is None or job.run_id != shown.run.id)
         pane.border_title = "Failed turns" if earlier else "Log"
         if earlier:
-            pane.show([_logged(turns) for turns in self.failed_turns or ()], "nothing failed")
+            turns = self.failed_turns
+            pane.show(
+                [_logged(each) for each in turns or ()], "Reading …" if turns is None else "nothing failed"
+            )
         else:
             pane.show(board.log, "nothing in this session")
         self._logged = board.logged

@@ -62,6 +62,7 @@ class Steering(CoveredScreen):
         self.runs: Sequence[ListedRun] | None = None
         self.failure: Exception | None = None
         self._run_id: UUID | None = None
+        self._at_once = False
         self._forget()
         self._runs = Paced[None, tuple[ListedRun, ...]](self, self._read_runs, self._runs_read)
         self._stages = Paced(self, self._read_stages, self._stages_read)
@@ -102,11 +103,11 @@ class Steering(CoveredScreen):
         self._read_parts(at_once=at_once)
 
     def _read_parts(self, *, at_once: bool = False) -> None:
+        """Read the parts, the quickest first; each begins the next one."""
         shown = self.run_shown
         if shown is not None:
+            self._at_once = self._at_once or at_once
             self._stages.ask(shown.run.id, at_once=at_once)
-            self._failures.ask(shown.run.id, at_once=at_once)
-            self._counts.ask(shown.run.id, at_once=at_once)
 
     def _read_runs(self, _: None) -> tuple[ListedRun, ...]:
         with self.workbench.context.workspace.reading() as connection:
@@ -137,11 +138,14 @@ class Steering(CoveredScreen):
     ) -> None:
         if self._take(run_id, failure):
             self.stages = self.stages if stages is None else stages
+            self._failures.ask(run_id, at_once=self._at_once)
             self._lay_out()
 
     def _failures_read(self, run_id: UUID, found: Failures | None, failure: WorkbenchError | None) -> None:
         if self._take(run_id, failure) and found is not None:
             self.causes, self.failed_turns = found
+            self._counts.ask(run_id, at_once=self._at_once)
+            self._at_once = False
             self._lay_out()
 
     def _counts_read(self, run_id: UUID, counts: RunCounts | None, failure: WorkbenchError | None) -> None:

@@ -606,14 +606,18 @@ def test_jobs_all_parts_of_an_earlier_run(runs: Workspace, snap_compare: Snap, s
 
 @sizes
 @pytest.mark.parametrize(
-    "keys", [[], ["tab", "tab", "tab"], ["shift+tab"]], ids=["failed", "message", "labelled"]
+    ("run", "keys"),
+    [("down", []), ("down", ["tab", "tab", "tab"]), ("up", ["shift+tab"])],
+    ids=["failed", "message", "labelled"],
 )
-def test_items_of_a_run(runs: Workspace, snap_compare: Snap, size: tuple[int, int], keys: list[str]) -> None:
+def test_items_of_a_run(
+    runs: Workspace, snap_compare: Snap, size: tuple[int, int], run: str, keys: list[str]
+) -> None:
     app = app_of(runs, annotation=AnnotationSettings(model="scripted:x"))
 
     async def steps(pilot: Pilot[Any]) -> None:
         await at_jobs(pilot)
-        await pilot.press("enter")
+        await pilot.press(run, "enter")
         for key in ["", *keys]:
             await pilot.press(*filter(None, [key]))
             await until(pilot, lambda: pilot.app.screen.listed == pilot.app.screen._wanted)
