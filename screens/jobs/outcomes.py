@@ -222,6 +222,8 @@ class OutcomesScreen(CoveredScreen):
     def offers(self, command: Command) -> bool:
         """Offer only what has an effect: opening an item that is there, trying again what failed."""
         app = self.workbench
+        if command.id == "outcomes.refresh":
+            return self.failure is not None or bool(self.groups)
         if command.id == "outcomes.open":
             return self.items.count > 0
         if command.id == "outcomes.retry":
@@ -267,3 +269,7 @@ class OutcomesScreen(CoveredScreen):
                 f"{counted(self.items.count, 'item')} of this run.",
             )
             self._lay_out()
+
+    def action_back(self) -> None:
+        """Go back to the runs."""
+        self.app.pop_screen()

@@ -249,7 +249,9 @@ async def test_what_failed_is_listed_opened_and_tried_again(workspace: Workspace
         review = app.screen
         assert isinstance(review, ReviewScreen)
         assert review.order.item_id == 5
-        await pilot.press("p", "escape")
+        await pilot.press("p")
+        await until(pilot, lambda: review.item is not None and review.item.item_id == 3)
+        await pilot.press("q")
         await until(pilot, lambda: app.screen is items)
         assert items.items.item_id == 3
         await pilot.press("escape")
