@@ -52,6 +52,14 @@ WHERE role = 'screener' OR (i % 4 <> 0 AND i % 50 <> 0)
 ORDER BY i, place
 """
 
+_EXECUTIONS = """
+INSERT INTO execution (id, item_id, step_id, program, program_digest, sandbox, environment, exit_reason, executable,
+    error, stdout, stderr, output_dropped, seconds, created_at, trace, image, packages, stdout_cut, stderr_cut, snapshot)
+SELECT uuidv7(), item_id, id, 'program', '', 'bench', '', 'ok', item_id % 5 <> 0, '', 'out', '', 0, 0.2, now(), '', '',
+    '', '', '', ''
+FROM step WHERE run_id = $run AND role = 'executor' AND $pairs > 0
+"""
+
 _VERDICTS = """
 INSERT INTO verdict SELECT uuidv7(), $run, i, (i % 2)::DOUBLE, CASE WHEN i % 4 = 0 THEN 'screened' ELSE 'tested' END,
     'why', NULL, now()
@@ -64,7 +72,7 @@ def add_run(path: Path, pairs: int) -> UUID:
     with Workspace.open(path) as workspace, workspace.native() as cursor:
         run_id = workspace.ids.next()
         cursor.execute(_RUN, [run_id, pairs])
-        for statement in (_STEPS, _VERDICTS):
+        for statement in (_STEPS, _EXECUTIONS, _VERDICTS):
             cursor.execute(statement, {"run": run_id, "pairs": pairs})
     return run_id
 
