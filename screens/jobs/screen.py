@@ -113,6 +113,9 @@ class JobsScreen(Steering):
     def _lay_out(self) -> None:
         shown = self.run_shown
         self.set_class(shown is None, "-empty")
+        if self._choice and self._part not in self._choice:
+            # The terminal has grown, and the log has a place of its own now.
+            self._show_part(self._choice[0])
         self.query_one("#runs", Static).update(Content("\n").join(self._run_lines()))
         self._lay_out_now()
         if shown is not None:
