@@ -58,7 +58,10 @@ def spent(stages: Sequence[StageCounts]) -> str:
     requests = sum(stage.requests for stage in stages)
     tokens = sum(stage.tokens_in + stage.tokens_out for stage in stages)
     known = [stage.money for stage in stages if stage.money is not None]
-    if not requests and not tokens:
+    kept = sum(stage.from_cache for stage in stages)
+    if not requests and not tokens and not kept:
         return ""
     words = [counted(requests, "request"), counted(tokens, "token")]
-    return " · ".join(words + ([dollars(sum(known))] if known else []))
+    if known:
+        words.append(dollars(sum(known)) + (" and more" if any(stage.unpriced for stage in stages) else ""))
+    return " · ".join(words + ([f"{kept:,} from the cache"] if kept else []))

@@ -30,6 +30,8 @@ class StageCounts:
         tokens_in: Input tokens.
         tokens_out: Output tokens.
         money: US dollars, None where no step knows.
+        unpriced: Turns that sent requests and of which it is not known what they cost.
+        from_cache: Turns that were answered from the workspace, at no cost.
         seconds: Seconds of all turns.
     """
 
@@ -42,6 +44,8 @@ class StageCounts:
     tokens_in: int
     tokens_out: int
     money: float | None
+    unpriced: int
+    from_cache: int
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,6 +60,8 @@ class StageCounts:
             "tokens_in": self.tokens_in,
             "tokens_out": self.tokens_out,
             "cost": self.money,
+            "unpriced": self.unpriced,
+            "from_cache": self.from_cache,
             "seconds": round(self.seconds, 3),
             "seconds_a_turn": round(self.seconds / self.turns, 3) if self.turns else None,
         }
@@ -87,6 +93,8 @@ def stage_counts(connection: Connection, run_id: UUID, now: datetime) -> tuple[S
             func.count(case((step.c.created_at > now - LATELY, 1))).label("lately"),
             *sums,
             func.sum(step.c.money).label("money"),
+            func.count(case(((step.c.requests > 0) & step.c.money.is_(None), 1))).label("unpriced"),
+            func.count(case((step.c.from_cache, 1))).label("from_cache"),
         )
         .where(step.c.run_id == run_id)
         .group_by(step.c.role)
