@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from screens.jobs.facts import spent
-from screens.jobs.wording import STATE_GLYPHS, bar, parts
+from screens.jobs.wording import STATE_GLYPHS, bar, dollars, parts
 from screens.widgets.visible import one_line
+from store.counted import counted
 
 if TYPE_CHECKING:
+    from agents.account import Budget
     from agents.jobs import Job
     from store.errors import WorkbenchError
     from store.queries.run_list import ListedRun
@@ -43,9 +45,9 @@ def of_job(
         bar(done, total, width),
         " · ".join([f"{STATE_GLYPHS[job.state]} {job.state}", *parts(job.state, job.progress, tokens=False)]),
     ]
-    cost = spent(stages)
-    if cost:
-        lines.append(f"the whole run: {cost}")
+    told = [spent(stages), _budget(job.job.settings.budget)]
+    if any(told):
+        lines.append("the whole run: " + " · ".join(filter(None, told)))
     error = job.error or paused_for
     if error is not None:
         lines += [f"! {one_line(error.title, 60)}: {one_line(error.message, 400)}"]
@@ -62,6 +64,14 @@ def of_job(
     elif job.state == "done" and job.progress is not None and job.progress.failed:
         lines.append(f"{key('retry')} tries again what failed; {key('items')} lists it.")
     return lines
+
+
+def _budget(budget: Budget) -> str:
+    """Return what a run may spend, in words; empty without a bound."""
+    told = [] if budget.money is None else [dollars(budget.money)]
+    counts = {"token": budget.tokens, "request": budget.requests, "pair": budget.pairs}
+    told += [counted(limit, thing) for thing, limit in counts.items() if limit is not None]
+    return f"budget {', '.join(told)}" if told else ""
 
 
 def of_earlier(listed: ListedRun, stages: Sequence[StageCounts], width: int) -> list[str]:

@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from agents.events import ItemAnnotated, JobLog, JobPaused, JobProgressed, JobState, PathCounts
+from agents.jobs import AnnotationJob
 from agents.settings import AnnotationSettings
 from screens.app import WorkbenchApp
 from screens.home.importing import ImportScreen
@@ -171,6 +172,7 @@ class StillJob:
     state: JobState = "running"
     failed: int = 3
     error: WorkbenchError | None = None
+    job: AnnotationJob = field(default_factory=lambda: AnnotationJob(AnnotationSettings(model="scripted:x")))
     progress: JobProgressed = field(init=False)
 
     def __post_init__(self) -> None:
