@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from textual.widgets import Log, Static
 
+from agents.account import Budget
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.jobs.facts import funnel
@@ -299,3 +300,16 @@ def test_what_is_read_rests_as_long_as_it_took_ten_times() -> None:
     """A read that takes long is not begun again at every event (see the benchmark of large runs)."""
     assert Paced.rest_after(0.01) == LEAST_SECONDS
     assert Paced.rest_after(2.5) == 25.0
+
+
+async def test_a_budget_stands_beside_what_was_spent_and_ends_the_run(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    settings = replace(script(tmp_path, replies()), budget=Budget(pairs=2))
+    app = app_of(workspace, annotation=settings, annotation_problem="")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: "budget 2 pairs" in text(app, "#now"))
+        await until(pilot, lambda: app.running is None)
+        assert len(verdicts(workspace)) == 2
