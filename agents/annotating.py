@@ -194,6 +194,7 @@ class AnnotationWork:
             pipeline=configuration.pipeline,
             model=models.name,
             configuration=run_configuration(configuration, models, self._settings),
+            only=self._settings.run_id,
         )
 
     async def _work(

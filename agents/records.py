@@ -19,6 +19,7 @@ from uuid import UUID
 from sqlalchemy import Connection, insert, update
 
 from agents.gathering import Gathering
+from store.errors import WorkbenchError
 from store.ids import now
 from store.queries.runs import StoredExecution, executions_of, find_run, steps_of
 from store.raters import rater_row
@@ -72,7 +73,14 @@ class RunRecord:
 
     @classmethod
     async def open(
-        cls, workspace: Workspace, *, kind: str, pipeline: str, model: str, configuration: Mapping[str, Any]
+        cls,
+        workspace: Workspace,
+        *,
+        kind: str,
+        pipeline: str,
+        model: str,
+        configuration: Mapping[str, Any],
+        only: UUID | None = None,
     ) -> RunRecord:
         """Go on with the run of this configuration, or begin it.
 
@@ -82,12 +90,14 @@ class RunRecord:
             pipeline: The pipeline's name.
             model: The model's name.
             configuration: What tells this run from others, as JSON values. Its hash names the run.
+            only: The run that it has to be; None for any.
 
         Returns:
             The run, in the state "running".
 
         Raises:
             JudgmentRefused: A person has the name that the run's rater would get.
+            WorkbenchError: It is another run than it has to be.
         """
         text = json.dumps(configuration, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         name = f"{pipeline}/{model}/{hashlib.sha256(text.encode()).hexdigest()[:8]}"
@@ -95,6 +105,12 @@ class RunRecord:
         def write(connection: Connection) -> Run:
             table = table_of(Run)
             known = find_run(connection, text)
+            if only is not None and (known is None or known.id != only):
+                raise WorkbenchError(
+                    "Not this run's settings",
+                    f"The present settings make the run {name}, and another one was to go on.",
+                    "Nothing was begun. Set the model and the agents that the run was made with.",
+                )
             if known is not None:
                 known.state, known.ended_at = "running", None
                 again = update(table).where(table.c.id == known.id)

@@ -215,6 +215,8 @@ class AnnotationSettings:
         item_ids: Only these items, in this order; None for all that the run has no verdict on.
         missing_at: Only items on which no run at all had a verdict when this id was made (the workspace's
             `ids` made it); None for all.
+        run_id: The run that is to go on; a job whose settings make another one does not begin. None for
+            whichever they make.
         sandbox: The sandbox that the user asked for by name; None for the best that works.
         allowed: Digests of the programs that may run without isolation, from the sample's manifest.
         models: How services are reached.
@@ -235,6 +237,7 @@ class AnnotationSettings:
     limit: int | None = None
     item_ids: Sequence[int] | None = None
     missing_at: UUID | None = None
+    run_id: UUID | None = None
     sandbox: str | None = None
     allowed: frozenset[str] = frozenset()
     models: ModelSettings = field(default_factory=ModelSettings)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -32,6 +33,8 @@ from store.errors import WorkbenchError
 from store.session import load_session, save_session
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from textual.command import Provider
 
     from agents.jobs import Job, JobRunner
@@ -216,13 +219,23 @@ class WorkbenchApp(TestingApp):
             self.report_error(event.error)
         self.job_events.publish(event)
 
-    def start_annotation(self) -> bool:
-        """Start the configured run behind the screens; return whether it was started."""
+    def start_annotation(self, again: tuple[UUID, Sequence[int]] | None = None) -> bool:
+        """Start the configured run behind the screens.
+
+        Args:
+            again: A run, and those of its items that it is to try again; None for all without a label.
+
+        Returns:
+            Whether it was started.
+        """
         plan = self.context.plan
         if plan.annotation is None:
             self.report_error(WorkbenchError("No model", plan.problem, "See `workbench doctor`."))
             return False
-        return self._begin(plan.annotation)
+        if again is None:
+            return self._begin(plan.annotation)
+        run_id, item_ids = again
+        return self._begin(replace(plan.annotation, run_id=run_id, item_ids=tuple(item_ids)))
 
     def _begin(self, annotation: AnnotationSettings) -> bool:
         from agents.jobs import AnnotationJob

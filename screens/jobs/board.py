@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from agents.events import JobEnded, JobEvent, JobLog, JobPaused, JobResumed, JobStarted
+from agents.events import ItemAnnotated, JobEnded, JobEvent, JobLog, JobPaused, JobResumed, JobStarted
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
     from agents.jobs import Job
     from screens.app import WorkbenchApp
 
-LOG_LINES = 1_000
-"""Lines of the log that are kept."""
+LOG_LINES = 300
+"""Different lines of the log that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line of the log, told once for all the times it came.
+
+    Attributes:
+        level: info, warning or error.
+        text: What it says, without the item's name where it is of an item; the text is data.
+        count: How often it came.
+        latest: The item that it came of last; empty where it is of none.
+        when: When it came last, as one reads a clock; empty where it came in this session.
+    """
+
+    level: str
+    text: str
+    count: int = 1
+    latest: str = ""
+    when: str = ""
 
 
 class JobBoard:
@@ -22,19 +42,30 @@ class JobBoard:
 
     Attributes:
         paused_for: Why the latest job paused by itself; None when it was asked to, or goes on.
-        log: The latest lines of the log, as (level, text); the text is data.
-        logged: How many lines were ever logged, dropped ones included.
+        logged: How many lines were ever logged, equal ones and dropped ones included.
     """
 
     def __init__(self) -> None:
         self.paused_for: WorkbenchError | None = None
-        self.log: deque[tuple[str, str]] = deque(maxlen=LOG_LINES)
         self.logged = 0
+        self._log: OrderedDict[tuple[str, str], LogLine] = OrderedDict()
+        self._failed: tuple[str, str] = ("", "")
+
+    @property
+    def log(self) -> list[LogLine]:
+        """The latest lines, each once, at the place where it came last."""
+        return list(self._log.values())
 
     def take(self, event: JobEvent) -> None:
         """Take an event into account."""
-        if isinstance(event, JobLog):
-            self._write(event.level, event.text)
+        if isinstance(event, ItemAnnotated):
+            if event.failure is not None:
+                self._failed = (event.external_id, str(event.failure))
+        elif isinstance(event, JobLog):
+            # The line on an item that failed follows the word of its failure.
+            name, failure = self._failed
+            of_item = bool(name) and event.text == f"{name}: {failure}"
+            self._write(event.level, failure if of_item else event.text, name if of_item else "")
         elif isinstance(event, JobPaused):
             self.paused_for = event.reason
             if event.reason is not None:
@@ -46,9 +77,12 @@ class JobBoard:
             if event.error is not None:
                 self._write("error", f"{event.state}: {event.error}")
 
-    def _write(self, level: str, text: str) -> None:
-        self.log.append((level, text))
+    def _write(self, level: str, text: str, item: str = "") -> None:
+        before = self._log.pop((level, text), None)
+        self._log[level, text] = LogLine(level, text, before.count + 1 if before else 1, item)
         self.logged += 1
+        if len(self._log) > LOG_LINES:
+            self._log.popitem(last=False)
 
 
 _BOARDS: WeakKeyDictionary[WorkbenchApp, JobBoard] = WeakKeyDictionary()

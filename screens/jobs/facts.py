@@ -1,43 +1,17 @@
-"""What the jobs screen shows of the runs: read in a thread, drawn here in characters."""
+"""What a run adds up to, in words and drawn in characters."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from uuid import UUID
+from collections.abc import Sequence
 
 from screens.jobs.wording import dollars
 from screens.widgets.item_columns import value_word
-from screens.widgets.visible import one_line
 from store.counted import counted
-from store.queries.runs import RunCounts, all_runs, run_counts
-from store.tables.runs import Run
-from store.workspace import Workspace
+from store.queries.run_stages import StageCounts
+from store.queries.runs import RunCounts
 
 BAR_CELLS = 16
 BAR = "▇"
-
-
-@dataclass(frozen=True, slots=True)
-class RunsRead:
-    """The runs, the one begun last first, and what one of them adds up to."""
-
-    runs: tuple[Run, ...]
-    run_id: UUID | None
-    counts: RunCounts
-
-
-def read_runs(workspace: Workspace, run_id: UUID | None) -> RunsRead:
-    """Read all runs, and add up one of them.
-
-    Args:
-        workspace: The open workspace.
-        run_id: Which one is added up; the one begun last where it is None or unknown.
-    """
-    with workspace.reading() as connection:
-        runs = tuple(all_runs(connection))
-        if run_id not in {run.id for run in runs}:
-            run_id = runs[0].id if runs else None
-        return RunsRead(runs, run_id, run_counts(connection, run_id) if run_id else RunCounts())
 
 
 def funnel(counts: RunCounts, kind: str) -> list[str]:
@@ -79,20 +53,15 @@ def funnel(counts: RunCounts, kind: str) -> list[str]:
     return lines
 
 
-def failures(counts: RunCounts, width: int) -> list[str]:
-    """Return the causes of failure with their counts, the most frequent first."""
-    if not counts.reasons:
-        return ["none"]
-    return [f"{count:>6,}  {one_line(title, width - 8)}" for title, count in counts.reasons.items()]
-
-
-def spent(counts: RunCounts) -> str:
-    """Return what a run cost, in words."""
-    if not counts.requests and not counts.tokens_in and not counts.from_cache:
+def spent(stages: Sequence[StageCounts]) -> str:
+    """Return what all jobs of a run cost together, in words; empty where nothing was asked."""
+    requests = sum(stage.requests for stage in stages)
+    tokens = sum(stage.tokens_in + stage.tokens_out for stage in stages)
+    known = [stage.money for stage in stages if stage.money is not None]
+    kept = sum(stage.from_cache for stage in stages)
+    if not requests and not tokens and not kept:
         return ""
-    words = (
-        f"{counted(counts.requests, 'request')} · {counted(counts.tokens_in + counts.tokens_out, 'token')}"
-    )
-    if counts.money is not None:
-        words += f" · {dollars(counts.money)}" + (" and more" if counts.unpriced else "")
-    return words + (f" · {counts.from_cache:,} from the cache" if counts.from_cache else "")
+    words = [counted(requests, "request"), counted(tokens, "token")]
+    if known:
+        words.append(dollars(sum(known)) + (" and more" if any(stage.unpriced for stage in stages) else ""))
+    return " · ".join(words + ([f"{kept:,} from the cache"] if kept else []))

@@ -2,109 +2,97 @@
 
 from __future__ import annotations
 
-import textwrap
-from typing import TYPE_CHECKING, ClassVar, cast
-from uuid import UUID
+from typing import TYPE_CHECKING, ClassVar
 
-from rich.cells import cell_len
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Log, Static
+from textual.widgets import Static
 
-from agents.events import ItemAnnotated, JobEvent, JobLog, JobPaused, JobProgressed
-from screens.commands import Command, Scope, bindings
-from screens.covering import CoveredScreen
-from screens.help import first_key
-from screens.jobs.board import board_of, latest_job
-from screens.jobs.facts import RunsRead, failures, funnel, read_runs, spent
-from screens.jobs.wording import STATE_GLYPHS, bar, parts
+from agents.events import ENDED, ItemAnnotated, JobEnded, JobEvent, JobLog, JobPaused, JobProgressed
+from screens.commands import Scope, bindings
+from screens.jobs import standing
+from screens.jobs.board import LogLine, board_of, latest_job
+from screens.jobs.facts import funnel
+from screens.jobs.log_pane import LogPane
+from screens.jobs.steering import Steering
+from screens.jobs.tables import cause_lines, stage_table
+from screens.jobs.wording import dollars, shortened
 from screens.widgets.key_line import KeyLine
 from screens.widgets.top_line import TopLine
-from screens.widgets.visible import one_line, pieces
 from store.counted import counted
-from store.errors import WorkbenchError
-from store.tables.runs import Run
+from store.queries.run_failures import FailedTurns
 
 if TYPE_CHECKING:
-    from agents.jobs import Job
-    from screens.app import WorkbenchApp
-
-READ_SECONDS = 1.0
-"""How long after a read the next one begins, while a job runs."""
+    from store.queries.run_list import ListedRun
 
 LOG_SECONDS = 0.2
 """How long lines of the log are gathered."""
 
-LOG_CELLS = 400
 RUNS_LISTED = 4
 
+PARTS = {"funnel": "Funnel", "stages": "Stages", "failures": "Failures by cause", "log": "Log"}
+"""The parts of the screen with their titles."""
 
-def _folded(mark: str, text: str, width: int) -> list[tuple[str, str]]:
-    """Return a line of the log in lines of a width, the first with its mark, the others indented."""
-    shown = one_line(text, LOG_CELLS)
-    if cell_len(shown) == len(shown):
-        parts = textwrap.wrap(shown, width) or [""]
-    else:
-        parts = list(pieces(shown, width // 2))
-    return [(mark if number == 0 else "    ", part) for number, part in enumerate(parts)]
+LEFT_CELLS = 78
+"""Cells of the parts on the left where the log stands beside them, borders included (see jobs.tcss)."""
 
 
-class JobsScreen(CoveredScreen):
+class JobsScreen(Steering):
     """Shows the runs of the agents and steers the one at work."""
 
     SCOPE: ClassVar[Scope] = "jobs"
     CSS_PATH: ClassVar[str] = "jobs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("jobs"))
+    VERTICAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of Screen
+        (0, "-low"),
+        (28, "-high"),
+        (36, "-tall"),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
-        self.runs: RunsRead | None = None
-        self.failure: Exception | None = None
-        self._run_id: UUID | None = None
-        self._reading = False
-        self._stale = False
         self._log_due = False
         self._logged = 0
-
-    @property
-    def workbench(self) -> WorkbenchApp:
-        """The app, as what it is."""
-        return cast("WorkbenchApp", self.app)
+        self._part = "funnel"
 
     def compose(self) -> ComposeResult:
-        """Lay out the runs, the one under the cursor, its funnel and failures, and the log."""
+        """Lay out the runs, the one under the cursor, its parts, and the keys."""
         yield TopLine("agents at work")
         yield Static(id="runs")
         yield Static(id="now")
+        yield Static(id="tabs")
         with Horizontal(id="parts"):
             with Vertical(id="numbers"):
-                yield Static(id="funnel")
-                yield Static(id="failures")
-            log = Log(max_lines=1_000, id="log")
-            log.can_focus = False
-            yield log
+                for name in ("funnel", "stages", "failures"):
+                    yield Static(id=name)
+            yield LogPane(id="log")
         yield KeyLine(self.SCOPE)
 
     def on_mount(self) -> None:
         """Read the runs, and follow the job."""
         app = self.workbench
-        for name, title in (("funnel", "Funnel"), ("failures", "Failures by cause"), ("log", "Log")):
+        for name, title in PARTS.items():
             self.query_one(f"#{name}").border_title = title
         app.job_events.subscribe(self, self._job_told)
         job = latest_job(app)
         self._run_id = job.run_id if job is not None else None
-        self._write_log()
+        self._show_part(self._part)
         self._lay_out()
         self._read_soon()
 
     def on_resize(self) -> None:
-        """Fit the lines to the width."""
-        self._lay_out()
+        """Fit the lines to the size."""
+        self.call_after_refresh(self._lay_out)
 
-    # -- reading --------------------------------------------------------------------------------------
+    def on_screen_resume(self) -> None:
+        """Read what has changed while another screen lay over this one."""
+        if self.runs is not None:
+            self._lay_out()
+            self._read_soon()
+
+    # -- what is told -----------------------------------------------------------------------------------
 
     def _job_told(self, event: JobEvent) -> None:
         if isinstance(event, JobLog | JobPaused) and not self._log_due:
@@ -117,83 +105,80 @@ class JobsScreen(CoveredScreen):
             job = latest_job(self.workbench)
             if job is not None and job.run_id is not None:
                 self._run_id = job.run_id
-            self._write_log()
             self._lay_out()
-            self._read_soon()
+            self._read_soon(at_once=isinstance(event, JobPaused | JobEnded))
 
-    def _read_soon(self) -> None:
-        """Read the runs, unless that is under way; then once more after it."""
-        if self._reading:
-            self._stale = True
-            return
-        self._reading, self._stale = True, False
-        self._read(self._run_id)
-
-    @work(thread=True, group="runs")
-    def _read(self, run_id: UUID | None) -> None:
-        try:
-            runs = read_runs(self.workbench.context.workspace, run_id)
-        except WorkbenchError as error:
-            self.call_later(self._read_done, None, error)
-        else:
-            self.call_later(self._read_done, runs, None)
-
-    def _read_done(self, runs: RunsRead | None, error: Exception | None) -> None:
-        if not self.is_mounted:
-            return
-        self.failure = error
-        self.runs = runs or self.runs
-        self._lay_out()
-        self.set_timer(READ_SECONDS, self._may_read_again)
-
-    def _may_read_again(self) -> None:
-        self._reading = False
-        if self._stale:
-            self._read_soon()
-
-    # -- saying ---------------------------------------------------------------------------------------
-
-    @property
-    def run_shown(self) -> Run | None:
-        """The run under the cursor."""
-        if self.runs is None:
-            return None
-        wanted = self._run_id or self.runs.run_id
-        return next((run for run in self.runs.runs if run.id == wanted), None)
+    # -- saying -----------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        run = self.run_shown
-        self.set_class(run is None, "-empty")
+        shown = self.run_shown
+        self.set_class(shown is None, "-empty")
+        if self._choice and self._part not in self._choice:
+            # The terminal has grown, and the log has a place of its own now.
+            self._show_part(self._choice[0])
         self.query_one("#runs", Static).update(Content("\n").join(self._run_lines()))
-        if run is not None and self.runs is not None:
-            fresh = self.runs.run_id == run.id
-            lines = funnel(self.runs.counts, run.kind) if fresh else ["Reading …"]
-            self.query_one("#funnel", Static).update(Content("\n".join(lines)))
-            causes = failures(self.runs.counts, 46) if fresh else ["Reading …"]
-            self.query_one("#failures", Static).update(Content("\n".join(causes[:8])))
         self._lay_out_now()
+        if shown is not None:
+            self._lay_out_parts(shown)
+        self._write_log()
         self.refresh_bindings()
+
+    def _lay_out_parts(self, shown: ListedRun) -> None:
+        waiting = ["Adding up …"]
+        width = (LEFT_CELLS if self.has_class("-wide") else self.app.size.width) - 4
+        counts, stages, causes = self.counts, self.stages, self.causes
+        live = self._state_of(shown) not in ENDED
+        # Where the box is as high as its lines, the log below it wants room too.
+        box = self.has_class("-low") or self.has_class("-wide")
+        room = self.query_one("#failures").size.height if box else 9
+        told = {
+            "funnel": waiting if counts is None else funnel(counts, shown.run.kind),
+            "stages": waiting if stages is None else stage_table(stages, width, live=live),
+            "failures": waiting if causes is None else cause_lines(causes, width, max(room, 6)),
+        }
+        for name, lines in told.items():
+            self.query_one(f"#{name}", Static).update(Content("\n".join(lines)))
+        self.query_one("#tabs", Static).update(self._tabs())
+
+    def _tabs(self) -> Content:
+        failed = sum(cause.items for cause in self.causes or () if not cause.waits)
+        parts = []
+        for name in self._choice:
+            words = {"failures": f"Failures {failed:,}" if failed else "Failures"}.get(name, PARTS[name])
+            here = name == self._part
+            parts.append(
+                Content.styled(f"▸{words}", "bold") if here else Content.styled(f" {words}", "$text-muted")
+            )
+        return Content("   ").join(parts)
 
     def _run_lines(self) -> list[Content]:
         if self.runs is None:
             return [Content("" if self.failure else "Reading …")]
         shown = self.run_shown
-        at = self.runs.runs.index(shown) if shown is not None else 0
-        top = max(0, min(at - RUNS_LISTED + 1, len(self.runs.runs) - RUNS_LISTED))
-        width = max(20, self.app.size.width - 40)
+        at = self.runs.index(shown) if shown is not None else 0
+        top = max(0, min(at - RUNS_LISTED + 1, len(self.runs) - RUNS_LISTED))
+        wide = self.app.size.width >= 100
+        width = max(20, self.app.size.width - (58 if wide else 40))
         lines = []
-        for run in self.runs.runs[top : top + RUNS_LISTED]:
-            here = run is shown
-            job = latest_job(self.workbench)
-            state = job.state if job is not None and job.run_id == run.id else run.state
-            began = f"{run.started_at.astimezone():%Y-%m-%d %H:%M}"
-            text = f"{'▸' if here else ' '} {one_line(run.name, width):<{width}} {state:<9} {began}"
+        for listed in self.runs[top : top + RUNS_LISTED]:
+            run, here = listed.run, listed is shown
+            share = f"{100 * listed.labelled // run.total} %" if run.total else ""
+            text = (
+                f"{'▸' if here else ' '} {shortened(run.name, width):<{width}} {self._state_of(listed):<9} "
+                f"{share:>5}  {run.started_at.astimezone():%Y-%m-%d %H:%M}"
+            )
+            if wide:
+                text += f"{'' if listed.money is None else dollars(listed.money):>12}"
             lines.append(Content.styled(text, "bold") if here else Content(text))
-        more = len(self.runs.runs) - RUNS_LISTED
+        more = len(self.runs) - RUNS_LISTED
         if more > 0:
             arrows = self._key("up") + self._key("down")
             lines.append(Content.styled(f"  {arrows} {counted(more, 'more run')}", "$text-muted"))
         return lines
+
+    def _state_of(self, listed: ListedRun) -> str:
+        job = latest_job(self.workbench)
+        return job.state if job is not None and job.run_id == listed.run.id else listed.run.state
 
     def _lay_out_now(self) -> None:
         lines = [
@@ -205,165 +190,67 @@ class JobsScreen(CoveredScreen):
     def _now(self) -> list[str]:
         """Return how the run under the cursor stands, in a few lines."""
         if self.failure is not None:
-            return [
-                "! The runs could not be read.",
-                one_line(str(self.failure), 300),
-                "What the agents recorded is not touched by this; it is tried again with the next event.",
-            ]
-        run, job = self.run_shown, latest_job(self.workbench)
-        if run is None:
-            return self._nothing_yet(job)
-        if job is None or job.run_id != run.id:
-            return self._of_earlier(run)
-        done, total = (job.progress.ended, job.progress.total) if job.progress else (0, 0)
-        lines = [
-            self._bar(done, total),
-            " · ".join([f"{STATE_GLYPHS[job.state]} {job.state}", *parts(job.state, job.progress)]),
-        ]
-        error = job.error or board_of(self.workbench).paused_for
-        if error is not None:
-            lines += [f"! {one_line(error.title, 60)}: {one_line(error.message, 400)}"]
-            lines += [one_line(error.hint, 300)] if error.hint else []
-        if job.state == "paused":
-            lines.append(
-                "Paused: turns under way have ended, nothing is lost. "
-                f"{self._key('pause')} goes on, {self._key('stop')} stops."
-            )
-        elif job.state == "stopping":
-            lines.append("Stopping: turns under way may end; what is done is kept.")
-        elif job.state in ("stopped", "failed"):
-            lines.append(f"What was done is kept. {self._key('start')} goes on where it stopped.")
-        return lines
-
-    def _of_earlier(self, run: Run) -> list[str]:
-        """Return how a run of an earlier session stands."""
-        counts = self.runs.counts if self.runs is not None and self.runs.run_id == run.id else None
-        if counts is None:
-            return ["Reading …"]
-        words = [run.state, f"{counts.labelled:,} of {run.total:,} labelled", spent(counts)]
-        return [
-            self._bar(counts.labelled, run.total),
-            " · ".join(word for word in words if word),
-            *self._problem(),
-        ]
-
-    def _nothing_yet(self, job: Job | None) -> list[str]:
-        """Return what is said when no run is recorded."""
+            return standing.unread(self.failure)
+        shown, job = self.run_shown, latest_job(self.workbench)
         if self.runs is None:
             return ["Reading …"]
-        if job is not None and job.state in ("starting", "running"):
-            return ["… starting"]
-        if job is not None and job.error is not None:
-            error = job.error
-            return [f"! {one_line(error.title, 60)}", one_line(error.message, 400), one_line(error.hint, 300)]
-        lines = ["The agents have not worked in this workspace yet.", ""]
-        return lines + (
-            self._problem()
-            or [
-                f"{self._key('start')} lets them label what has no label of theirs; "
-                "your keys never wait for it."
-            ]
-        )
-
-    def _key(self, verb: str) -> str:
-        return first_key(self.workbench.context.settings, f"jobs.{verb}")
-
-    def _problem(self) -> list[str]:
-        """Return why no run can be started, nothing when one can."""
-        context = self.workbench.context
-        if context.plan.annotation is not None or self.workbench.running is not None:
-            return []
-        return [f"! No run can be started: {one_line(context.plan.problem, 400)}"]
-
-    def _bar(self, done: int, total: int) -> str:
-        return bar(done, total, max(20, self.app.size.width - 6))
+        if shown is None:
+            return standing.nothing_yet(job, self._problem(), self._key)
+        width = max(20, self.app.size.width - 6)
+        if job is None or job.run_id != shown.run.id:
+            return [*standing.of_earlier(shown, self.stages or (), width), *self._problem()]
+        paused_for = board_of(self.workbench).paused_for
+        return standing.of_job(job, paused_for, self.stages or (), self._key, width)
 
     def _write_log(self) -> None:
         """Write the lines that came since the last time, all at once."""
         self._log_due = False
-        board = board_of(self.workbench)
-        log = self.query_one(Log)
-        log.border_subtitle = None if board.logged else "nothing in this session"
-        fresh = min(board.logged - self._logged, len(board.log))
-        self._logged = board.logged
-        if fresh:
-            lines = list(board.log)[-fresh:]
-            width = max(20, (log.size.width or self.app.size.width) - 3)
-            log.write_lines(
-                [
-                    f"{mark}{part}"
-                    for level, text in lines
-                    for mark, part in _folded("! " if level != "info" else "  ", text, width)
-                ]
+        board, shown, job = board_of(self.workbench), self.run_shown, latest_job(self.workbench)
+        pane = self.query_one(LogPane)
+        earlier = shown is not None and (job is None or job.run_id != shown.run.id)
+        pane.border_title = "Failed turns" if earlier else "Log"
+        if earlier:
+            turns = self.failed_turns
+            pane.show(
+                [_logged(each) for each in turns or ()], "Reading …" if turns is None else "nothing failed"
             )
+        else:
+            pane.show(board.log, "nothing in this session")
+        self._logged = board.logged
 
-    # -- keys -----------------------------------------------------------------------------------------
+    # -- keys -------------------------------------------------------------------------------------------
 
-    def offers(self, command: Command) -> bool:
-        """Offer pause and stop while a job runs, start while none does and one can."""
-        app = self.workbench
-        job = app.running
-        if command.id == "jobs.pause":
-            return job is not None and job.state != "stopping"
-        if command.id == "jobs.stop":
-            return job is not None
-        if command.id == "jobs.start":
-            return app.running is None and app.context.plan.annotation is not None
-        return True
+    @property
+    def _choice(self) -> tuple[str, ...]:
+        """The parts of which one is shown at a time; none where there is room for all."""
+        if self.has_class("-wide") and self.has_class("-tall"):
+            return ()
+        beside = self.has_class("-wide") or not self.has_class("-low")
+        return tuple(name for name in PARTS if name != "log" or not beside)
 
-    def label_now(self, command: Command) -> str:
-        """Say of the key that pauses that it goes on, and of the one that stops that it cuts off."""
-        job = self.workbench.running
-        now = {("paused", "jobs.pause"): "go on", ("stopping", "jobs.stop"): "stop at once"}
-        return now.get((job.state if job is not None else "", command.id), command.label)
+    @property
+    def _one_at_a_time(self) -> bool:
+        return bool(self._choice)
 
-    def _at_work(self) -> Job | None:
-        """Return the job that runs; say so when none does."""
-        job = self.workbench.running
-        if job is None:
-            self.workbench.tell("No job runs", "There is nothing to pause or to stop.")
-        return job
+    def _show_part(self, part: str) -> None:
+        self.remove_class(*(f"-{name}" for name in PARTS))
+        self.add_class(f"-{part}")
+        self._part = part
 
-    def action_start(self) -> None:
-        """Start the configured run, or go on with it."""
-        self.workbench.start_annotation()
-        self._lay_out()
-
-    def action_pause(self) -> None:
-        """Let the agents wait, or go on."""
-        job = self._at_work()
-        if job is not None:
-            if job.state == "stopping":
-                self.workbench.tell("The job is stopping", "It cannot wait any more.")
-            elif job.state == "paused":
-                job.resume()
-            else:
-                job.pause()
-
-    def action_stop(self) -> None:
-        """Stop the run; a second time, cut off the turns under way."""
-        job = self._at_work()
-        if job is not None:
-            job.stop(0.0 if job.state == "stopping" else None)
-            # The jobs' own thread takes note of it a moment later, and no event tells so.
-            self.set_timer(LOG_SECONDS, self._lay_out)
-
-    def action_move(self, lines: int) -> None:
-        """Go to another run."""
-        if self.runs is None or not self.runs.runs:
-            return
-        shown = self.run_shown
-        at = self.runs.runs.index(shown) if shown is not None else 0
-        self._run_id = self.runs.runs[min(max(0, at + lines), len(self.runs.runs) - 1)].id
-        self._reading = False
-        self._read_soon()
-        self._lay_out()
+    def action_part(self, places: int) -> None:
+        """Show another part where there is not room for all."""
+        choice = self._choice
+        if choice:
+            at = choice.index(self._part) if self._part in choice else 0
+            self._show_part(choice[(at + places) % len(choice)])
+            self.call_after_refresh(self._lay_out)
 
     def action_log(self, screens: int) -> None:
         """Scroll the log by a screen."""
-        log = self.query_one(Log)
+        log = self.query_one(LogPane)
         log.scroll_relative(y=screens * max(1, log.size.height - 1), animate=False)
 
-    def action_back(self) -> None:
-        """Go back to where one was."""
-        self.app.pop_screen()
+
+def _logged(turns: FailedTurns) -> LogLine:
+    when = f"{turns.latest.astimezone():%m-%d %H:%M}"
+    return LogLine("warning", turns.text, turns.turns, when=when)

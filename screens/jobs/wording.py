@@ -42,8 +42,8 @@ def dollars(money: float) -> str:
     return f"${money:,.2f}" if money >= 1 or not money else f"${money:.4f}"
 
 
-def parts(state: JobState | None, progress: JobProgressed | None) -> list[str]:
-    """Return what there is to say of a job's numbers, the most important first."""
+def parts(state: JobState | None, progress: JobProgressed | None, *, tokens: bool = True) -> list[str]:
+    """Return what there is to say of a job's numbers, the most important first; tokens last, if at all."""
     if progress is None:
         return []
     said = [f"{progress.ended:,} of {progress.total:,}"]
@@ -55,9 +55,18 @@ def parts(state: JobState | None, progress: JobProgressed | None) -> list[str]:
         said.append(f"{in_words(progress.seconds_left)} left")
     if progress.per_minute:
         said.append(f"{progress.per_minute:,.0f}/min")
-    if progress.tokens:
+    if tokens and progress.tokens:
         said.append(counted(progress.tokens, "token"))
     return said
+
+
+def shortened(name: str, width: int) -> str:
+    """Return a run's name in so many cells; what tells it from others is at its end, and is kept."""
+    shown = one_line(name, len(name) + width)
+    if len(shown) <= width:
+        return shown
+    tail = max(0, min(9, width - 2))
+    return one_line(shown, width - tail) + shown[len(shown) - tail :]
 
 
 def line(state: JobState, progress: JobProgressed | None, key: str, width: int) -> str:

@@ -9,16 +9,20 @@ from typing import Any
 import pytest
 from textual.widgets import Log, Static
 
+from agents.account import Budget
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.jobs.facts import funnel
 from screens.jobs.line import JobLine
+from screens.jobs.outcomes import OutcomesScreen
+from screens.jobs.paced import LEAST_SECONDS, Paced
 from screens.jobs.screen import JobsScreen
 from screens.jobs.wording import bar, in_words
 from screens.queue.screen import QueueScreen
+from screens.review.screen import ReviewScreen
 from screens.widgets.key_line import KeyLine
 from store.queries.runs import RunCounts
-from store.tables.runs import Run
+from store.tables.runs import Run, StepRow
 from store.workspace import Workspace
 from tests.app_at_work import app_of, labelled_by_agents, script, until
 from tests.small_workspace import GOOD, pairs_workspace, rows, verdicts
@@ -82,11 +86,13 @@ async def test_a_job_runs_to_its_end_before_ones_eyes(workspace: Workspace, tmp_
         assert "g lets them label" in text(app, "#now")
         await pilot.press("g")
         await until(pilot, lambda: "✓ done · 12 of 12 · 2 failed" in text(app, "#now"))
-        await until(pilot, lambda: screen.runs is not None and screen.runs.counts.labelled == 10)
+        await until(pilot, lambda: screen.counts is not None and screen.counts.labelled == 10)
         await until(pilot, lambda: "labels" in text(app, "#funnel") and " 10 " in text(app, "#funnel"))
         assert "0 no match 3 · 1 match 7" in text(app, "#funnel")
         assert text(app, "#failures").split()[0] == "2"
-        assert "q/3" in log_lines(app)
+        # The same failure over two items is one line.
+        assert log_lines(app).startswith("! 2 × Model declined")
+        assert "last q/5" in " ".join(log_lines(app).split())
         assert len(verdicts(workspace)) == 10
         assert rows(workspace, Run)[0]["state"] == "done"
 
@@ -225,3 +231,85 @@ def test_the_funnel_of_agents_that_execute_nothing_says_what_they_did() -> None:
     read, labels = funnel(RunCounts(labelled=4, paths={"read": 4}), "pair")
     assert read.split()[:2] == ["read", "4"]
     assert labels.split() == ["labels", "4"]
+
+
+async def test_what_failed_is_listed_opened_and_tried_again(workspace: Workspace, tmp_path: Path) -> None:
+    settings = script(tmp_path, replies())
+    app = app_of(workspace, annotation=settings, annotation_problem="")
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: "✓ done · 12 of 12 · 2 failed" in text(app, "#now"))
+        await until(pilot, lambda: bool(screen.causes))
+        await until(pilot, lambda: "r retry failed" in text(app, "KeyLine"))
+        await pilot.press("enter")
+        items = await listed(pilot)
+        assert items.items.ids.tolist() == [3, 5]
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
+        review = app.screen
+        assert isinstance(review, ReviewScreen)
+        assert review.order.item_id == 5
+        await pilot.press("p")
+        await until(pilot, lambda: review.item is not None and review.item.item_id == 3)
+        await pilot.press("q")
+        await until(pilot, lambda: app.screen is items)
+        assert items.items.item_id == 3
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        await pilot.press("r")
+        await until(pilot, lambda: "✓ done · 2 of 2 · 2 failed" in text(app, "#now"))
+        assert len(rows(workspace, Run)) == 1
+        assert sorted(step["item_id"] for step in rows(workspace, StepRow) if step["attempt"]) == [3, 5]
+
+
+async def listed(pilot: Any) -> OutcomesScreen:
+    """The items of a run, once they are listed."""
+    await until(pilot, lambda: isinstance(pilot.app.screen, OutcomesScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, OutcomesScreen)
+    await until(pilot, lambda: screen.listed is not None and screen.listed == screen._wanted)
+    return screen
+
+
+async def test_a_run_of_other_settings_is_not_tried_again_by_these(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    labelled_by_agents(
+        workspace, [(1, 1.0, "screened")], [(2, "Model declined: no"), (4, "Model declined: no")]
+    )
+    app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await until(pilot, lambda: screen.is_read)
+        await pilot.press("tab", "tab")
+        assert [line.split() for line in text(app, "#failures").splitlines()] == [
+            ["2", "Model", "declined"],
+            ["2", "×", "no"],
+        ]
+        await pilot.press("r")
+        await until(pilot, lambda: bool(app.jobs) and app.jobs[-1].state == "failed")
+        error = app.jobs[-1].error
+        assert error is not None
+        assert error.title == "Not this run's settings"
+        assert len(rows(workspace, Run)) == 1
+        assert len(verdicts(workspace)) == 1
+
+
+def test_what_is_read_rests_as_long_as_it_took_ten_times() -> None:
+    """A read that takes long is not begun again at every event (see the benchmark of large runs)."""
+    assert Paced.rest_after(0.01) == LEAST_SECONDS
+    assert Paced.rest_after(2.5) == 25.0
+
+
+async def test_a_budget_stands_beside_what_was_spent_and_ends_the_run(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    settings = replace(script(tmp_path, replies()), budget=Budget(pairs=2))
+    app = app_of(workspace, annotation=settings, annotation_problem="")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: "budget 2 pairs" in text(app, "#now"))
+        await until(pilot, lambda: app.running is None)
+        assert len(verdicts(workspace)) == 2

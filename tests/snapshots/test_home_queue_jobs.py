@@ -4,19 +4,23 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import Connection, insert
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agents.events import JobLog, JobProgressed, JobState, PathCounts
+from agents.events import ItemAnnotated, JobLog, JobPaused, JobProgressed, JobState, PathCounts
+from agents.jobs import AnnotationJob
 from agents.settings import AnnotationSettings
 from screens.app import WorkbenchApp
 from screens.home.importing import ImportScreen
 from screens.home.screen import HomeScreen
+from screens.jobs.outcomes import OutcomesScreen
 from screens.jobs.screen import JobsScreen
 from screens.messages import JobReported
 from screens.queue.filter import FilterScreen
@@ -26,8 +30,20 @@ from store.errors import WorkbenchError
 from store.queries.rows import NEEDS_SANDBOX, QueueFilter, QueueSort
 from store.raters import ensure_rater
 from store.session import save_session
+from store.tables.columns import table_of
+from store.tables.runs import Run, StepRow
 from store.workspace import Workspace
-from tests.app_at_work import app_of, context_of, import_of, label, labelled_by_agents, mark, recorded, until
+from tests.app_at_work import (
+    BEGAN,
+    app_of,
+    context_of,
+    import_of,
+    label,
+    labelled_by_agents,
+    mark,
+    recorded,
+    until,
+)
 from tests.small_workspace import GOOD, WRONG, pairs_workspace
 
 SIZES = [(80, 24), (100, 30), (120, 40)]
@@ -95,6 +111,53 @@ def workspace(built: tuple[Path, UUID], tmp_path: Path) -> Iterator[Workspace]:
 
 
 @pytest.fixture
+def runs(workspace: Workspace, built: tuple[Path, UUID]) -> Workspace:
+    """The workspace with all roles' steps, and with four older runs that failed for several reasons."""
+    turns = [
+        (built[1], number, role, "ok", "", 0.0004)
+        for number in range(3, 61, 3)
+        if number % 7
+        for role in ("test_writer", "executor", "arbiter")
+    ]
+    kept = []
+    for number in range(4):
+        run_id = workspace.ids.next()
+        name = f"cosqa-plus/openai:gpt-4o-mini-2024-07-18/{number}c0ffee{number}"
+        run = {"id": run_id, "kind": "pair", "name": name, "configuration": f'{{"run": {number}}}'}
+        run |= {"model": "openai:gpt-4o-mini", "rater_id": 1, "state": "stopped", "total": 60}
+        began = BEGAN - timedelta(days=number + 1)
+        kept.append({**run, "started_at": began, "ended_at": began + timedelta(hours=2)})
+        for item in range(1, 41):
+            turns.append((run_id, item, "screener", "failed", FAILED[item % len(FAILED)], None))
+    steps = [
+        {
+            "id": workspace.ids.next(), "run_id": run_id, "item_id": item, "role": role, "attempt": 0,
+            "outcome": outcome, "request_hash": "", "reply": "", "error": error, "model": "scripted",
+            "tokens_in": 1_200, "tokens_out": 300, "tokens_cached": 0, "money": money, "requests": 1,
+            "seconds": 1.7, "created_at": BEGAN,
+        }
+        for run_id, item, role, outcome, error, money in turns
+    ]  # fmt: skip
+
+    def write(connection: Connection) -> None:
+        connection.execute(insert(table_of(Run)), kept)
+        connection.execute(insert(table_of(StepRow)), steps)
+
+    workspace.lane.submit(write).result()
+    return workspace
+
+
+FAILED = (
+    *["Rate limited: openai:gpt-4o-mini takes no more requests at the moment. Give it time."] * 5,
+    "Rate limited: openai:gpt-4o-mini: the quota of today is used up.",
+    *["Model declined: openai:gpt-4o-mini declined to answer as screener: I'm sorry, but I can't help."] * 3,
+    "Reply malformed: no JSON [bold]in it[/]",
+    "Needs a sandbox: the test waits.",
+)
+"""What steps of the older runs failed with, in turn."""
+
+
+@pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Workspace]:
     """A workspace that holds nothing."""
     with Workspace.create(tmp_path / "study.duckdb") as made:
@@ -109,6 +172,7 @@ class StillJob:
     state: JobState = "running"
     failed: int = 3
     error: WorkbenchError | None = None
+    job: AnnotationJob = field(default_factory=lambda: AnnotationJob(AnnotationSettings(model="scripted:x")))
     progress: JobProgressed = field(init=False)
 
     def __post_init__(self) -> None:
@@ -193,7 +257,7 @@ async def at_jobs(pilot: Pilot[Any]) -> JobsScreen:
     """Open the jobs screen and wait until it has read the runs."""
     await at_home(pilot)
     await pilot.press("J")
-    await until(pilot, lambda: isinstance(pilot.app.screen, JobsScreen) and pilot.app.screen.runs is not None)
+    await until(pilot, lambda: isinstance(pilot.app.screen, JobsScreen) and pilot.app.screen.is_read)
     await settled(pilot)
     screen = pilot.app.screen
     assert isinstance(screen, JobsScreen)
@@ -478,27 +542,114 @@ def test_jobs(
     job = StillJob(built[1], state=state, error=PAUSED_FOR if state == "failed" else None)
     app = at_work(workspace, job, annotation=AnnotationSettings(model="scripted:x"))
 
+    assert snap_compare(app, terminal_size=size, run_before=job_steps(app, built[1]))
+
+
+def job_steps(app: WorkbenchApp, run_id: UUID, *keys: str, reason: WorkbenchError | None = None) -> Steps:
+    """Open the jobs screen over a job of which some items failed, and press keys."""
+
     async def steps(pilot: Pilot[Any]) -> None:
-        await at_jobs(pilot)
-        screen = pilot.app.screen
-        assert isinstance(screen, JobsScreen)
-        for number in range(3):
-            text = (
-                f"q{number}/3: Model declined: \x1b[31mI would rather not[/] answer this one, "
-                + "since " * 12
+        screen = await at_jobs(pilot)
+        for number in range(30):
+            why = "since " * 12 if number % 3 else ""
+            failure = WorkbenchError(
+                "Model declined", f"\x1b[31mI would rather not[/] answer this one, {why}"
             )
-            app.post_message(JobReported(JobLog(1, "warning", text)))
-        await until(pilot, lambda: screen._logged == 3)
+            name = f"q{number}/3"
+            ended = ItemAnnotated(1, run_id, number, name, None, "", failure)
+            app.post_message(JobReported(ended))
+            app.post_message(JobReported(JobLog(1, "warning", f"{name}: {failure}")))
+        if reason is not None:
+            app.post_message(JobReported(JobPaused(1, reason)))
+        await until(pilot, lambda: screen._logged == 30 + (reason is not None))
+        await pilot.press(*keys)
+        await until(pilot, lambda: screen.is_read)
+        await settled(pilot)
+
+    return steps
+
+
+@sizes
+def test_jobs_paused_by_failures(
+    workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int]
+) -> None:
+    job = StillJob(built[1], state="paused")
+    app = at_work(workspace, job, annotation=AnnotationSettings(model="scripted:x"))
+    reason = WorkbenchError(
+        "Agents keep failing",
+        "20 items in a row failed, at last: Model unreachable: no answer.",
+        "Mend the cause, then go on: items that failed are tried again by the next job.",
+    )
+    steps = job_steps(app, built[1], reason=reason)
+    assert snap_compare(app, terminal_size=size, run_before=steps)
+
+
+@pytest.mark.parametrize("size", SIZES[:2], ids=["80x24", "100x30"])
+@pytest.mark.parametrize("tabs", [1, 2, 3])
+def test_jobs_part(
+    runs: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int], tabs: int
+) -> None:
+    app = at_work(runs, StillJob(built[1]), annotation=AnnotationSettings(model="scripted:x"))
+    assert snap_compare(app, terminal_size=size, run_before=job_steps(app, built[1], *["tab"] * tabs))
+
+
+@sizes
+def test_jobs_all_parts_of_an_earlier_run(runs: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    app = app_of(runs, annotation=AnnotationSettings(model="scripted:x"))
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        screen = await at_jobs(pilot)
+        await pilot.press("down")
+        await until(pilot, lambda: screen.run_shown is not screen.runs[0] and screen.is_read)
         await settled(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=steps)
 
 
 @sizes
+@pytest.mark.parametrize(
+    ("run", "keys"),
+    [("down", []), ("down", ["tab", "tab", "tab"]), ("up", ["shift+tab"])],
+    ids=["failed", "message", "labelled"],
+)
+def test_items_of_a_run(
+    runs: Workspace, snap_compare: Snap, size: tuple[int, int], run: str, keys: list[str]
+) -> None:
+    app = app_of(runs, annotation=AnnotationSettings(model="scripted:x"))
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        await at_jobs(pilot)
+        await pilot.press(run, "enter")
+        for key in ["", *keys]:
+            await pilot.press(*filter(None, [key]))
+            await until(pilot, lambda: pilot.app.screen.listed == pilot.app.screen._wanted)
+        screen = pilot.app.screen
+        assert isinstance(screen, OutcomesScreen)
+        await until(pilot, lambda: screen.items.row_of(screen.items.item_id) is not None)
+        await settled(pilot)
+
+    assert snap_compare(app, terminal_size=size, run_before=steps)
+
+
+@sizes
+def test_items_of_a_run_that_failed_on_none(
+    workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
+) -> None:
+    async def steps(pilot: Pilot[Any]) -> None:
+        await at_jobs(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: "Nothing failed" in pilot.app.screen._said())
+        await settled(pilot)
+
+    labelled_by_agents(workspace, [(number, 1.0, "screened") for number in range(1, 9)])
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+
+
+@sizes
 def test_jobs_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     async def fail(pilot: Pilot[Any]) -> None:
         screen = await at_jobs(pilot)
-        screen._read_done(None, WorkbenchError("Disk full", "The disk took no more."))
+        screen._runs_read(None, None, WorkbenchError("Disk full", "The disk took no more."))
         await settled(pilot)
 
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=fail)

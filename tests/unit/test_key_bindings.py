@@ -43,7 +43,7 @@ def test_every_binding_is_a_command_of_the_catalogue() -> None:
 def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
     listed = {
         scope: "\n".join(KeysScreen(scope, ScreenSettings()).lines())
-        for scope in ("home", "queue", "review", "jobs")
+        for scope in ("home", "queue", "review", "jobs", "outcomes")
     }
     for command in all_commands():
         on = [scope for scope in listed if command.scope in (scope, "app", "keys", *WITHIN[scope])]

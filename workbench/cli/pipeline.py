@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from store.pipeline_report import PairSeconds, RunFigures
+    from store.workspace import Workspace
 
 
 def report_pipeline(path: Path, run: str | None, *, as_json: bool) -> None:
@@ -31,8 +32,10 @@ def report_pipeline(path: Path, run: str | None, *, as_json: bool) -> None:
             runs = [one for one in all_runs(connection) if one.kind == "pair"]
         chosen = runs if run is None else [named_run(runs, run)]
         found = figures_of(opened, chosen)
+        parts = _parts_of(opened, found) if as_json else []
     if as_json:
-        print_json({"report": "pipeline", "runs": [one.to_dict() for one in found]})
+        runs_told = [one.to_dict() | own for one, own in zip(found, parts, strict=True)]
+        print_json({"report": "pipeline", "runs": runs_told})
     elif found:
         _print_runs(path.name, found)
     else:
@@ -40,6 +43,22 @@ def report_pipeline(path: Path, run: str | None, *, as_json: bool) -> None:
             f"{path.name}: no agent has worked here yet.",
             f"Let them: workbench annotate {path} --model PROVIDER:NAME",
         )
+
+
+def _parts_of(opened: Workspace, found: Sequence[RunFigures]) -> list[dict[str, Any]]:
+    """Return what the Jobs screen shows of each run beside its figures: its roles, and its failures."""
+    from store.ids import now
+    from store.queries.run_failures import failure_causes
+    from store.queries.run_stages import stage_counts
+
+    with opened.reading() as connection:
+        return [
+            {
+                "roles": [stage.to_dict() for stage in stage_counts(connection, one.id, now())],
+                "failures": [cause.to_dict() for cause in failure_causes(connection, one.id)],
+            }
+            for one in found
+        ]
 
 
 def _print_runs(name: str, found: Sequence[RunFigures]) -> None:

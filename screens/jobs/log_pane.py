@@ -1,0 +1,62 @@
+"""The tail of a log, in which what came many times stands once, with its count."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from textual.widgets import Log
+
+from screens.jobs.board import LogLine
+from screens.widgets.visible import one_line, pieces
+
+LINE_CELLS = 400
+"""Cells of a line that are shown at most."""
+
+
+class LogPane(Log):
+    """Shows lines folded to its width. It follows the tail, unless one has scrolled away from it."""
+
+    can_focus = False
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._shown: tuple[int, tuple[LogLine, ...]] | None = None
+
+    def show(self, lines: Sequence[LogLine], empty: str) -> None:
+        """Show lines; where there are none, say so in the border.
+
+        Args:
+            lines: The lines, the latest last.
+            empty: What is said where there are none.
+        """
+        self.border_subtitle = None if lines else empty
+        width = max(20, (self.size.width or self.app.size.width) - 3)
+        told = (width, tuple(lines))
+        if told == self._shown:
+            return
+        self._shown = told
+        at_end, place = self.is_vertical_scroll_end, self.scroll_y
+        self.clear()
+        self.write_lines([part for line in lines for part in folded(line, width)], scroll_end=False)
+        if at_end:
+            self.scroll_end(animate=False, immediate=True, x_axis=False)
+        else:
+            self.scroll_to(y=place, animate=False, immediate=True)
+
+
+def folded(line: LogLine, width: int) -> list[str]:
+    """Return a line in lines of a width, the first with its mark, the others indented."""
+    mark = "  " if line.level == "info" else "! "
+    times = f"{line.count:,} × " if line.count > 1 else ""
+    name = one_line(line.latest, 40)
+    head = f"{line.when} " if line.when else ""
+    head += times or (f"{name}: " if name else "")
+    tail = f" · last {name}" if name and line.count > 1 else ""
+    shown = one_line(head + line.text, LINE_CELLS) + tail
+    if cell_len(shown) == len(shown):
+        parts = textwrap.wrap(shown, width) or [""]
+    else:
+        parts = list(pieces(shown, width // 2))
+    return [(mark if number == 0 else "    ") + part for number, part in enumerate(parts)]

@@ -1,0 +1,275 @@
+"""The items of a run by how they ended: failed for which cause, waiting for a sandbox, labelled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import Static
+
+from agents.events import JobEnded, JobEvent
+from screens.commands import Command, Scope, bindings
+from screens.covering import CoveredScreen
+from screens.help import first_key
+from screens.jobs.line import JobLine
+from screens.jobs.wording import shortened
+from screens.widgets.item_list import ItemChosen, ItemList, ReadFailed
+from screens.widgets.key_line import KeyLine
+from screens.widgets.top_line import TopLine
+from screens.widgets.visible import one_line
+from store.counted import counted
+from store.errors import WorkbenchError
+from store.queries.queue import queue_rows
+from store.queries.run_failures import FailureCause, ItemGroup, failure_causes, run_items
+from store.queries.runs import count_verdicts
+
+if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
+    from screens.review.screen import ReviewScreen
+    from store.queries.rows import Ids, QueueRow
+    from store.tables.runs import Run
+
+GROUPS_LISTED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A group as it is listed: what it is called, how far it is indented, how many items it has."""
+
+    group: ItemGroup
+    words: str
+    items: int
+    indent: int = 0
+
+
+def groups_of(causes: tuple[FailureCause, ...], finished: int) -> list[Listed]:
+    """Return the groups of a run's items: failures by cause and message, those that wait, those labelled."""
+    failed = [cause for cause in causes if not cause.waits]
+    groups = [Listed(ItemGroup(), "all that failed", sum(cause.items for cause in failed))]
+    for cause in failed:
+        groups.append(Listed(ItemGroup(cause=cause.title), cause.title, cause.items, 1))
+        if cause.different > 1:
+            for message in cause.messages:
+                group = ItemGroup(cause=cause.title, message=message.text)
+                groups.append(Listed(group, message.text or cause.title, message.items, 2))
+    for cause in causes:
+        if cause.waits:
+            groups.append(Listed(ItemGroup(cause=cause.title), "need a sandbox", cause.items))
+    groups.append(Listed(ItemGroup(finished=True), "labelled", finished))
+    return groups
+
+
+class OutcomesScreen(CoveredScreen):
+    """Lists a run's items in groups; the review of one opens over it.
+
+    Args:
+        run: The run.
+    """
+
+    SCOPE: ClassVar[Scope] = "outcomes"
+    CSS_PATH: ClassVar[str] = "jobs.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("outcomes"))
+    AUTO_FOCUS = "#items"
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self.run = run
+        self.groups: list[Listed] = []
+        self.failure: Exception | None = None
+        self.listed: ItemGroup | None = None
+        self._wanted = ItemGroup()
+        self._review: ReviewScreen | None = None
+
+    @property
+    def workbench(self) -> WorkbenchApp:
+        """The app, as what it is."""
+        return cast("WorkbenchApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the groups, the items of one of them, and the lines at the foot."""
+        yield TopLine("agents at work › items of a run")
+        yield Static(id="sentence")
+        yield Static(id="groups")
+        self.items = ItemList(self._rows, blind=self.workbench.context.settings.blind, id="items")
+        yield self.items
+        yield Static(id="said")
+        yield JobLine()
+        yield KeyLine(self.SCOPE)
+
+    def on_mount(self) -> None:
+        """Read the groups, and again when a job has ended."""
+        self.workbench.job_events.subscribe(self, self._job_told)
+        self._lay_out()
+        self._read(self._wanted)
+
+    def on_resize(self) -> None:
+        """Fit the lines to the width."""
+        self._lay_out()
+
+    def on_screen_resume(self) -> None:
+        """Go to the item that was reviewed last."""
+        if not self.groups:
+            return
+        review, self._review = self._review, None
+        if review is not None and review.order.item_id is not None:
+            self.items.go_to(review.order.item_id)
+        self.items.catch_up()
+        self.query_one(JobLine).show_job()
+
+    def _job_told(self, event: JobEvent) -> None:
+        if isinstance(event, JobEnded):
+            self._read(self._wanted)
+
+    # -- reading ----------------------------------------------------------------------------------------
+
+    def _rows(self, item_ids: object) -> list[QueueRow]:
+        context = self.workbench.context
+        rater_id = context.rater.id if context.rater else 0
+        ids = list(cast("list[int]", item_ids))
+        return queue_rows(context.workspace, rater_id, ids, blind=context.settings.blind)
+
+    @work(thread=True, exclusive=True, group="groups")
+    def _read(self, group: ItemGroup) -> None:
+        workspace = self.workbench.context.workspace
+        try:
+            ids = run_items(workspace, self.run.id, group)
+            with workspace.reading() as connection:
+                causes = failure_causes(connection, self.run.id)
+                groups = groups_of(causes, count_verdicts(connection, self.run.id))
+        except WorkbenchError as error:
+            self.call_later(self._not_read, error)
+        else:
+            self.call_later(self._show, group, groups, ids)
+
+    def _show(self, group: ItemGroup, groups: list[Listed], ids: Ids) -> None:
+        if group != self._wanted:
+            return
+        self.failure = None
+        self.groups = groups
+        if not any(each.group == group for each in groups):
+            # What was listed has been mended since.
+            self._wanted = ItemGroup()
+            self._read(self._wanted)
+            return
+        self.listed = group
+        self.items.show(ids, afresh=True)
+        self._lay_out()
+
+    def _not_read(self, error: Exception) -> None:
+        self.failure = error
+        self._lay_out()
+
+    @on(ReadFailed)
+    def _rows_not_read(self, message: ReadFailed) -> None:
+        self._not_read(message.error)
+
+    # -- saying -----------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        width = max(20, self.app.size.width - 2)
+        self.query_one("#sentence", Static).update(Content(f"Items of {shortened(self.run.name, width - 9)}"))
+        self.query_one("#groups", Static).update(Content("\n").join(self._group_lines(width)))
+        said = self._said()
+        self.set_class(bool(said), "-saying")
+        self.query_one("#said", Static).update(Content(said))
+        if not said and self.focused is None:
+            self.call_after_refresh(self.items.focus)
+        self.refresh_bindings()
+
+    def _group_lines(self, width: int) -> list[Content]:
+        at = self._place
+        room = min(len(self.groups), GROUPS_LISTED if self.app.size.height < 36 else 2 * GROUPS_LISTED)
+        top = max(0, min(at - room // 2, len(self.groups) - room))
+        lines = []
+        for place in range(top, top + room):
+            listed, here = self.groups[place], place == at
+            words = one_line("  " * listed.indent + listed.words, width - 14)
+            text = f"{'▸' if here else ' '} {listed.items:>9,}  {words}"
+            lines.append(Content.styled(text, "bold") if here else Content(text))
+        if room < len(self.groups):
+            keys = f"{self._key('group')} and {self._key('group_back')}"
+            more = counted(len(self.groups) - room, "more group")
+            lines.append(Content.styled(f"  {more}: {keys} go through them", "$text-muted"))
+        return lines
+
+    @property
+    def _place(self) -> int:
+        return next((n for n, each in enumerate(self.groups) if each.group == self._wanted), 0)
+
+    def _said(self) -> str:
+        """Return what is said in place of a list, empty when there is one."""
+        if self.failure is not None:
+            return (
+                f"! The items could not be read.\n\n{one_line(str(self.failure), 600)}\n\n"
+                f"{self._key('refresh')} tries again; {self._key('back')} goes back."
+            )
+        if self.listed != self._wanted:
+            return "Reading …"
+        if self.items.count:
+            return ""
+        nothing = "The run has labelled nothing yet." if self._wanted.finished else "Nothing failed."
+        return f"{nothing}\n\n{self._key('group')} goes to the next group; {self._key('back')} goes back."
+
+    def _key(self, verb: str) -> str:
+        return first_key(self.workbench.context.settings, f"outcomes.{verb}")
+
+    # -- keys -------------------------------------------------------------------------------------------
+
+    def offers(self, command: Command) -> bool:
+        """Offer only what has an effect: opening an item that is there, trying again what failed."""
+        app = self.workbench
+        if command.id == "outcomes.refresh":
+            return self.failure is not None or bool(self.groups)
+        if command.id == "outcomes.open":
+            return self.items.count > 0
+        if command.id == "outcomes.retry":
+            startable = app.running is None and app.context.plan.annotation is not None
+            return startable and not self._wanted.finished and self.items.count > 0
+        return True
+
+    def action_open_item(self) -> None:
+        """Review the item under the cursor."""
+        if not self.items.count:
+            self.workbench.tell("Nothing to open", "No item is listed.")
+        self.items.choose()
+
+    @on(ItemChosen)
+    def _item_chosen(self, message: ItemChosen) -> None:
+        self.workbench.open_review(self.items.ids, message.index)
+        top = self.app.screen
+        self._review = cast("ReviewScreen", top) if top is not self else None
+
+    def action_group(self, places: int) -> None:
+        """List the items of another group."""
+        if not self.groups:
+            return
+        self._wanted = self.groups[(self._place + places) % len(self.groups)].group
+        self.listed = None
+        self._lay_out()
+        self._read(self._wanted)
+
+    def action_read_again(self) -> None:
+        """Take the groups and their items anew."""
+        self._read(self._wanted)
+
+    def action_retry(self) -> None:
+        """Let the agents try again the items that are listed."""
+        app = self.workbench
+        if app.running is not None:
+            app.tell("A job is at work", "What failed can be tried again when it has ended.")
+        elif self._wanted.finished or not self.items.count:
+            app.tell("Nothing to try again", "Go to a group of items that failed.")
+        elif app.start_annotation((self.run.id, list(self.items.ids))):
+            app.tell(
+                "Trying again",
+                f"{counted(self.items.count, 'item')} of this run.",
+            )
+            self._lay_out()
+
+    def action_back(self) -> None:
+        """Go back to the runs."""
+        self.app.pop_screen()

@@ -1,0 +1,93 @@
+"""Reads in threads, one at a time, with a rest after each that grows with what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from time import monotonic
+from typing import Generic, TypeVar
+
+from textual.screen import Screen
+from textual.timer import Timer
+
+from store.errors import WorkbenchError
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+LEAST_SECONDS = 1.0
+"""The shortest rest."""
+
+REST = 10.0
+"""How often the time of a read goes into the rest after it: the records of 412,080 pairs take seconds to add
+up, which must not be all that the machine does."""
+
+
+class Paced(Generic[K, T]):
+    """Reads one thing for a screen, again and again; only the latest wish is kept.
+
+    Args:
+        screen: The screen; what comes back is told in its own thread, and not after it is closed.
+        read: Reads it, in a thread.
+        tell: Told of what was read, or why it could not be.
+    """
+
+    def __init__(
+        self,
+        screen: Screen[None],
+        read: Callable[[K], T],
+        tell: Callable[[K, T | None, WorkbenchError | None], None],
+    ) -> None:
+        self._screen = screen
+        self._read = read
+        self._tell = tell
+        self._busy = False
+        self._wanted: tuple[K, bool] | None = None
+        self._last: K | None = None
+        self._rested = 0.0
+        self._timer: Timer | None = None
+
+    def ask(self, key: K, *, at_once: bool = False) -> None:
+        """Read soon: at once where nothing was read of this key before, else after the rest.
+
+        Args:
+            key: What is read.
+            at_once: Whether the rest is cut short, since nothing further will change.
+        """
+        if self._busy:
+            self._wanted = (key, at_once)
+            return
+        wait = self._rested - monotonic()
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        if at_once or key != self._last or wait <= 0:
+            self._busy, self._wanted = True, None
+            self._screen.run_worker(partial(self._work, key), thread=True, group="paced")
+        else:
+            self._timer = self._screen.set_timer(wait, partial(self.ask, key))
+
+    @staticmethod
+    def rest_after(seconds: float) -> float:
+        """Return how many seconds to rest after a read that took so many."""
+        return max(LEAST_SECONDS, REST * seconds)
+
+    def _work(self, key: K) -> None:
+        began = monotonic()
+        value: T | None = None
+        failure: WorkbenchError | None = None
+        try:
+            value = self._read(key)
+        except WorkbenchError as error:
+            failure = error
+        self._screen.call_later(self._end, key, value, failure, monotonic() - began)
+
+    def _end(self, key: K, value: T | None, failure: WorkbenchError | None, seconds: float) -> None:
+        self._busy, self._last = False, key
+        self._rested = monotonic() + self.rest_after(seconds)
+        if not self._screen.is_mounted:
+            return
+        self._tell(key, value, failure)
+        if self._wanted is not None:
+            wanted, at_once = self._wanted
+            self.ask(wanted, at_once=at_once)

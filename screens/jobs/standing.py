@@ -1,0 +1,95 @@
+"""How the run under the cursor stands, in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from screens.jobs.facts import spent
+from screens.jobs.wording import STATE_GLYPHS, bar, dollars, parts
+from screens.widgets.visible import one_line
+from store.counted import counted
+
+if TYPE_CHECKING:
+    from agents.account import Budget
+    from agents.jobs import Job
+    from store.errors import WorkbenchError
+    from store.queries.run_list import ListedRun
+    from store.queries.run_stages import StageCounts
+
+Key = Callable[[str], str]
+"""Says which key does what a verb of the screen says."""
+
+NOT_READ = "What the agents recorded is not touched by this; it is tried again with the next event."
+
+
+def unread(failure: Exception) -> list[str]:
+    """Return what is said when the runs could not be read."""
+    return ["! The runs could not be read.", one_line(str(failure), 300), NOT_READ]
+
+
+def of_job(
+    job: Job, paused_for: WorkbenchError | None, stages: Sequence[StageCounts], key: Key, width: int
+) -> list[str]:
+    """Return how the run of a job stands.
+
+    Args:
+        job: The job, at work or ended in this session.
+        paused_for: Why it paused by itself.
+        stages: What the run's roles have done.
+        key: The screen's keys.
+        width: Cells of the bar.
+    """
+    done, total = (job.progress.ended, job.progress.total) if job.progress else (0, 0)
+    lines = [
+        bar(done, total, width),
+        " · ".join([f"{STATE_GLYPHS[job.state]} {job.state}", *parts(job.state, job.progress, tokens=False)]),
+    ]
+    told = [spent(stages), _budget(job.job.settings.budget)]
+    if any(told):
+        lines.append("the whole run: " + " · ".join(filter(None, told)))
+    error = job.error or paused_for
+    if error is not None:
+        lines += [f"! {one_line(error.title, 60)}: {one_line(error.message, 400)}"]
+        lines += [one_line(error.hint, 300)] if error.hint else []
+    if job.state == "paused":
+        lines.append(
+            f"Paused: turns under way have ended, nothing is lost. "
+            f"{key('pause')} goes on, {key('stop')} stops."
+        )
+    elif job.state == "stopping":
+        lines.append("Stopping: turns under way may end; what is done is kept.")
+    elif job.state in ("stopped", "failed"):
+        lines.append(f"What was done is kept. {key('start')} goes on where it stopped.")
+    elif job.state == "done" and job.progress is not None and job.progress.failed:
+        lines.append(f"{key('retry')} tries again what failed; {key('items')} lists it.")
+    return lines
+
+
+def _budget(budget: Budget) -> str:
+    """Return what a run may spend, in words; empty without a bound."""
+    told = [] if budget.money is None else [dollars(budget.money)]
+    counts = {"token": budget.tokens, "request": budget.requests, "pair": budget.pairs}
+    told += [counted(limit, thing) for thing, limit in counts.items() if limit is not None]
+    return f"budget {', '.join(told)}" if told else ""
+
+
+def of_earlier(listed: ListedRun, stages: Sequence[StageCounts], width: int) -> list[str]:
+    """Return how a run of an earlier session stands."""
+    run = listed.run
+    words = [f"{STATE_GLYPHS[run.state]} {run.state}", f"{listed.labelled:,} of {run.total:,} labelled"]
+    if run.ended_at is not None:
+        words.append(f"ended {run.ended_at.astimezone():%Y-%m-%d %H:%M}")
+    cost = spent(stages)
+    return [bar(listed.labelled, run.total, width), " · ".join(words), *([cost] if cost else [])]
+
+
+def nothing_yet(job: Job | None, problem: Sequence[str], key: Key) -> list[str]:
+    """Return what is said when no run is recorded."""
+    if job is not None and job.state in ("starting", "running"):
+        return ["… starting"]
+    if job is not None and job.error is not None:
+        error = job.error
+        return [f"! {one_line(error.title, 60)}", one_line(error.message, 400), one_line(error.hint, 300)]
+    can = f"{key('start')} lets them label what has no label of theirs; your keys never wait for it."
+    return ["The agents have not worked in this workspace yet.", "", *(problem or [can])]

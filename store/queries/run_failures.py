@@ -1,0 +1,192 @@
+"""What a run failed on: items by cause and by message, identical ones counted; and its failed turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Select, Subquery, func, select
+
+from store.queries.rows import NEEDS_SANDBOX
+from store.tables.columns import table_of
+from store.tables.runs import StepRow, VerdictRow
+
+if TYPE_CHECKING:
+    from store.queries.rows import Ids
+    from store.workspace import Workspace
+
+MESSAGES = 3
+"""How many different messages of a cause are named, the most frequent ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureMessage:
+    """One message, and how many items ended with exactly that."""
+
+    text: str
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailureCause:
+    """Items without a verdict whose last step failed, by what the step's error calls it.
+
+    Attributes:
+        title: What went wrong, in a few words.
+        items: How many items.
+        messages: The most frequent messages, at most `MESSAGES`.
+        different: How many different messages there are.
+    """
+
+    title: str
+    items: int
+    messages: tuple[FailureMessage, ...]
+    different: int
+
+    @property
+    def waits(self) -> bool:
+        """Whether these items only wait for a sandbox."""
+        return self.title == NEEDS_SANDBOX
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as values that JSON knows."""
+        messages = [{"message": one.text, "items": one.items} for one in self.messages]
+        return {
+            "cause": self.title,
+            "items": self.items,
+            "different_messages": self.different,
+            "messages": messages,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTurns:
+    """Turns that failed with the same message: how many, and when the last of them was."""
+
+    text: str
+    turns: int
+    latest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ItemGroup:
+    """Which items of a run are meant.
+
+    Attributes:
+        finished: Those with a verdict; otherwise those that failed.
+        cause: Of those that failed, only those of this cause (`FailureCause.title`).
+        message: Of these, only those that ended with exactly this.
+    """
+
+    finished: bool = False
+    cause: str | None = None
+    message: str | None = None
+
+
+def failure_causes(connection: Connection, run_id: UUID) -> tuple[FailureCause, ...]:
+    """Group the items that a run failed on, or that wait for a sandbox.
+
+    Args:
+        connection: An open connection.
+        run_id: The run.
+
+    Returns:
+        The causes, the most frequent first, those that only wait last.
+    """
+    ended = _failed(run_id).subquery()
+    title = func.split_part(ended.c.error, ": ", 1)
+    by_message = select(title.label("title"), ended.c.error, func.count().label("number"))
+    grouped = by_message.group_by(title, ended.c.error).subquery()
+    each = grouped.c
+    place = func.row_number().over(partition_by=each.title, order_by=(each.number.desc(), each.error))
+    numbered = select(
+        each.title,
+        each.error,
+        each.number,
+        func.sum(each.number).over(partition_by=each.title).label("of_cause"),
+        func.count().over(partition_by=each.title).label("different"),
+        place.label("place"),
+    ).subquery()
+    named = select(numbered).where(numbered.c.place <= MESSAGES)
+    rows = connection.execute(named.order_by(numbered.c.of_cause.desc(), numbered.c.title, numbered.c.place))
+    causes: dict[str, FailureCause] = {}
+    for row in rows:
+        before = causes.get(row.title)
+        message = FailureMessage(_without(row.title, row.error), int(row.number))
+        messages = (*before.messages, message) if before else (message,)
+        causes[row.title] = FailureCause(row.title, int(row.of_cause), messages, int(row.different))
+    return tuple(sorted(causes.values(), key=lambda cause: cause.waits))
+
+
+def failed_turns(connection: Connection, run_id: UUID, count: int) -> list[FailedTurns]:
+    """Return the messages of turns that failed, made good later or not, the latest last.
+
+    Args:
+        connection: An open connection.
+        run_id: The run.
+        count: At most so many different ones, the latest.
+    """
+    step = table_of(StepRow)
+    latest = func.max(step.c.created_at)
+    found = (
+        select(step.c.error, func.count(), latest)
+        .where(step.c.run_id == run_id, step.c.outcome == "failed")
+        .group_by(step.c.error)
+        .order_by(latest.desc(), step.c.error)
+        .limit(count)
+    )
+    return [FailedTurns(text, int(turns), when) for text, turns, when in connection.execute(found)][::-1]
+
+
+def run_items(workspace: Workspace, run_id: UUID, group: ItemGroup) -> Ids:
+    """Return the items of a group, of shape (n,), in the order of import."""
+    verdict = table_of(VerdictRow)
+    if group.finished:
+        wanted = select(verdict.c.item_id).where(verdict.c.run_id == run_id)
+        return workspace.column(wanted.order_by(verdict.c.item_id))
+    ended = _failed(run_id).subquery()
+    title = func.split_part(ended.c.error, ": ", 1)
+    wanted = select(ended.c.item_id).order_by(ended.c.item_id)
+    # What only waits for a sandbox did not fail.
+    wanted = wanted.where(title != NEEDS_SANDBOX if group.cause is None else title == group.cause)
+    if group.cause is not None and group.message is not None:
+        wanted = wanted.where(ended.c.error.in_(_as_recorded(group.cause, group.message)))
+    return workspace.column(wanted)
+
+
+def _failed(run_id: UUID) -> Select[Any]:
+    """Select the items without a verdict whose last step failed, with its error.
+
+    Failed steps are few, so that they are looked for first: all steps of a large run are not put in order.
+    """
+    step, verdict = table_of(StepRow), table_of(VerdictRow)
+    ruled = select(verdict.c.item_id).where(verdict.c.run_id == run_id)
+    bad = _last(select(step.c.item_id, func.max(step.c.id).label("id")), run_id).where(
+        step.c.outcome == "failed", step.c.item_id.not_in(ruled)
+    )
+    bad_ids: Subquery = bad.subquery()
+    last = _last(select(step.c.item_id, func.max(step.c.id).label("id")), run_id).where(
+        step.c.item_id.in_(select(bad_ids.c.item_id))
+    )
+    last_ids = last.subquery()
+    return (
+        select(step.c.item_id, step.c.error)
+        .join(bad_ids, bad_ids.c.id == step.c.id)
+        .join(last_ids, last_ids.c.id == step.c.id)
+    )
+
+
+def _last(statement: Select[Any], run_id: UUID) -> Select[Any]:
+    step = table_of(StepRow)
+    return statement.where(step.c.run_id == run_id).group_by(step.c.item_id)
+
+
+def _without(title: str, error: str) -> str:
+    return error.removeprefix(f"{title}: ") if error != title else ""
+
+
+def _as_recorded(title: str, message: str) -> Sequence[str]:
+    return [f"{title}: {message}"] if message else [title, f"{title}: "]

@@ -1,0 +1,114 @@
+"""What the jobs screen and `report pipeline --json` say of a run's roles and failures, against its steps."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import Connection, insert
+
+from store.queries.run_failures import ItemGroup, failed_turns, failure_causes, run_items
+from store.queries.run_list import listed_runs
+from store.queries.run_stages import stage_counts
+from store.tables.columns import table_of
+from store.tables.runs import StepRow
+from store.workspace import Workspace
+from tests.app_at_work import BEGAN, labelled_by_agents
+from tests.small_workspace import GOOD, pairs_workspace
+
+BUSY = "Rate limited: wait"
+FAILURES = [
+    *[(number, BUSY) for number in range(10, 16)],
+    *[(number, f"Rate limited: wait for {number} s") for number in range(16, 20)],
+    (20, "Model declined: no"),
+    (21, "Model declined"),
+    (22, "Needs a sandbox: the test waits"),
+]
+"""Ten items of one cause with five messages, two of another, one that waits."""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """Thirty pairs."""
+    pairs = [(f"q/{number}", f"query {number}", f"{GOOD}# {number}\n") for number in range(1, 31)]
+    with pairs_workspace(tmp_path, pairs) as made:
+        yield made
+
+
+@pytest.fixture
+def run_id(workspace: Workspace) -> UUID:
+    """A run with a second turn of its screener on item 1, which had failed, and one of the arbiter on item 20."""
+    made = labelled_by_agents(workspace, [(1, 1.0, "tested"), (2, 0.0, "screened")], FAILURES)
+    later = BEGAN + timedelta(minutes=2)
+    common = {"run_id": made, "request_hash": "", "reply": "", "model": "scripted", "tokens_cached": 0}
+    common |= {"tokens_in": 100, "tokens_out": 10, "money": None, "requests": 2, "created_at": later}
+    turns = [("screener", 1, 1, "failed", BUSY), ("arbiter", 1, 0, "ok", ""), ("arbiter", 20, 0, "ok", "")]
+
+    def write(connection: Connection) -> None:
+        rows: list[dict[str, Any]] = [
+            {**common, "id": workspace.ids.next(), "role": role, "item_id": item, "attempt": attempt}
+            | {"outcome": outcome, "error": error, "seconds": 2.0}
+            for role, item, attempt, outcome, error in turns
+        ]
+        connection.execute(insert(table_of(StepRow)), rows)
+
+    workspace.lane.submit(write).result()
+    return made
+
+
+def test_roles_add_up_in_the_order_in_which_they_came(workspace: Workspace, run_id: UUID) -> None:
+    with workspace.reading() as connection:
+        screener, arbiter = stage_counts(connection, run_id, BEGAN + timedelta(minutes=2, seconds=30))
+        (listed,) = listed_runs(connection)
+    assert (screener.role, screener.turns, screener.items, screener.failed) == ("screener", 16, 15, 14)
+    assert (arbiter.role, arbiter.turns, arbiter.items, arbiter.failed) == ("arbiter", 2, 2, 0)
+    # Only what was recorded in the last minute makes the rate.
+    assert (screener.lately, arbiter.lately) == (1, 2)
+    assert (arbiter.requests, arbiter.tokens_in, arbiter.tokens_out, arbiter.seconds) == (4, 200, 20, 4.0)
+    assert arbiter.money is None
+    assert screener.money == pytest.approx(0.0015)
+    assert (listed.labelled, listed.money) == (2, pytest.approx(0.0015))
+
+
+def test_failures_are_grouped_by_cause_and_equal_messages_counted(workspace: Workspace, run_id: UUID) -> None:
+    with workspace.reading() as connection:
+        busy, waiting = failure_causes(connection, run_id)[0], failure_causes(connection, run_id)[-1]
+        causes = {cause.title: cause.items for cause in failure_causes(connection, run_id)}
+        turns = failed_turns(connection, run_id, 2)
+    # Item 20 was taken up again since, and item 1 is labelled.
+    assert causes == {"Rate limited": 10, "Model declined": 1, "Needs a sandbox": 1}
+    assert (busy.messages[0].text, busy.messages[0].items) == ("wait", 6)
+    assert (len(busy.messages), busy.different) == (3, 5)
+    assert waiting.waits
+    assert (turns[-1].text, turns[-1].turns, turns[-1].latest) == (BUSY, 7, BEGAN + timedelta(minutes=2))
+
+
+@pytest.mark.parametrize(
+    ("group", "items"),
+    [
+        (ItemGroup(), [*range(10, 20), 21]),
+        (ItemGroup(cause="Rate limited"), list(range(10, 20))),
+        (ItemGroup(cause="Rate limited", message="wait"), list(range(10, 16))),
+        (ItemGroup(cause="Model declined", message=""), [21]),
+        (ItemGroup(cause="Needs a sandbox"), [22]),
+        (ItemGroup(finished=True), [1, 2]),
+    ],
+)
+def test_items_of_a_group(workspace: Workspace, run_id: UUID, group: ItemGroup, items: list[int]) -> None:
+    assert run_items(workspace, run_id, group).tolist() == items
+
+
+def test_the_report_prints_what_the_screen_shows(workspace: Workspace, run_id: UUID, workbench: Any) -> None:
+    path = workspace.path
+    with workspace.reading() as connection:
+        causes = [cause.to_dict() for cause in failure_causes(connection, run_id)]
+    workspace.close()
+    (run,) = workbench("report", path, "pipeline", "--json").json()["runs"]
+    assert run["failures"] == causes
+    assert [(role["role"], role["turns"], role["failed"]) for role in run["roles"]] == [
+        ("screener", 16, 14),
+        ("arbiter", 2, 0),
+    ]
+    assert sum(cause["items"] for cause in causes) == run["failed"] + run["needs_sandbox"]
