@@ -26,7 +26,7 @@ from agents.records import RunRecord
 from agents.settings import AnnotationSettings
 from store.recording import Action
 from store.workspace import Workspace
-from workbench.stopping import Stopped, stopped_by_signals
+from workbench.stopping import Stopped, stop_if_told, stopped_by_signals
 
 IN_FLIGHT = 3
 
@@ -74,6 +74,7 @@ def judge_on(desk: Desk, log: Log, chance: random.Random, items: int) -> None:
 
     flying = []
     while True:
+        stop_if_told()  # what a signal raised inside the database's own code, that swallowed
         item = chance.randint(1, items)
         key = chance.choice(["label"] * 6 + ["skip", "cannot_decide", "flag", "undo", "undo", "redo"])
         if key in ("undo", "redo"):

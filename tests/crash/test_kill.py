@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter, defaultdict
 from uuid import UUID
@@ -24,6 +25,8 @@ from store.workspace import Workspace
 pytestmark = pytest.mark.crash
 
 ITEMS, KILLS, STOPS = 260, 50, 8
+# Seconds; only a child that does not end at all takes them.
+LONGEST_END = 90
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +40,7 @@ def nursery():
         stdout=subprocess.PIPE,
         text=True,
         env=environment,
+        start_new_session=True,
     ) as process:
 
         def begin(**life):
@@ -49,7 +53,17 @@ def nursery():
             process.stdin.flush()
             return int(process.stdout.readline())
 
-        yield begin, lambda: int(process.stdout.readline())
+        def ended():
+            too_long = threading.Timer(LONGEST_END, os.killpg, (process.pid, signal.SIGKILL))
+            too_long.start()
+            try:
+                code = process.stdout.readline()
+            finally:
+                too_long.cancel()
+            assert code, f"the child did not end in {LONGEST_END} s"
+            return int(code)
+
+        yield begin, ended
         process.stdin.close()
 
 
