@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import sys
 import time
 from typing import Any
@@ -124,6 +125,8 @@ def live(
 
 def serve() -> None:
     """Fork a child for each line of the input, so that its life does not begin with a second of imports."""
+    # Whoever began the tests in the background of a shell had Ctrl-C ignored, by the children too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
