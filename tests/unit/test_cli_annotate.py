@@ -300,7 +300,7 @@ def test_configurations_of_ones_own_are_listed_and_used(workbench, study, everyo
         ("arbiter", "arbiter_reading", None),
     ]
     assert all(len(role["digest"]) == 12 and role["version"] for role in own["roles"])
-    told = workbench("agents", "--config", config).out
+    told = " ".join(workbench("agents", "--config", config).out.split())  # a model's path may break lines
     assert "two (the default)" in told
     assert "temperature the service's · prompt arbiter_reading, version 1" in told
 
