@@ -66,6 +66,8 @@ class Account:
         self._prices = prices
         self.money = 0.0
         self.tokens = 0
+        self.untold: WorkbenchError | None = None
+        """Why the budget cannot be kept, once a service does not tell what it needs."""
         self.requests = 0
         self.pairs = 0
 
@@ -109,17 +111,13 @@ class Account:
         return (None, "") if price is None else (price.money(usage), price.as_text())
 
     def spend(self, step: Step) -> None:
-        """Count what a recorded step cost; its requests were counted as they left.
-
-        Raises:
-            WorkbenchError: There is a budget that needs what the service does not tell.
-        """
+        """Count what a turn cost, as soon as that is known; its requests were counted as they left."""
         self.money += step.money or 0.0
         self.tokens += step.tokens_in + step.tokens_out
         untold = bool(step.requests) and step.outcome == "ok" and not step.tokens_out
         what = "money" if self.budget.money is not None else "tokens"
         if untold and getattr(self.budget, what) is not None:
-            raise WorkbenchError(
+            self.untold = WorkbenchError(
                 "Cost not told",
                 f"{step.model} answered without saying how many tokens that took, so a budget in {what} "
                 "cannot be kept.",

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # A request that the service rejects can be the item's fault (too long); three at the start are the settings'.
 _REJECTED_AT_ONCE = 3
+# So many items for each that is worked on may still have to be written.
+_WRITTEN_BEHIND = 4
 
 
 class AnnotationWork:
@@ -221,20 +223,41 @@ class AnnotationWork:
                     annotation = await annotator.annotate(work.item, turns)
                 except Halted:
                     return
-                if annotation.verdict is None:
-                    self._account.give_pair_back()
-                self._item_ended(work.item, annotation, record, progress)
+                ending = asyncio.create_task(self._end(work.item, annotation, turns, record, progress))
+                endings.add(ending)
+                ending.add_done_callback(ended)
+                if annotation.verdict is None or len(endings) > _WRITTEN_BEHIND * count:
+                    await asyncio.wait({ending})
+
+        def ended(task: asyncio.Task[None]) -> None:
+            if task.exception() is None:
+                endings.discard(task)
+            else:
+                self._cut()
 
         count = min(self._settings.concurrency, max(progress.total, 1))
+        endings: set[asyncio.Task[None]] = set()
         self._workers = [asyncio.create_task(one_after_another()) for _ in range(count)]
         done, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
         if any(not worker.cancelled() and worker.exception() for worker in done):
             self._cut()
         await asyncio.wait(self._workers)
-        bugs = [worker.exception() for worker in self._workers if not worker.cancelled()]
+        if endings:
+            await asyncio.wait(endings)
+        tasks = (*self._workers, *endings)
+        bugs = [task.exception() for task in tasks if not task.cancelled()]
         for bug in bugs:
             if bug is not None:
                 raise bug
+
+    async def _end(
+        self, item: WorkItem, annotation: Annotation, turns: Turns, record: RunRecord, progress: Progress
+    ) -> None:
+        """Count an item when all of it is on disk."""
+        await turns.written()
+        if annotation.verdict is None:
+            self._account.give_pair_back()
+        self._item_ended(item, annotation, record, progress)
 
     async def _balance(self, record: RunRecord) -> None:
         """Begin where the run's earlier jobs stopped spending."""
@@ -267,6 +290,8 @@ class AnnotationWork:
             Halted: It may not any more.
         """
         while True:
+            if self._account.untold is not None:
+                self._give_up(self._account.untold)
             await self._gate.passing()
             reached = self._account.reached()
             if reached is None:
@@ -283,10 +308,8 @@ class AnnotationWork:
             self._gate.stop()
 
     def _count_step(self, step: Any) -> None:
-        try:
-            self._account.spend(step)
-        except WorkbenchError as error:
-            self._give_up(error)
+        if self._account.untold is not None:
+            self._give_up(self._account.untold)
         if step.outcome == "ok":
             self._answered = True
         if self._progress is not None:

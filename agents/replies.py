@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -31,6 +30,10 @@ if TYPE_CHECKING:
     from store.workspace import Workspace
 
 
+def _nothing() -> None:
+    """Nobody waits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What came of a question.
@@ -40,12 +43,14 @@ class Asked:
         reply: The reply to keep with it; None where none came, or where it was kept before.
         value: The reply as a value; None where none came.
         error: Why none came.
+        recorded: Lets those go on who ask the same.
     """
 
     step: Step
     reply: Reply | None = None
     value: BaseModel | None = None
     error: ModelError | None = None
+    recorded: Callable[[], None] = _nothing
 
 
 def reply_key(model: LanguageModel, request: ModelRequest, digest: str) -> UUID:
@@ -82,15 +87,14 @@ class Replies:
         self._wanted: dict[UUID, asyncio.Future[Reply | None]] = {}
         self._looking: asyncio.Task[None] | None = None
 
-    @asynccontextmanager
-    async def asking(
+    async def ask(
         self,
         model: LanguageModel,
         request: ModelRequest,
         digest: str,
         paying: Callable[[], Awaitable[None]],
         new_step: Callable[[], Step],
-    ) -> AsyncIterator[Asked]:
+    ) -> Asked:
         """Ask for a reply; whoever asks the same meanwhile waits until this one is recorded.
 
         Args:
@@ -100,32 +104,36 @@ class Replies:
             paying: Awaited before anything is paid for.
             new_step: Begins the turn.
 
-        Yields:
-            What came of it, to be recorded inside.
+        Returns:
+            What came of it, to be recorded; then its `recorded` is called, whatever came of that.
         """
         key = reply_key(model, request, digest)
-        async with self._alone(key):
+        recorded = await self._alone(key)
+        try:
             kept = None if self._fresh else await self._kept(key, request)
             if kept is not None:
-                yield self._from_cache(new_step(), *kept)
+                asked = self._from_cache(new_step(), *kept)
             else:
                 await paying()
-                yield await self._ask(model, request, key, new_step())
+                asked = await self._ask(model, request, key, new_step())
+        except BaseException:
+            recorded()
+            raise
+        return replace(asked, recorded=recorded)
 
-    @asynccontextmanager
-    async def _alone(self, key: UUID) -> AsyncIterator[None]:
+    async def _alone(self, key: UUID) -> Callable[[], None]:
         """Let one at a time ask a question: the next one finds what the one before has paid for."""
         if self._fresh:
-            yield
-            return
+            return _nothing
         while (before := self._flying.get(key)) is not None:
             await before.wait()
         self._flying[key] = ended = asyncio.Event()
-        try:
-            yield
-        finally:
+
+        def recorded() -> None:
             del self._flying[key]
             ended.set()
+
+        return recorded
 
     async def _kept(self, key: UUID, request: ModelRequest) -> tuple[Reply, BaseModel] | None:
         reply = await self._find(key)
@@ -167,7 +175,9 @@ class Replies:
                 "seconds": perf_counter() - started,
                 "created_at": now(),
             }
-            return Asked(step.model_copy(update=failed), error=error)
+            step = step.model_copy(update=failed)
+            self._account.spend(step)
+            return Asked(step, error=error)
         spent = self._spent(model, reply.usage, reply.requests)
         told = {**spent, "sdk": reply.sdk, "seconds": reply.seconds, "created_at": now()}
         value = reply.value
@@ -181,7 +191,9 @@ class Replies:
             text=reply.text,
             **told,
         )
-        return Asked(step.model_copy(update={**told, **answered}), kept, value)
+        step = step.model_copy(update={**told, **answered})
+        self._account.spend(step)
+        return Asked(step, kept, value)
 
     def _spent(self, model: LanguageModel, usage: Usage, requests: int) -> dict[str, Any]:
         money, price = self._account.price(model.name, usage)

@@ -1,11 +1,13 @@
 """One item's turns in a run: asks the model and the sandbox, once each, and records what came of it.
 
-A turn is on disk before the next one begins. A turn that this run took before, with the same request, is
+A turn is on disk before the next one begins; the last one is written with the verdict, behind the next item's
+turns. A turn that this run took before, with the same request, is
 not taken again: its recorded reply stands. A turn that failed before is taken again as a further attempt.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
@@ -28,7 +30,7 @@ from store.tables.runs import Step, Verdict
 if TYPE_CHECKING:
     from agents.kinds import WorkItem
     from agents.llm.settings import ModelSettings
-    from agents.replies import Replies
+    from agents.replies import Asked, Replies
     from agents.role_models import RoleModels
     from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
     from store.errors import WorkbenchError
@@ -101,6 +103,7 @@ class Turns:
         self._passing = passing
         self._paying = paying
         self._on_step = on_step
+        self._behind: asyncio.Task[None] | None = None
         self._attempts: dict[str, int] = {}
         for step in earlier.steps:
             self._attempts[step.role] = max(self._attempts.get(step.role, 0), step.attempt + 1)
@@ -137,15 +140,15 @@ class Turns:
                 return reply_type.model_validate_json(known.reply)
             except ValidationError:
                 pass  # the form of replies has changed since: it is asked anew
-        await self._passing()
+        await self._begin()
 
         def begun() -> Step:
             return self._step(role, digest, model=model.name)
 
-        async with self._replies.asking(model, request, digest, self._paying, begun) as asked:
-            await self._record.add_step(asked.step, reply=asked.reply)
-            self._on_step(asked.step)
+        asked = await self._replies.ask(model, request, digest, self._paying, begun)
+        self._behind = asyncio.create_task(self._write(asked))
         if asked.error is not None:
+            await self.written()
             raise asked.error
         if not isinstance(asked.value, reply_type):
             raise TypeError(f"{model.name} returned {type(asked.value).__name__} for {reply_type.__name__}")
@@ -171,7 +174,7 @@ class Turns:
         stored = None if known is None else self._earlier.execution_of(known)
         if stored is not None:
             return Executed(stored.execution.id, report_of(stored))
-        await self._passing()
+        await self._begin()
         started = perf_counter()
         step = self._step(role, key, model=sandbox.name)
         try:
@@ -240,7 +243,7 @@ class Turns:
         known = None if anew else self._recorded(role, digest)
         if known is not None:
             return repair_of(action, known)
-        await self._passing()
+        await self._begin()
         started = perf_counter()
         step = self._step(role, digest, model=sandbox.name)
         try:
@@ -272,7 +275,7 @@ class Turns:
             execution: The execution that it rests on.
 
         Returns:
-            The verdict, as it is on disk.
+            The verdict, which is on disk after the next `written`.
         """
         verdict = Verdict(
             id=self._record.next_id(),
@@ -284,8 +287,37 @@ class Turns:
             execution_id=execution,
             created_at=now(),
         )
-        await self._record.add_verdict(verdict)
+        self._behind = asyncio.create_task(self._write_verdict(verdict, self._behind))
         return verdict
+
+    async def written(self) -> None:
+        """Wait until all that was done is on disk.
+
+        Raises:
+            Exception: It could not be written.
+        """
+        behind, self._behind = self._behind, None
+        if behind is not None:
+            await asyncio.shield(behind)
+
+    async def _begin(self) -> None:
+        """Wait until the turn before is on disk and the next one may be taken."""
+        await self.written()
+        await self._passing()
+
+    async def _write(self, asked: Asked) -> None:
+        try:
+            await self._record.add_step(asked.step, reply=asked.reply)
+        finally:
+            asked.recorded()
+        self._on_step(asked.step)
+
+    async def _write_verdict(self, verdict: Verdict, behind: asyncio.Task[None] | None) -> None:
+        # Begun before the turn is on disk, so that both are written together; the turn was begun first.
+        writing = asyncio.ensure_future(self._record.add_verdict(verdict))
+        if behind is not None:
+            await behind
+        await writing
 
     def _recorded(self, role: str, digest: str) -> Step | None:
         for step in reversed(self._earlier.steps):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import random
 import threading
 import time
 import uuid
@@ -26,6 +26,8 @@ class IdClock:
 
     def __init__(self, floor: uuid.UUID | None = None) -> None:
         self._lock = threading.Lock()
+        # Seeded by the system once: to ask it for each id gives other threads the interpreter each time.
+        self._random = random.Random()
         self._last = 0
         if floor is not None:
             self.raise_floor(floor)
@@ -39,10 +41,11 @@ class IdClock:
 
     def next(self) -> uuid.UUID:
         """Return a UUIDv7 higher than every one before it."""
-        fresh = _at(time.time_ns() // 1_000_000) | (secrets.randbits(12) << 64) | secrets.randbits(61)
+        bits = self._random.getrandbits
+        fresh = _at(time.time_ns() // 1_000_000) | (bits(12) << 64) | bits(61)
         with self._lock:
             if fresh <= self._last + ROOM:
-                fresh = _after(self._last)
+                fresh = _after(self._last, bits(20))
             self._last = fresh
         return uuid.UUID(int=fresh)
 
@@ -76,12 +79,12 @@ def _at(milliseconds: int) -> int:
     return (milliseconds << 80) | (0x7 << 76) | (0x2 << 62)
 
 
-def _after(last: int) -> int:
+def _after(last: int, step: int) -> int:
     """Count on within the 62 random bits, and into the millisecond above them when they are full."""
-    low = (last & ((1 << 62) - 1)) + ROOM + 1 + secrets.randbits(20)
+    low = (last & ((1 << 62) - 1)) + ROOM + 1 + step
     if low < (1 << 62) - ROOM:
         return (last >> 62 << 62) | low
-    fresh = _at((last >> 80) + 1) | secrets.randbits(40)
+    fresh = _at((last >> 80) + 1) | (step << 20)
     if fresh > _HIGHEST:
         raise OverflowError("the workspace holds an id of the year 10889; there is none after it")
     return fresh

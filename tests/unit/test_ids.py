@@ -4,6 +4,7 @@ import itertools
 import threading
 import uuid
 from datetime import UTC
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -81,8 +82,10 @@ def test_beside_each_id_there_is_room_that_no_other_takes(monkeypatch):
 def test_chance_takes_no_room_away(monkeypatch):
     Clock(monkeypatch)
     drawn = itertools.count()
-    monkeypatch.setattr(store.ids.secrets, "randbits", lambda bits: next(drawn) if bits > 12 else 0)
     ids = IdClock()
+    monkeypatch.setattr(
+        ids, "_random", SimpleNamespace(getrandbits=lambda bits: next(drawn) if bits > 12 else 0)
+    )
     for first, second in itertools.pairwise([ids.next() for _ in range(50)]):
         assert beside(first, ROOM) < second
 
