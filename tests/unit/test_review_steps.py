@@ -11,7 +11,7 @@ SNAPSHOT = "1d708bebd9a3" + "0" * 52
 
 def told(role, reply, error=""):
     outcome = "failed" if error and role != "repair" else "ok"
-    step = StepSeen(role, 0, outcome, reply, error, "bubblewrap", 0, 0, None, 1.5)
+    step = StepSeen(role, 0, outcome, reply, error, "bubblewrap", 0, 0, None, 1.5, from_cache=False)
     return [line.strip() for line in steps_in_words((step,)).split("\n")[2:]]
 
 
