@@ -46,6 +46,14 @@ class _Batch:
                 self.rows.setdefault(table, []).extend(row.model_dump() for row in some)
             return True
 
+    def settle(self, done: asyncio.Future[None]) -> None:
+        """Tell those who wait how the write ended."""
+        error = done.exception()
+        if error is None:
+            self.written.set_result(None)
+        else:
+            self.written.set_exception(error)
+
     def write(self, connection: Connection) -> None:
         """Write all rows; may be called again when the lane's transaction failed."""
         with self._gate:
@@ -119,4 +127,4 @@ class Gathering:
         except RuntimeError as error:  # the lane is closed
             batch.written.set_exception(error)
             return
-        asyncio.futures._chain_future(future, batch.written)  # type: ignore[attr-defined]
+        asyncio.wrap_future(future).add_done_callback(batch.settle)
