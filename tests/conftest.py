@@ -20,6 +20,9 @@ for _folder in (REPOSITORY / "tests", REPOSITORY):
     if str(_folder) not in sys.path:
         sys.path.insert(0, str(_folder))
 
+# Modules of assertions say what they compared, as tests do.
+pytest.register_assert_rewrite("engine", "hostile", "judging", "review_bench", "small_workspace")
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

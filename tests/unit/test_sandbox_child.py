@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from forked_box import Forks
+from hostile import descriptors
 
 from agents.sandbox import bubblewrap, process
 from agents.sandbox.child import run_child
@@ -65,10 +66,6 @@ def named(name):
     return found
 
 
-def descriptors():
-    return len(os.listdir("/proc/self/fd"))
-
-
 async def until(state):
     while not state():  # noqa: ASYNC110 - the state is another process's
         await asyncio.sleep(0.01)
@@ -93,7 +90,7 @@ async def test_a_cancelled_run_leaves_no_process_no_folder_and_no_descriptor(san
 
     assert holders(marker) == []
     assert os.listdir(tmp_path) == []
-    assert descriptors() == before
+    assert len(descriptors()) <= len(before)
 
 
 async def test_a_run_cancelled_again_while_it_cleans_up_still_cleans_up(sandbox, tmp_path, monkeypatch):
@@ -124,7 +121,7 @@ async def test_a_run_cancelled_before_it_starts_leaves_nothing(sandbox, tmp_path
             await task
 
     assert os.listdir(tmp_path) == []
-    assert descriptors() == before
+    assert len(descriptors()) <= len(before)
 
 
 async def test_a_run_cancelled_while_it_starts_always_ends(sandbox):
@@ -204,7 +201,7 @@ async def test_many_runs_keep_no_descriptors(sandbox):
     for _ in range(5):
         await sandbox.run(CHECK_PROGRAM, LIMITS)
 
-    assert descriptors() == before
+    assert len(descriptors()) <= len(before)
 
 
 async def test_a_command_that_cannot_start_is_an_ending(tmp_path):
@@ -214,7 +211,7 @@ async def test_a_command_that_cannot_start_is_an_ending(tmp_path):
 
     assert ending.code is None
     assert b"No such file" in ending.stderr
-    assert descriptors() == before
+    assert len(descriptors()) <= len(before)
 
 
 async def test_a_process_that_left_the_group_and_holds_the_pipes_does_not_hold_the_run(tmp_path):
