@@ -99,6 +99,7 @@ class AnnotationWork:
             where = "" if sandbox is None else sandbox.name
             record = self.record = await self._open_run(configuration, models)
             await self._balance(record)
+            await self._replies.begin()
             feed = Feed(self._workspace, record, part, settings)
             total, ruled = await feed.count()
             await record.set_state("running", total=total + ruled)
@@ -244,6 +245,7 @@ class AnnotationWork:
         await asyncio.wait(self._workers)
         if endings:
             await asyncio.wait(endings)
+        await record.written()
         tasks = (*self._workers, *endings)
         bugs = [task.exception() for task in tasks if not task.cancelled()]
         for bug in bugs:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from store.lane import WriteLane
 
-# For so long rows are gathered while writes follow each other; two of such waits make a pair of one turn.
-_GATHER_SECONDS = 0.02
+# Between two writes rows are gathered for as long as the first one took, within these bounds.
+_GATHER_SECONDS = 0.02, 0.2
 
 Rows = tuple[type["SQLModel"], "Sequence[SQLModel]"]
 
@@ -78,10 +78,11 @@ def _replace(
 class Gathering:
     """Writes rows through a lane, together with those that come shortly before; used in one asyncio loop.
 
-    The first of them are written at once. As long as others were written a moment ago, rows are gathered,
-    since to write many takes hardly longer than to write one.
+    The first of them are written at once. Then rows are gathered for as long as the write before took: to
+    write many takes hardly longer than to write one, and while the lane works it takes the interpreter from
+    the loop.
 
-    A call that is cancelled leaves its rows queued.
+    A call that is cancelled leaves its rows queued; `written` waits for them.
 
     Args:
         lane: The workspace's lane.
@@ -92,6 +93,7 @@ class Gathering:
         self._lane = lane
         self._replaced = frozenset(replaced)
         self._open: _Batch | None = None
+        self._writing: _Batch | None = None
         self._again = 0.0
 
     async def add(self, *rows: Rows) -> None:
@@ -107,9 +109,8 @@ class Gathering:
         if batch is None or not batch.take(rows):
             batch = self._open = _Batch(self._replaced)
             batch.take(rows)
-            loop = asyncio.get_running_loop()
-            self._again = max(loop.time(), self._again + _GATHER_SECONDS)
-            loop.call_at(self._again, self._submit, batch)
+            if self._writing is None:
+                self._submit_in_time(batch)
         try:
             await asyncio.shield(batch.written)
         except Exception:
@@ -120,11 +121,35 @@ class Gathering:
             self._submit(alone)
             await asyncio.shield(alone.written)
 
+    async def written(self) -> None:
+        """Wait until all rows are on disk, those too whose caller does not wait any more."""
+        for batch in (self._writing, self._open):
+            if batch is not None:
+                await asyncio.wait({batch.written})
+
+    def _submit_in_time(self, batch: _Batch) -> None:
+        loop = asyncio.get_running_loop()
+        self._writing = batch
+        loop.call_at(max(loop.time(), self._again), self._submit, batch)
+
     def _submit(self, batch: _Batch) -> None:
         """Queue a batch; until the lane comes to it, it takes up further rows."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+
+        def ended(done: asyncio.Future[None]) -> None:
+            batch.settle(done)
+            if batch is not self._writing:
+                return
+            least, most = _GATHER_SECONDS
+            self._again = loop.time() + max(least, min(loop.time() - began, most))
+            self._writing = None
+            if self._open is not None and self._open is not batch:
+                self._submit_in_time(self._open)
+
         try:
             future = self._lane.submit(batch.write)
         except RuntimeError as error:  # the lane is closed
             batch.written.set_exception(error)
             return
-        asyncio.wrap_future(future).add_done_callback(batch.settle)
+        asyncio.wrap_future(future).add_done_callback(ended)

@@ -175,6 +175,10 @@ class RunRecord:
         """Record the final word on an item."""
         await self._gathering.add((VerdictRow, [verdict]))
 
+    async def written(self) -> None:
+        """Wait until all that was recorded is on disk, also what nobody waits for any more."""
+        await self._gathering.written()
+
     def next_id(self) -> UUID:
         """Return a key for a record, higher than every one before it."""
         return self._workspace.ids.next()

@@ -14,7 +14,7 @@ from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest
 from agents.llm.schemas import schema_name, strict_schema
 from agents.llm.settings import ModelSettings
 from agents.llm.structured import ILL_SHAPED, Answer, converse, tokens
-from agents.llm.wire import CONNECT_SECONDS, on_request
+from agents.llm.wire import CONNECT_SECONDS, broken_off, on_request
 
 if TYPE_CHECKING:
     import anthropic
@@ -106,7 +106,8 @@ class AnthropicMessages:
                     base_url=self.service.address or None,
                     max_retries=0,  # `patiently` sends again, at the pace of all
                     timeout=anthropic.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
-                    http_client=anthropic.DefaultAsyncHttpxClient(
+                    # The SDK's default transport looks at every idle connection whenever one is needed.
+                    http_client=anthropic.DefaultAioHttpClient(
                         event_hooks={"request": [on_request], "response": [self._on_response]}
                     ),
                 )
@@ -183,7 +184,7 @@ class AnthropicMessages:
     def _explain(self, error: Exception) -> ModelError:
         import anthropic
 
-        if isinstance(error, anthropic.APITimeoutError):
+        if isinstance(error, anthropic.APITimeoutError) and not broken_off(error):
             return self.service.silent(self._settings.timeout_seconds)
         if isinstance(error, anthropic.APIConnectionError):
             return self.service.unreachable(str(error.__cause__ or error))

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
-from functools import partial
+from functools import cache, partial
 from json import JSONDecodeError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from agents.llm.errors import ModelError
 from agents.llm.failures import Service
 from agents.llm.pacing import pacing_of, patiently, until_reset
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
 from agents.llm.schemas import schema_in_words, schema_name, strict_schema
-from agents.llm.settings import ModelSettings
+from agents.llm.settings import ModelSettings, TokenLimit
 from agents.llm.structured import ILL_SHAPED, Answer, converse, tokens
-from agents.llm.wire import CONNECT_SECONDS, on_request
+from agents.llm.wire import CONNECT_SECONDS, broken_off, on_request
 
 if TYPE_CHECKING:
     import httpx2
     import openai
     from openai.types.chat import ChatCompletionMessageParam
-    from openai.types.chat.completion_create_params import ResponseFormat
+    from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming, ResponseFormat
+    from pydantic import BaseModel
 
 _OWN_ADDRESS = "https://api.openai.com/v1"
 _NO_KEY_NEEDED = "no-key-needed"
@@ -105,7 +106,8 @@ class OpenAIChat:
                 base_url=self.service.address or None,
                 max_retries=0,  # `patiently` sends again, at the pace of all
                 timeout=openai.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
-                http_client=openai.DefaultAsyncHttpxClient(
+                # The SDK's default transport looks at every idle connection whenever one is needed.
+                http_client=openai.DefaultAioHttpClient(
                     event_hooks={"request": [on_request], "response": [self._on_response]}
                 ),
             )
@@ -115,20 +117,13 @@ class OpenAIChat:
         self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...]
     ) -> Answer:
         import openai
+        from openai.types.chat import ChatCompletion
 
-        structured = self._settings.openai_structured
-        if structured != "json_schema":
-            messages = _with_instruction(messages, schema_in_words(request.reply_type))
-        limit = token_limit_field(self._settings.openai_token_limit, client.base_url.host)
         try:
-            completion: Any = await client.chat.completions.create(
-                model=self._model,
-                messages=_to_wire(messages),
-                response_format=_response_format(structured, request),
-                temperature=openai.omit if request.temperature is None else request.temperature,
-                max_tokens=request.max_output_tokens if limit == "max_tokens" else openai.omit,
-                max_completion_tokens=request.max_output_tokens if limit != "max_tokens" else openai.omit,
-                seed=openai.omit if request.seed is None else request.seed,
+            # Not `client.chat.completions.create`: it takes half of a request's time to walk through the body
+            # for fields that have another name on the wire, and there are none.
+            completion: Any = await client.post(
+                "/chat/completions", cast_to=ChatCompletion, body=self._body(client, request, messages)
             )
         except (openai.OpenAIError, JSONDecodeError, UnicodeDecodeError) as error:
             raise self._explain(error) from error
@@ -136,6 +131,25 @@ class OpenAIChat:
             return self._to_answer(completion)
         except ILL_SHAPED as error:
             raise self.service.nonsense(str(completion)) from error
+
+    def _body(
+        self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...]
+    ) -> CompletionCreateParamsNonStreaming:
+        structured = self._settings.openai_structured
+        if structured != "json_schema":
+            messages = _with_instruction(messages, schema_in_words(request.reply_type))
+        body: CompletionCreateParamsNonStreaming = {"model": self._model, "messages": _to_wire(messages)}
+        if structured == "json_schema":
+            body["response_format"] = _json_schema(request.reply_type)
+        elif structured == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.seed is not None:
+            body["seed"] = request.seed
+        limit = token_limit_field(self._settings.openai_token_limit, client.base_url.host)
+        body[limit] = request.max_output_tokens
+        return body
 
     def _to_answer(self, completion: Any) -> Answer:
         """Read a completion field by field: services that imitate OpenAI leave some of them out."""
@@ -165,7 +179,7 @@ class OpenAIChat:
     def _explain(self, error: Exception) -> ModelError:
         import openai
 
-        if isinstance(error, openai.APITimeoutError):
+        if isinstance(error, openai.APITimeoutError) and not broken_off(error):
             return self.service.silent(self._settings.timeout_seconds)
         if isinstance(error, openai.APIConnectionError):
             return self.service.unreachable(str(error.__cause__ or error))
@@ -178,7 +192,7 @@ class OpenAIChat:
         return self.service.nonsense(str(error))
 
 
-def token_limit_field(setting: str, host: str) -> str:
+def token_limit_field(setting: TokenLimit, host: str) -> Literal["max_tokens", "max_completion_tokens"]:
     """Choose the request field that limits output tokens.
 
     Args:
@@ -213,16 +227,13 @@ def _to_wire(messages: tuple[Message, ...]) -> list[ChatCompletionMessageParam]:
     return wire
 
 
-def _response_format(structured: str, request: ModelRequest) -> ResponseFormat | openai.Omit:
-    import openai
-
-    if structured == "json_schema":
-        return {
-            "type": "json_schema",
-            "json_schema": {
-                "name": schema_name(request.reply_type),
-                "schema": strict_schema(request.reply_type),
-                "strict": True,
-            },
-        }
-    return {"type": "json_object"} if structured == "json_object" else openai.omit
+@cache
+def _json_schema(reply_type: type[BaseModel]) -> ResponseFormat:
+    return {
+        "type": "json_schema",
+        "json_schema": {
+            "name": schema_name(reply_type),
+            "schema": strict_schema(reply_type),
+            "strict": True,
+        },
+    }

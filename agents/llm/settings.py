@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, TypeAdapt
 
 from agents.llm.prices import Price
 
+TokenLimit = Literal["auto", "max_tokens", "max_completion_tokens"]
+
 
 class ModelSettings(BaseModel):
     """How language models are reached."""
@@ -27,7 +29,7 @@ class ModelSettings(BaseModel):
     """How the service is held to the form of a reply: by a JSON schema, by "any JSON object", or by words in
     the prompt alone. The last two put the schema into the prompt. Choose the first that the service knows."""
 
-    openai_token_limit: Literal["auto", "max_tokens", "max_completion_tokens"] = "auto"
+    openai_token_limit: TokenLimit = "auto"
     """Name of the request field that limits output tokens. OpenAI's own models take `max_completion_tokens`,
     most other services only `max_tokens`; `auto` goes by the address."""
 

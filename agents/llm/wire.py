@@ -84,3 +84,17 @@ def may_send() -> bool:
 async def on_request(_request: httpx2.Request) -> None:
     """Count a request; an event hook of the HTTP client."""
     count_request()
+
+
+def broken_off(error: BaseException) -> bool:
+    """Tell whether a service ended a connection, which the SDKs' transport takes for a time-out.
+
+    Args:
+        error: What an SDK raised.
+    """
+    import aiohttp
+
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, aiohttp.ClientConnectionError):
+        cause = cause.__cause__
+    return cause is not None and not isinstance(cause, TimeoutError)
