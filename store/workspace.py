@@ -323,10 +323,12 @@ def _highest_future_id(master: duckdb.DuckDBPyConnection) -> uuid.UUID | None:
     reached = lowest_at(time.time_ns() // 1_000_000)
     tables = ("judgment", "mark", "step", "execution", "verdict")
     later = " UNION ALL ".join(f"SELECT id FROM {table} WHERE id >= $reached" for table in tables)
-    row = master.execute(
+    # All rows of the one, or the result stays open, and with it a transaction that no checkpoint gets past.
+    rows = master.execute(
         f"SELECT max(id) FROM ({later}) WHERE substr(id::VARCHAR, 15, 1) = '7'", {"reached": reached}
-    ).fetchone()
-    return row[0] if row else None
+    ).fetchall()
+    highest: uuid.UUID | None = rows[0][0]
+    return highest
 
 
 def _file_at(path: Path) -> tuple[int, int] | None:

@@ -381,3 +381,20 @@ def test_a_workspace_opened_by_a_link_keeps_its_log_and_journal_beside_the_file(
         assert workspace.path == real
         assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "link.duckdb"]
         assert (tmp_path / "data" / "study.duckdb.wal").exists()
+
+
+def test_a_log_that_has_grown_is_worked_into_the_file_also_after_rows_were_changed(tmp_path, monkeypatch):
+    """A change keeps what it replaced for those who read it: one read left open stops every checkpoint."""
+    judged_workspace(tmp_path).close()
+    path, log = tmp_path / "pairs.duckdb", tmp_path / "pairs.duckdb.wal"
+    monkeypatch.setattr("store.workspace.CHECKPOINT_BYTES", 100_000)
+    sizes = []
+    with Workspace.open(path) as workspace:
+        for number in range(40):
+            workspace.lane.submit(note(number, value="x" * 9_000)).result()
+            workspace.lane.submit(
+                lambda connection: connection.execute(text("UPDATE sessionstate SET key = 'other'"))
+            ).result()
+            sizes.append(log.stat().st_size if log.exists() else 0)
+        assert workspace.identity
+    assert max(sizes) < 200_000, sizes
