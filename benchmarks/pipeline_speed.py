@@ -9,7 +9,8 @@ requests with the same SDK, so many at the same time, and does nothing with the 
 is reported is the median over the rounds, and the ratio's range.
 
 With --memory one run goes over all pairs of a workspace as large as CoSQA+ (or the first N), answered without a
-service, and what is reported is the process's memory after each tenth of it.
+service, and what is reported is the process's memory after each tenth of it, and how much of that are pages of
+the file and rows not yet worked into it, which DuckDB keeps as long as nobody else needs the memory.
 """
 
 from __future__ import annotations
@@ -177,6 +178,12 @@ def memory(options: argparse.Namespace, folder: Path) -> None:
     def at_once(name: str, settings: ModelSettings) -> LanguageModel:
         return AtOnce(name.partition(":")[2], settings)
 
+    def told(ended: int) -> str:
+        cursor = workspace.native()
+        (kept,) = cursor.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()[0]
+        cursor.close()
+        return f"{ended:8,} pairs: {resident():6.1f} MiB, of which DuckDB keeps {int(kept) / 2**20:6.1f}"
+
     role_models.open_model = at_once  # type: ignore[assignment]
     path = large_workspace.build(folder / "large.duckdb", options.pairs)
     tenths = itertools.count(1)
@@ -185,13 +192,13 @@ def memory(options: argparse.Namespace, folder: Path) -> None:
     def tell(event: JobEvent) -> None:
         fail_on_trouble(event)
         if isinstance(event, JobProgressed) and event.ended >= due[0] * event.total // 10:
-            print(f"{event.ended:8,} pairs: {resident():7.1f} MiB", flush=True)
+            print(told(event.ended), flush=True)
             due[0] = next(tenths)
 
     models = ModelSettings(openai_base_url="http://127.0.0.1:1/v1")
     settings = AnnotationSettings(model=f"openai:{MODEL}", concurrency=32, models=models, sandbox="process")
     with Workspace.open(path) as workspace:
-        print(f"{0:8,} pairs: {resident():7.1f} MiB", flush=True)
+        print(told(0), flush=True)
         report = run_annotation(workspace, replace(settings, limit=options.pairs), tell)
     print(f"{report.done / report.seconds:,.0f} pairs a second")
 
