@@ -198,6 +198,7 @@ class AnnotationWork:
             model=models.name,
             configuration=run_configuration(configuration, models, self._settings),
             only=self._settings.run_id,
+            begin=not self._settings.retry_failed,
         )
 
     async def _work(

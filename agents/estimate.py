@@ -289,5 +289,8 @@ def _based_on(roles: Sequence[RoleEstimate], drawn: int, assessed: int | None, s
     if assessed is None:
         return said
     if assessed >= ENOUGH:
-        return [*said, f"Unclear: {share:.0%} of {counted(assessed, 'assessment')} of this model here."]
-    return [*said, f"Unclear: {share:.0%}, as CoSQA+ reports of its candidates."]
+        return [
+            *said,
+            f"Unclear: {100 * share:.1f} % of {counted(assessed, 'assessment')} of this model here.",
+        ]
+    return [*said, f"Unclear: {100 * share:.1f} %, as CoSQA+ reports of its candidates."]

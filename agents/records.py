@@ -81,6 +81,7 @@ class RunRecord:
         model: str,
         configuration: Mapping[str, Any],
         only: UUID | None = None,
+        begin: bool = True,
     ) -> RunRecord:
         """Go on with the run of this configuration, or begin it.
 
@@ -91,13 +92,14 @@ class RunRecord:
             model: The model's name.
             configuration: What tells this run from others, as JSON values. Its hash names the run.
             only: The run that it has to be; None for any.
+            begin: Whether it may be begun.
 
         Returns:
             The run, in the state "running".
 
         Raises:
             JudgmentRefused: A person has the name that the run's rater would get.
-            WorkbenchError: It is another run than it has to be.
+            WorkbenchError: It is another run than it has to be, or one that is not there may not be begun.
         """
         text = json.dumps(configuration, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         name = f"{pipeline}/{model}/{hashlib.sha256(text.encode()).hexdigest()[:8]}"
@@ -110,6 +112,13 @@ class RunRecord:
                     "Not this run's settings",
                     f"The present settings make the run {name}, and another one was to go on.",
                     "Nothing was begun. Set the model and the agents that the run was made with.",
+                )
+            if known is None and not begin:
+                raise WorkbenchError(
+                    "No such run yet",
+                    f"The run {name} has not been begun, so nothing failed in it.",
+                    "Leave --retry-failed out to begin it, or give the options and settings of the run that "
+                    "is meant: workbench report WORKSPACE pipeline lists them.",
                 )
             if known is not None:
                 known.state, known.ended_at = "running", None

@@ -90,6 +90,21 @@ def cost(money: float | None, unknown: int, what: str = "step", several: str = "
     return f"${money:,.4f}{rest}"
 
 
+def tokens(taken: int, cached: int, given: int, unknown: int) -> str:
+    """Say how many tokens models took and gave.
+
+    Args:
+        taken: Input tokens.
+        cached: Those of them that the service had in its cache.
+        given: Output tokens.
+        unknown: Of how many steps it is not known what they cost. Where no token was counted either, the
+            service did not say how many it took.
+    """
+    if unknown and not taken and not given:
+        return "unknown: the service does not say"
+    return f"{taken:,} in ({cached:,} cached), {given:,} out"
+
+
 def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
     """Print names with their values, one a line; facts whose value is None or empty are left out."""
     grid = Table.grid(padding=(0, 2))
@@ -111,10 +126,12 @@ def print_table(
 
     Args:
         columns: The headings.
-        rows: Values in the order of the columns; None is an empty cell, numbers stand to the right.
+        rows: Values in the order of the columns; None is an empty cell, numbers stand to the right, whole
+            ones with commas between thousands.
         wide: Headings of the columns that give way when the terminal is narrow.
     """
-    shown = [["" if cell is None else cell for cell in row] for row in rows]
+    given = [list(row) for row in rows]
+    shown = [[_cell(cell) for cell in row] for row in given]
     console = _console()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     widths = [
@@ -124,7 +141,7 @@ def print_table(
     kept = sum(width + 2 for width, column in zip(widths, columns, strict=True) if column not in wide)
     left = max(console.width - kept, MIN_WIDTH * len(wide)) // max(len(wide), 1) - 2
     for place, column in enumerate(columns):
-        numbers = any(isinstance(row[place], int | float) for row in shown)
+        numbers = any(isinstance(row[place], int | float) for row in given)
         table.add_column(
             column,
             justify="right" if numbers else "left",
@@ -135,6 +152,12 @@ def print_table(
     for row in shown:
         table.add_row(*(harmless(cell) for cell in row))
     console.print(table)
+
+
+def _cell(value: object) -> object:
+    if value is None:
+        return ""
+    return f"{value:,}" if type(value) is int else value
 
 
 def share(part: int, whole: int) -> str:
@@ -159,13 +182,17 @@ def show_error(error: WorkbenchError, *, as_json: bool) -> None:
 
 
 class Bar:
-    """A progress bar on stderr, shown when stderr is a terminal and the work takes longer than a second."""
+    """A progress bar on stderr, shown when stderr is a terminal and the work takes longer than a second.
+
+    Attributes:
+        wanted: Whether there is a terminal to draw it in.
+    """
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._began = time.monotonic()
         self._progress: Progress | None = None
-        self._wanted = sys.stderr.isatty()
+        self.wanted = sys.stderr.isatty()
 
     def __enter__(self) -> Bar:
         return self
@@ -183,7 +210,7 @@ class Bar:
             detail: What stands after the bar.
         """
         if self._progress is None:
-            if not self._wanted or time.monotonic() - self._began < BAR_AFTER_SECONDS:
+            if not self.wanted or time.monotonic() - self._began < BAR_AFTER_SECONDS:
                 return
             self._progress = self._make()
             self._progress.start()

@@ -27,7 +27,6 @@ _KEY_NAMES = {
     "enter": "Enter",
     "escape": "Esc",
     "tab": "Tab",
-    "shift+tab": "Shift+Tab",
     "space": "Space",
     "up": "↑",
     "down": "↓",
@@ -47,10 +46,9 @@ def key_names(command: Command) -> str:
 
 
 def _key_name(key: str) -> str:
-    if key.startswith("ctrl+"):
-        name = key.removeprefix("ctrl+")
-        return "Ctrl+" + _KEY_NAMES.get(name, name.upper())
-    return _KEY_NAMES.get(key, key)
+    *modifiers, name = key.split("+")
+    word = _KEY_NAMES.get(name, name.upper() if modifiers or len(name) > 1 else name)
+    return "+".join((*(modifier.capitalize() for modifier in modifiers), word))
 
 
 def keys_table() -> str:

@@ -11,6 +11,7 @@ import duckdb
 
 from store.pipeline_report import PairSeconds, Repairs, RepairTries, RunFigures, StageSeconds, TableTwo
 from store.queries.rows import NEEDS_SANDBOX
+from store.queries.runs import known_cost
 from store.tables.runs import Run
 from store.workspace import Workspace
 
@@ -169,9 +170,7 @@ def _figures(cursor: duckdb.DuckDBPyConnection, run: Run) -> RunFigures:
     needs_sandbox = reasons.pop(NEEDS_SANDBOX, 0)
     failed = sum(reasons.values())
     codes = row(_CODES)
-    # What nobody was asked for cost nothing; what was asked for at no known price cost nobody knows what.
-    unknown = asking_steps and sums["unpriced_steps"] == asking_steps
-    cost = None if unknown else money or 0.0
+    cost = known_cost(money, asking_steps, sums["unpriced_steps"])
     return RunFigures(
         run=run.name,
         id=run.id,

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, case, func, select
 
 from store.ids import now
 from store.queries.current import REVIEW, current_labels, current_marks, current_verdicts, status_of
-from store.queries.runs import unpriced
+from store.queries.runs import known_cost, unpriced
 from store.tables.columns import table_of
 from store.tables.imported import Item, Source
 from store.tables.people import Rater
@@ -46,7 +46,7 @@ class Progress:
         agreed: Those of them where both are the same; None in a blind review.
         raters: The raters with standing labels.
         tokens: Tokens that the agents used, in and out.
-        money: What they cost in dollars, as far as that is known; None where no price is known.
+        money: What they cost in dollars; see `store.queries.runs.known_cost`.
         unpriced: Steps that asked a model and of which it is not known.
     """
 
@@ -140,6 +140,7 @@ def progress(
         select(
             func.sum(step.c.tokens_in + step.c.tokens_out),
             func.sum(step.c.money),
+            func.count(case((step.c.requests > 0, 1))),
             func.count(case((unpriced(step), 1))),
         )
     ).one()
@@ -158,8 +159,8 @@ def progress(
         agreed=agreed,
         raters=raters,
         tokens=int(spent[0] or 0),
-        money=spent[1],
-        unpriced=int(spent[2]),
+        money=known_cost(*spent[1:]),
+        unpriced=int(spent[3]),
     )
 
 

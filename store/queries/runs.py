@@ -54,7 +54,7 @@ class RunCounts:
         tokens_cached: Input tokens that the service had in its cache.
         tokens_written: Input tokens that it put there.
         from_cache: Steps that were answered from the workspace, at no cost.
-        money: US dollars that the steps cost, as far as that is known; None where no step knows.
+        money: US dollars that the steps cost, as far as that is known; see `known_cost`.
         unpriced: Steps that sent requests and of which it is not known what they cost.
         agent_seconds: Seconds that agents' turns took, added up.
     """
@@ -284,6 +284,7 @@ def run_counts(connection: Connection, run_id: UUID) -> RunCounts:
             *(func.coalesce(func.sum(step.c[name]), 0).label(name) for name in _SUMMED),
             func.sum(step.c.money).label("money"),
             func.count(case((step.c.from_cache, 1))).label("from_cache"),
+            func.count(case((step.c.requests > 0, 1))).label("asking"),
             func.count(case((unpriced(step), 1))).label("unpriced"),
         ).where(step.c.run_id == run_id)
     ).one()
@@ -327,7 +328,7 @@ def run_counts(connection: Connection, run_id: UUID) -> RunCounts:
         tokens_cached=int(sums.tokens_cached),
         tokens_written=int(sums.tokens_written),
         from_cache=int(sums.from_cache),
-        money=sums.money,
+        money=known_cost(sums.money, sums.asking, sums.unpriced),
         unpriced=int(sums.unpriced),
         agent_seconds=float(sums.seconds),
     )
@@ -339,6 +340,20 @@ _SUMMED = ("requests", "tokens_in", "tokens_out", "tokens_cached", "tokens_writt
 def unpriced(step: Table) -> ColumnElement[bool]:
     """Return the condition that a step asked a model and that it is not known what that cost."""
     return (step.c.requests > 0) & step.c.money.is_(None)
+
+
+def known_cost(money: float | None, asking: int, unpriced: int) -> float | None:
+    """Return what steps cost, as every command tells it.
+
+    Args:
+        money: The sum in US dollars over the steps of which it is known; None where there is none.
+        asking: Steps that asked a model.
+        unpriced: Those of them of which it is not known what they cost.
+
+    Returns:
+        The sum; 0 where no model was asked; None where it is not known of any step that asked one.
+    """
+    return None if asking and unpriced == asking else money or 0.0
 
 
 def _most_first(counts: Mapping[str, int]) -> dict[str, int]:

@@ -74,7 +74,7 @@ def test_it_annotates_in_parts_and_pays_for_nothing_twice(workbench, study, clea
     assert (second["job"]["done"], second["labelled"], second["requests"]) == (3, 4, 4)
     third = workbench(*command)
     assert third.code == 0
-    assert "0 done, 0 failed" in third.out
+    assert "nothing to do" in third.out
     assert labels(workbench, study) == [1.0] * 4
 
 
@@ -118,13 +118,32 @@ def test_failed_items_alone_are_tried_again_and_kept_replies_are_listed(workbenc
     assert workbench("replies", study, "--limit", "0", "--json").json()["listed"] == []
 
 
+def test_what_no_run_has_failed_on_cannot_be_tried_again(workbench, study, clear):
+    command = ("annotate", study, "--model", f"scripted:{clear}", "--retry-failed")
+    refused = workbench(*command, "--json")
+    assert (refused.code, refused.json()["error"]["title"]) == (2, "No such run yet")
+    assert workbench("report", study, "pipeline", "--json").json()["runs"] == []
+    workbench(*command[:-1], "--limit", "2")
+    again = workbench(*command)
+    assert (again.code, "nothing to do" in again.out) == (0, True)
+
+
+def test_a_run_says_only_what_its_agents_do(workbench, study, everyone):
+    done = workbench("annotate", study, "--model", everyone, "--agents", "single").out
+    assert "clear match" not in done
+    assert "\nexecuted" not in done
+    assert "nothing is executed" in done
+
+
 def test_an_estimate_is_printed_and_nothing_is_recorded(workbench, study, clear):
     command = ("annotate", study, "--model", f"scripted:{clear}", "--estimate")
     facts = workbench(*command, "--agents", "single", "--agents", "full", "--json").json()
     assert [run["configuration"] for run in facts["runs"]] == ["single", "full"]
     assert [run["pairs"] for run in facts["runs"]] == [4, 4]
     assert [role["role"] for role in facts["runs"][0]["roles"]] == ["annotator"]
-    assert "Based on" in workbench(*command).out
+    told = workbench(*command, "--agents", "single", "--agents", "full").out
+    assert "Based on" in told
+    assert told.rindex("All together") > told.rindex("Estimate: full")
     assert labels(workbench, study) == [None] * 4
 
 

@@ -14,9 +14,9 @@ from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settin
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agents.events import JobEvent
     from agents.report import AnnotationReport
     from agents.settings import AnnotationSettings
+    from store.queries.runs import RunCounts
     from store.workspace import Workspace as OpenWorkspace
 
 NAMES = [each.name for each in CONFIGURATIONS]
@@ -50,9 +50,11 @@ def annotate_command(
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="Another seed is another draw; 0 by default.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many items.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="At most so many items, for each configuration.")
+    ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, max=256, help="Items worked on at the same time.")
+        int | None, typer.Option(min=1, max=256, metavar="N", help="Items worked on at the same time.")
     ] = None,
     sandbox: Annotated[
         str | None,
@@ -80,12 +82,14 @@ def annotate_command(
         float | None, typer.Option(min=0, metavar="DOLLARS", help="What the run may cost, in US dollars.")
     ] = None,
     budget_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Input and output tokens that the run may take.")
+        int | None, typer.Option(min=0, metavar="N", help="Input and output tokens that the run may take.")
     ] = None,
     budget_requests: Annotated[
-        int | None, typer.Option(min=0, help="Requests that the run may send to models.")
+        int | None, typer.Option(min=0, metavar="N", help="Requests that the run may send to models.")
     ] = None,
-    budget_pairs: Annotated[int | None, typer.Option(min=0, help="Pairs that the run may label.")] = None,
+    budget_pairs: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Pairs that the run may label.")
+    ] = None,
     estimate_only: Annotated[
         bool,
         typer.Option("--estimate", help="Say what it would take, and ask nothing of any service."),
@@ -181,23 +185,13 @@ def _drawn(opened: OpenWorkspace, kind: str, queries: int | None, seed: int) -> 
 
 
 def annotate(opened: OpenWorkspace, job: AnnotationSettings) -> AnnotationReport:
-    """Run a job with a progress bar, its warnings on stderr, and return what it came to."""
-    from agents.events import JobLog, JobProgressed
+    """Run a job, tell on stderr how it goes on, and return what it came to."""
     from agents.jobs import run_annotation
-    from workbench.output import Bar, note
+    from workbench.cli.telling import Teller
+    from workbench.output import Bar
 
     with Bar("annotating") as bar:
-
-        def tell(event: JobEvent) -> None:
-            if isinstance(event, JobProgressed):
-                failed = f" · {event.failed:,} failed" if event.failed else ""
-                waiting = f" · {event.waiting:,} waiting" if event.waiting else ""
-                detail = f"{event.ended:,}/{event.total:,}{failed}{waiting} · {event.per_minute:,.0f}/min"
-                bar.show(event.ended, event.total, detail)
-            elif isinstance(event, JobLog) and event.level != "info":
-                note(f"{event.level}: {event.text}")
-
-        return run_annotation(opened, job, tell)
+        return run_annotation(opened, job, Teller(bar))
 
 
 def tell_the_end(*reports: AnnotationReport) -> None:
@@ -223,7 +217,10 @@ def tell_the_end(*reports: AnnotationReport) -> None:
             "Then the same command takes them up."
         )
     if failed:
-        note(f"{failed} of the items have no label; the same command tries them again.")
+        note(
+            f"{failed:,} of the items have no label. The same command tries them again with what is left, "
+            "with --retry-failed nothing else."
+        )
     if failed or waiting:
         raise typer.Exit(1)
 
@@ -238,33 +235,43 @@ def print_report(report: AnnotationReport) -> None:
 def report_facts(report: AnnotationReport) -> list[tuple[str, Any]]:
     """Return the facts of a job and its run, for people."""
     from store.counted import counted
-    from workbench.output import cost, share
+    from workbench.output import cost, share, tokens
 
     counts = report.counts
     labels = ", ".join(f"{count:,} × {value:g}" for value, count in counts.labels.items())
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.reasons.items())
-    ended = [f"{report.done:,} done", f"{report.failed:,} failed"]
-    ended += [f"{report.waiting:,} waiting for a sandbox"] if report.waiting else []
+    executes = report.sandbox or counts.executed
     return [
         ("agents", report.configuration),
         ("model", report.model),
         ("sandbox", report.sandbox or "none: nothing is executed"),
-        ("this job", ", ".join((*ended, f"{report.seconds:.1f} s"))),
+        ("this job", _ended(report)),
         ("items of the run", f"{counts.items:,}"),
-        ("clear match", f"{counts.clear_match:,}"),
-        ("clear non-match", f"{counts.clear_nonmatch:,}"),
-        ("unclear", f"{counts.unclear:,}"),
-        ("executed", f"{counts.executed:,}"),
-        ("executable", share(counts.executable, counts.executed)),
+        *(_screened(counts) if counts.clear_match + counts.clear_nonmatch + counts.unclear else ()),
+        ("executed", f"{counts.executed:,}" if executes else None),
+        ("executable", share(counts.executable, counts.executed) if executes else None),
         ("needs a sandbox", f"{counts.needs_sandbox:,}" if counts.needs_sandbox else None),
         ("labels", f"{counts.labelled:,}" + (f" ({labels})" if labels else "")),
         ("failed", f"{counts.failed:,}" + (f" ({reasons})" if reasons else "")),
-        ("failed by cause", ", ".join(f"{count:,} {cause}" for cause, count in counts.causes.items())),
         ("requests", f"{counts.requests:,}"),
         ("from the cache", counted(counts.from_cache, "reply", "replies") if counts.from_cache else None),
-        (
-            "tokens",
-            f"{counts.tokens_in:,} in ({counts.tokens_cached:,} cached), {counts.tokens_out:,} out",
-        ),
+        ("tokens", tokens(counts.tokens_in, counts.tokens_cached, counts.tokens_out, counts.unpriced)),
         ("cost", cost(counts.money, counts.unpriced)),
+    ]
+
+
+def _ended(report: AnnotationReport) -> str:
+    """Say what a job did."""
+    if report.state == "done" and not report.done + report.failed + report.waiting:
+        return "nothing to do: none of the items asked for is left"
+    ended = [f"{report.done:,} done", f"{report.failed:,} failed"]
+    ended += [f"{report.waiting:,} waiting for a sandbox"] if report.waiting else []
+    return ", ".join((*ended, f"{report.seconds:.1f} s"))
+
+
+def _screened(counts: RunCounts) -> list[tuple[str, str]]:
+    return [
+        ("clear match", f"{counts.clear_match:,}"),
+        ("clear non-match", f"{counts.clear_nonmatch:,}"),
+        ("unclear", f"{counts.unclear:,}"),
     ]

@@ -33,6 +33,26 @@ def print_estimates(
         return
     for each in found:
         _print(each)
+    if len(found) > 1:
+        _print_sum(found)
+
+
+_UNKNOWN = "unknown: set the models' prices in models.prices of the configuration"
+
+
+def _print_sum(found: Sequence[Estimate]) -> None:
+    from workbench.output import print_facts
+
+    known = [each.money for each in found if each.money is not None]
+    sums = {what: sum(each.total(what) for each in found) for what in ("requests", "tokens_in", "tokens_out")}
+    print_facts(
+        "All together",
+        [
+            ("requests", f"{sums['requests']:,}"),
+            ("tokens", f"{sums['tokens_in']:,} in, {sums['tokens_out']:,} out"),
+            ("cost", f"${sum(known):,.4f}" if len(known) == len(found) else _UNKNOWN),
+        ],
+    )
 
 
 def _print(found: Estimate) -> None:
@@ -42,10 +62,10 @@ def _print(found: Estimate) -> None:
         f"Estimate: {found.configuration}",
         [
             ("pairs to do", f"{found.pairs:,}"),
-            ("unclear", None if found.unclear_share is None else f"{found.unclear_share:.1%}"),
+            ("unclear", None if found.unclear_share is None else f"{100 * found.unclear_share:.1f} %"),
             ("requests", f"{found.total('requests'):,}"),
             ("tokens", f"{found.total('tokens_in'):,} in, {found.total('tokens_out'):,} out"),
-            ("cost", "unknown: models.prices says no price" if found.money is None else _cost(found)),
+            ("cost", _UNKNOWN if found.money is None else _cost(found)),
         ],
     )
     say("")
@@ -64,7 +84,7 @@ def _print(found: Estimate) -> None:
         ],
         wide=("model",),
     )
-    say("", "Based on:", *(f"- {sentence}" for sentence in found.based_on))
+    say("", "Based on:", *(f"- {sentence}" for sentence in found.based_on), "")
 
 
 def _cost(found: Estimate) -> str:

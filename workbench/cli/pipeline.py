@@ -110,13 +110,13 @@ def _outcome(one: RunFigures) -> list[tuple[str, str | None]]:
         (one.unclear, f"unclear ({_percent(one.unclear_share)})"),
     ]
     length = one.table_two.code_mean_length
-    mean = "" if length is None else f", {length:,.3f} characters on average"
+    mean = "" if length is None else f", {length:,.1f} characters on average"
     return [
         ("pairs", _parts(one.pairs, ends)),
         ("labels", ", ".join(f"{count:,} × {value:g}" for value, count in one.labels.items())),
         ("failed", ", ".join(f"{count:,} {why}" for why, count in one.failed_by_reason.items())),
-        ("screened", _parts(one.screened, assessments)),
-        ("codes", f"{one.table_two.codes:,}{mean}"),
+        ("screened", _parts(one.screened, assessments) if one.screened else None),
+        ("different codes", f"{one.table_two.codes:,}{mean}"),
     ]
 
 
@@ -133,7 +133,7 @@ def _testing(one: RunFigures) -> list[tuple[str, str | None]]:
     ]
     programs = counted(one.counted_programs, "program")
     return [
-        ("executable", share(one.executable, one.executed)),
+        ("executable", share(one.executable, one.executed) if one.executed else None),
         ("test cases", None if tests is None else f"{tests:.2f} on average, of {programs}"),
         ("to repair", _parts(repairs.programs, ends) if repairs.programs else None),
     ]
@@ -141,12 +141,13 @@ def _testing(one: RunFigures) -> list[tuple[str, str | None]]:
 
 def _account(one: RunFigures) -> list[tuple[str, str | None]]:
     from store.counted import counted
+    from workbench.output import tokens
 
     return [
-        ("tokens", f"{one.tokens_in:,} in ({one.tokens_cached:,} cached), {one.tokens_out:,} out"),
+        ("tokens", tokens(one.tokens_in, one.tokens_cached, one.tokens_out, one.unpriced_steps)),
         ("requests", f"{one.requests:,} in {counted(one.steps, 'step')}"),
         ("cost", _cost(one)),
-        ("cost of a pair", _dollars(one.cost_per_pair)),
+        ("cost a pair", _dollars(one.cost_per_pair)),
     ]
 
 
@@ -165,7 +166,7 @@ def _stages(told: PairSeconds) -> list[tuple[Any, ...]]:
 
 
 def _percent(share: float | None) -> str | None:
-    return None if share is None else f"{100 * share:.2f} %"
+    return None if share is None else f"{100 * share:.1f} %"
 
 
 def _dollars(value: float | None) -> str:

@@ -1,0 +1,66 @@
+"""What annotate tells on stderr while it is at work: not a line for each of many thousands of failures."""
+
+import uuid
+
+import pytest
+
+from agents.events import ItemAnnotated, JobLog, JobProgressed, PathCounts
+from agents.llm.errors import ModelError
+from agents.sandbox.errors import NeedsSandbox
+from workbench.cli import telling
+from workbench.cli.telling import TOLD_IN_FULL, Teller
+from workbench.output import Bar
+
+RUN = uuid.uuid4()
+
+
+@pytest.fixture
+def teller():
+    return Teller(Bar("annotating"))
+
+
+def fail(teller, number, failure):
+    """What a job tells of an item that failed: the item, then a line for its log."""
+    name = f"q{number}"
+    teller(ItemAnnotated(1, RUN, number, name, None, "", failure))
+    if not isinstance(failure, NeedsSandbox):
+        teller(JobLog(1, "warning", f"{name}: {failure}"))
+
+
+def progressed(ended):
+    return JobProgressed(1, RUN, ended - 2, 2, 412_080, PathCounts(), (), 60.0, 500.0, "q9", 1200, 30)
+
+
+def test_failures_of_a_kind_are_told_a_few_times(teller, capsys):
+    for number in range(500):
+        fail(teller, number, ModelError("refused", "Model declined", f"It declined {number}."))
+    fail(teller, 500, ModelError("timeout", "No answer", "It said nothing."))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == [f"warning: q{at}: Model declined: It declined {at}." for at in range(2)]
+    assert "More failures of the kind “Model declined” are counted" in lines[TOLD_IN_FULL]
+    assert lines[TOLD_IN_FULL + 1 :] == ["warning: q500: No answer: It said nothing."]
+
+
+def test_warnings_of_the_job_are_told_and_items_that_wait_are_not(teller, capsys):
+    fail(teller, 1, NeedsSandbox("Nothing isolates here."))
+    teller(JobLog(1, "info", "nothing of note"))
+    teller(JobLog(1, "warning", "No isolating sandbox works here."))
+    assert capsys.readouterr().err == "warning: No isolating sandbox works here.\n"
+
+
+def test_without_a_terminal_a_line_a_minute_tells_how_far_it_is(teller, capsys, monkeypatch):
+    teller(progressed(1000))
+    assert capsys.readouterr().err == ""
+    due = teller._line_at
+    monkeypatch.setattr(telling.time, "monotonic", lambda: due)
+    teller(progressed(2000))
+    teller(progressed(2001))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("2,000 of 412,080 · 2 failed · 13 h 40 min left · 500/min · 1,200 tokens")
+
+
+def test_in_a_terminal_the_bar_tells_it(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(telling, "LINE_SECONDS", 0.0)
+    Teller(Bar("annotating"))(progressed(2000))
+    assert "2,000 of" not in capsys.readouterr().err

@@ -1,0 +1,72 @@
+"""What `workbench annotate` tells while a job is at work: a bar in a terminal, otherwise a line a minute."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from agents.events import ItemAnnotated, JobLog, JobProgressed
+from agents.sandbox.errors import NeedsSandbox
+
+if TYPE_CHECKING:
+    from agents.events import JobEvent
+    from workbench.output import Bar
+
+TOLD_IN_FULL = 3
+"""Failures of one kind that are told one by one: of a long run there may be many thousands."""
+
+LINE_SECONDS = 60.0
+"""Seconds between two lines where there is no terminal to draw a bar in."""
+
+
+class Teller:
+    """Tells people on stderr how a job goes on; an object to call with every event of it.
+
+    Args:
+        bar: The bar to move; where it is not drawn, lines are written.
+    """
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+        self._line_at = time.monotonic() + LINE_SECONDS
+        self._failures: Counter[str] = Counter()
+        self._told = ""
+
+    def __call__(self, event: JobEvent) -> None:
+        """Tell an event, if there is anything to tell of it."""
+        match event:
+            case JobProgressed():
+                self._progressed(event)
+            case ItemAnnotated(failure=failure) if failure is not None and not isinstance(
+                failure, NeedsSandbox
+            ):
+                self._told = f"{event.external_id}: {failure}"
+                self._failed(failure.title, self._told)
+            case JobLog(level="warning" | "error") if event.text != self._told:
+                self._note(f"{event.level}: {event.text}")
+
+    def _progressed(self, event: JobProgressed) -> None:
+        from screens.jobs.wording import parts
+
+        failed = f" · {event.failed:,} failed" if event.failed else ""
+        waiting = f" · {event.waiting:,} waiting" if event.waiting else ""
+        detail = f"{event.ended:,}/{event.total:,}{failed}{waiting} · {event.per_minute:,.0f}/min"
+        self._bar.show(event.ended, event.total, detail)
+        if not self._bar.wanted and time.monotonic() >= self._line_at:
+            self._line_at = time.monotonic() + LINE_SECONDS
+            self._note(f"{datetime.now():%Y-%m-%d %H:%M} {' · '.join(parts('running', event))}")
+
+    def _failed(self, kind: str, text: str) -> None:
+        self._failures[kind] += 1
+        if self._failures[kind] <= TOLD_IN_FULL:
+            self._note(f"warning: {text}")
+        elif self._failures[kind] == TOLD_IN_FULL + 1:
+            self._note(f"More failures of the kind “{kind}” are counted, and not told one by one.")
+
+    @staticmethod
+    def _note(line: str) -> None:
+        from workbench.output import note
+
+        note(line)
