@@ -30,10 +30,18 @@ def test_what_is_generated_is_current(repository):
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: run python -m workbench.reference"
 
 
+def anchors(page):
+    """The places in a page that links can name, as its headings make them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_links_lead_somewhere(repository):
     for name, path in pages(repository).items():
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
-            assert (path.parent / target).exists(), f"{name} links to {target}"
+        for target, place in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", path.read_text(encoding="utf-8")):
+            page = path.parent / target if target else path
+            assert page.exists(), f"{name} links to {target}"
+            assert not place or place in anchors(page), f"{name} links to {target}#{place}"
 
 
 def test_the_command_for_the_tests_is_the_one_that_is_run(repository):

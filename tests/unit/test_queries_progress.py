@@ -75,7 +75,7 @@ def test_an_empty_workspace_has_no_progress(workspace):
     Desk(workspace)
     found = progress_of(workspace)
     assert (found.judged, found.today, found.agent_labelled, found.compared, found.raters) == (0, 0, 0, 0, ())
-    assert (found.tokens, found.money, found.left) == (0, None, 6)
+    assert (found.tokens, found.money, found.left) == (0, 0.0, 6)
     assert found.to_dict()["items"] == 6
 
 
