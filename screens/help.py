@@ -48,6 +48,8 @@ _NAMES = {
 }
 
 
+_FUNCTION_KEY = re.compile(r"f\d+")
+
 SIGNS = (
     ("●  ○", "You have labelled the item, or not yet."),
     ("◆", "The agents' label."),
@@ -65,7 +67,9 @@ def key_name(keys: str) -> str:
 
 def _one_key_name(key: str) -> str:
     *modifiers, name = key.split("+")
-    return "".join(_NAMES.get(f"{each}+", f"{each}+") for each in modifiers) + _NAMES.get(name, name)
+    return "".join(_NAMES.get(f"{each}+", f"{each}+") for each in modifiers) + (
+        _NAMES.get(name) or (name.upper() if _FUNCTION_KEY.fullmatch(name) else name)
+    )
 
 
 def keys_of(command: Command, settings: ScreenSettings) -> str:

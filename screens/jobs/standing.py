@@ -54,8 +54,7 @@ def of_job(
         lines += [one_line(error.hint, 300)] if error.hint else []
     if job.state == "paused":
         lines.append(
-            f"Paused: turns under way have ended, nothing is lost. "
-            f"{key('pause')} goes on, {key('stop')} stops."
+            f"Paused: turns under way still end, and are kept. {key('pause')} goes on, {key('stop')} stops."
         )
     elif job.state == "stopping":
         lines.append("Stopping: turns under way may end; what is done is kept.")

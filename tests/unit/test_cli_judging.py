@@ -254,7 +254,7 @@ def test_the_report_counts_what_was_judged(workbench, study):
     assert (facts["items"], facts["judged"], facts["left"], facts["today"]) == (3, 1, 2, 1)
     assert facts["items_by_kind"] == {"pair": 3}
     assert facts["raters"] == [{"name": "dana", "kind": "human", "labelled": 1}]
-    assert facts["cost"] is None
+    assert facts["cost"] == 0.0
     assert (facts["agent_labelled"], facts["compared"], facts["agreed"]) == (0, 0, 0)
     plain = workbench("report", study, "--rater", "dana").out
     assert "1 of 3 (33.3 %)" in plain

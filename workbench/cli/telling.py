@@ -44,8 +44,8 @@ class Teller:
             ):
                 self._told = f"{event.external_id}: {failure}"
                 self._failed(failure.title, self._told)
-            case JobLog(level="warning" | "error") if event.text != self._told:
-                self._note(f"{event.level}: {event.text}")
+            case JobLog(level="warning") if event.text != self._told:  # an error is raised besides
+                self._note(f"warning: {event.text}")
 
     def _progressed(self, event: JobProgressed) -> None:
         from screens.jobs.wording import parts
