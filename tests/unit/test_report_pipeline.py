@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from statistics import mean, median
 
+import duckdb
 import pytest
 from judging import judged_workspace
 from small_workspace import rows
@@ -397,3 +398,12 @@ def test_it_fits_a_terminal_of_80_columns(workbench, study, in_folder, monkeypat
     assert "3 No scripted reply" in "\n".join(lines)
     # One pair asked for nothing, which is no reason to call the others' cost 0.
     assert [line.split()[-1] for line in lines if line.startswith("cost")] == ["unknown", "unknown"]
+
+
+def test_a_run_that_was_killed_is_not_told_as_running(workbench, study, in_folder):
+    workbench("annotate", study, "--model", screened(in_folder, "r.jsonl", ["clear_match"] * 2))
+    with duckdb.connect(str(study)) as connection:
+        connection.execute("UPDATE run SET state = 'running', ended_at = NULL")
+    (run,) = workbench("report", study, "pipeline", "--json").json()["runs"]
+    assert run["state"] == "stopped"
+    assert run["ended_at"]

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 def report_pipeline(path: Path, run: str | None, *, as_json: bool) -> None:
     """Print the figures of every run, or of one.
 
+    Whoever opens a workspace is alone in it, so a run that a killed program left at work is told as stopped.
+
     Args:
         path: The workspace file.
         run: The run's name, or how it begins or ends, as long as that names one.
@@ -22,12 +24,14 @@ def report_pipeline(path: Path, run: str | None, *, as_json: bool) -> None:
     Raises:
         UnknownName: No run, or more than one, is called so.
     """
+    from agents.records import settle_interrupted
     from store.bulk.pipeline import figures_of
     from store.queries.runs import all_runs, named_run
     from store.workspace import Workspace
     from workbench.output import print_json, say
 
     with Workspace.open(path) as opened:
+        settle_interrupted(opened).result()
         with opened.reading() as connection:
             runs = [one for one in all_runs(connection) if one.kind == "pair"]
         chosen = runs if run is None else [named_run(runs, run)]
