@@ -84,7 +84,7 @@ class FileReport:
             for rater, count in self.judgments_added.items()
         ]
         if self.rater_assumed:
-            parts.append("the file does not say whose its labels are: give the name with --label-as")
+            parts.append("its labels name no rater, so the file does; --label-as gives another name")
         if self.marks_added:
             parts.append(counted(self.marks_added, "mark") + (" would be added" if dry_run else ""))
         if self.judgments_known:

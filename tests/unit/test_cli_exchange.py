@@ -115,7 +115,7 @@ def test_a_dry_run_says_what_would_be_and_not_what_was(workbench, in_folder):
 def test_labels_of_a_file_that_names_no_rater_are_said_to_be_so(workbench, pairs):
     done = workbench("import", "new.duckdb", pairs)
     assert "1 judgment of 'pairs labels'" in done.out
-    assert "the file does not say whose its labels are: give the name with --label-as" in done.out
+    assert "its labels name no rater, so the file does; --label-as gives another name" in done.out
     named = workbench("import", "other.duckdb", pairs, "--label-as", "eli", "--json").json()
     assert [file["rater_assumed"] for file in named["files"]] == [False]
     assert "--label-as" not in workbench("import", "other.duckdb", pairs, "--label-as", "eli").out

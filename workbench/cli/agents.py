@@ -16,7 +16,7 @@ def agents_command(*, config: ConfigFile = None, as_json: AsJson = False) -> Non
 
     For each: its roles in the order of their turns, with the prompt, the model and the temperature of each.
     """
-    from workbench.output import print_facts, print_json, say
+    from workbench.output import harmless, print_facts, print_json, say
 
     found = configurations(settings(config))
     if as_json:
@@ -24,8 +24,9 @@ def agents_command(*, config: ConfigFile = None, as_json: AsJson = False) -> Non
         return
     for each in found:
         default = " (the default)" if each["default"] else ""
-        print_facts(f"{each['name']}{default}", [(role["role"], _role(role)) for role in each["roles"]])
-        say(f"{each['sentence']}\n")
+        say(harmless(f"{each['name']}{default}", style="bold underline"), each["sentence"])
+        print_facts("", [(f"  {role['role']}", _role(role)) for role in each["roles"]])
+        say("")
 
 
 def configurations(config: Config) -> list[dict[str, Any]]:
