@@ -27,6 +27,11 @@ def exit_code(stop: KeyboardInterrupt) -> int:
     return 128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)
 
 
+def code_when_stopped() -> int:
+    """Return the exit code of a command that took care of the signal itself, and ends well."""
+    return exit_code(Stopped(_came[-1]) if _came else KeyboardInterrupt())
+
+
 @contextmanager
 def stopped_by_signals() -> Iterator[list[int]]:
     """Turn SIGTERM and SIGHUP into what Ctrl-C does, within the block.

@@ -198,6 +198,7 @@ def tell_the_end(*reports: AnnotationReport) -> None:
     """Say why jobs did not end by themselves or left items out, and end the command accordingly."""
     from agents.sandbox.errors import INSTALL_HINT
     from workbench.output import note, show_error
+    from workbench.stopping import code_when_stopped
 
     last = reports[-1]
     if last.state == "stopped" and last.used_up is not None:
@@ -205,7 +206,7 @@ def tell_the_end(*reports: AnnotationReport) -> None:
         raise typer.Exit(last.used_up.exit_code)
     if last.state == "stopped":
         note("Stopped. What was recorded is kept; the same command goes on from there.")
-        raise typer.Exit(130)
+        raise typer.Exit(code_when_stopped())
     if last.error is not None:
         show_error(last.error, as_json=False)
         raise typer.Exit(last.error.exit_code)
