@@ -48,7 +48,10 @@ class WorkbenchError(Exception):
     exit_code = 2
 
     def __init__(self, title: str, message: str, hint: str = "") -> None:
-        super().__init__(f"{title}: {message}" + (f" {hint}" if hint else ""))
+        stop = (
+            "" if message.endswith((".", "!", "?", "…", ":")) else "."
+        )  # a service's own words may have none
+        super().__init__(f"{title}: {message}" + (f"{stop} {hint}" if hint else ""))
         self.title = title
         self.message = message
         self.hint = hint

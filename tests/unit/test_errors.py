@@ -36,3 +36,11 @@ def test_the_exported_names_are_the_errors_of_the_module():
     classes = [name for name, value in vars(errors).items() if inspect.isclass(value)]
     assert sorted(errors.__all__) == sorted(name for name in classes if name != "Sequence")
     assert errors.__all__ == sorted(errors.__all__)
+
+
+def test_a_message_and_its_hint_stay_two_sentences():
+    told = [
+        str(WorkbenchError("Refused", message, "Try again.")) for message in ("the service said: no", "No.")
+    ]
+    assert told == ["Refused: the service said: no. Try again.", "Refused: No. Try again."]
+    assert str(WorkbenchError("Refused", "no")) == "Refused: no"
