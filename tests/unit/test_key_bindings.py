@@ -68,18 +68,18 @@ def test_the_scopes_are_named() -> None:
 def test_hints_name_the_keys_that_are_configured() -> None:
     changed = ScreenSettings(keys={"filter.up": "ctrl+u", "filter.leave": "f2,f3"})
     assert (
-        hint(changed, ("filter.up filter.down", "line"), ("filter.leave", "leaves")) == "^u↓ line · f2 leaves"
+        hint(changed, ("filter.up filter.down", "line"), ("filter.leave", "leaves")) == "^u↓ line · F2 leaves"
     )
 
 
 def test_the_key_that_one_expects_is_named_while_it_is_one_of_the_commands() -> None:
     assert first_key(ScreenSettings(), "review.back", rather="escape") == "Esc"
-    assert first_key(ScreenSettings(keys={"review.back": "f2,f3"}), "review.back", rather="escape") == "f2"
+    assert first_key(ScreenSettings(keys={"review.back": "f2,f3"}), "review.back", rather="escape") == "F2"
 
 
 def test_sentences_name_the_key_of_a_command_and_leave_other_braces_alone() -> None:
     assert with_keys(ScreenSettings(), "{app.jobs} or {app.none} {x}") == "J or {app.none} {x}"
-    assert with_keys(ScreenSettings(keys={"app.jobs": "f4"}), "{app.jobs} shows") == "f4 shows"
+    assert with_keys(ScreenSettings(keys={"app.jobs": "f4"}), "{app.jobs} shows") == "F4 shows"
 
 
 def test_no_sentence_names_a_key_that_can_be_another_one(repository: Path) -> None:
