@@ -272,7 +272,7 @@ async def test_the_import_names_the_key_that_leaves_it(empty: Workspace, in_fold
         await until(pilot, lambda: isinstance(app.screen, ImportScreen))
         await pilot.press(*"some_pairs.jsonl", "enter")
         outcome = app.screen.query_one("#outcome", Static)
-        await until(pilot, lambda: "f3 closes this" in str(outcome.content))
+        await until(pilot, lambda: "F3 closes this" in str(outcome.content))
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
 

@@ -527,7 +527,7 @@ async def test_the_line_of_a_search_closes_with_its_own_key(workspace: Workspace
         screen = await opened(pilot)
         await pilot.press("slash", "q")
         box = screen.query_one("#find", Input)
-        assert box.placeholder.endswith("Enter lists, f3 leaves")
+        assert box.placeholder.endswith("Enter lists, F3 leaves")
         assert box.value == "q"
         await pilot.press("escape")
         assert box.display

@@ -618,14 +618,14 @@ async def test_what_the_review_says_names_the_keys_that_are_configured(workspace
     app = review_app(workspace, settings=ScreenSettings(keys=keys), at=6)
     async with app.run_test(size=(160, 40)) as pilot:
         await painted(pilot)
-        assert "f4 shows them at work" in screen_text(app)
+        assert "F4 shows them at work" in screen_text(app)
         await press(pilot, "d")
-        assert "f2 records nothing" in screen_text(app)
+        assert "F2 records nothing" in screen_text(app)
         await press(pilot, "f2")
         assert said(app) == "No reason given."
         await press(pilot, "slash")
         await pilot.press("d", "enter")
-        await until(pilot, lambda: said(app).endswith("f2 ends"))
+        await until(pilot, lambda: said(app).endswith("F2 ends"))
         await press(pilot, "f2")
         assert said(app) == ""
         assert marks(workspace) == []
