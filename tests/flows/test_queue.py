@@ -505,7 +505,7 @@ async def test_keys_of_the_list_and_of_dialogs_can_be_changed(workspace: Workspa
         assert items.cursor == 1
         await pilot.press("f")
         await until(pilot, lambda: isinstance(app.screen, FilterScreen))
-        assert "↑f5 line · ←+ value" in str(app.screen.query_one(".keys", Static).content)
+        assert "↑F5 line · ←+ value" in str(app.screen.query_one(".keys", Static).content)
         rows = list(app.screen.query(ChoiceRow))
         await pilot.press("plus")
         assert rows[0].value == rows[0].field.choices[1].value
