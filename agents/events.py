@@ -24,6 +24,25 @@ class PathCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What the recorded turns of a run took, all its jobs together.
+
+    Attributes:
+        requests: Requests sent to models.
+        tokens: Input and output tokens.
+        money: US dollars, as far as that is known; None where no turn knows.
+        unpriced: Turns that sent requests and of which it is not known what they cost.
+        from_cache: Turns that were answered from the workspace, at no cost.
+    """
+
+    requests: int = 0
+    tokens: int = 0
+    money: float | None = None
+    unpriced: int = 0
+    from_cache: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class JobStarted:
     """A job knows its run and begins its first item.
 
@@ -61,8 +80,8 @@ class JobProgressed:
         seconds: Seconds at work, pauses not counted.
         per_minute: Items ended per minute at work; 0 while none has ended.
         latest: The external id of the item that ended last; empty before.
-        tokens: Input and output tokens of this job, those of unfinished items included.
-        requests: Requests sent to the model, likewise.
+        spent: What the run's turns took, those of its earlier jobs and of unfinished items included.
+        labelled: Items of the run with a verdict, those of its earlier jobs included.
         waiting: Items that need a sandbox that is not here; they are not counted as failed.
     """
 
@@ -76,8 +95,8 @@ class JobProgressed:
     seconds: float
     per_minute: float
     latest: str
-    tokens: int
-    requests: int
+    spent: Spent
+    labelled: int
     waiting: int = 0
 
     @property

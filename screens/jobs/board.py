@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from agents.account import BudgetReached
 from agents.events import ItemAnnotated, JobEnded, JobEvent, JobLog, JobPaused, JobResumed, JobStarted
 from store.errors import WorkbenchError
 
@@ -69,7 +70,9 @@ class JobBoard:
         elif isinstance(event, JobPaused):
             self.paused_for = event.reason
             if event.reason is not None:
-                self._write("warning", f"paused: {event.reason}")
+                # What a command is told to do about its budget, the screen does itself.
+                at_budget = isinstance(event.reason, BudgetReached)
+                self._write("warning", f"paused: {event.reason.message if at_budget else event.reason}")
         elif isinstance(event, JobStarted | JobResumed):
             self.paused_for = None
         elif isinstance(event, JobEnded):

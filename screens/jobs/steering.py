@@ -28,6 +28,7 @@ from store.queries.run_stages import StageCounts, stage_counts
 from store.queries.runs import RunCounts, run_counts
 
 if TYPE_CHECKING:
+    from agents.account import Budget, BudgetReached
     from agents.jobs import Job
     from screens.app import WorkbenchApp
 
@@ -195,9 +196,10 @@ class Steering(CoveredScreen):
         return offered.get(command.id, True)
 
     def label_now(self, command: Command) -> str:
-        """Say of the key that pauses that it goes on, and of the one that stops that it cuts off."""
+        """Say what the key that pauses does after a pause, and that the one that stops then cuts off."""
         job = self.workbench.running
-        now = {("paused", "jobs.pause"): "go on", ("stopping", "jobs.stop"): "stop at once"}
+        on = "more budget" if job is not None and job.used_up is not None else "go on"
+        now = {("paused", "jobs.pause"): on, ("stopping", "jobs.stop"): "stop at once"}
         return now.get((job.state if job is not None else "", command.id), command.label)
 
     def _at_work(self) -> Job | None:
@@ -218,10 +220,21 @@ class Steering(CoveredScreen):
         if job is not None:
             if job.state == "stopping":
                 self.workbench.tell("The job is stopping", "It cannot wait any more.")
+            elif job.state == "paused" and job.used_up is not None:
+                self._ask_for_more(job, job.used_up)
             elif job.state == "paused":
                 job.resume()
             else:
                 job.pause()
+
+    def _ask_for_more(self, job: Job, used_up: BudgetReached) -> None:
+        from screens.jobs.budget import BudgetScreen
+
+        def give(budget: Budget | None) -> None:
+            if budget is not None:
+                job.resume(budget)
+
+        self.app.push_screen(BudgetScreen(job.budget, used_up, job.progress), give)
 
     def action_stop(self) -> None:
         """Stop the run; a second time, cut off the turns under way."""

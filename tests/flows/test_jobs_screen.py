@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.widgets import Log, Static
+from textual.widgets import Input, Log, Static
 
 from agents.account import Budget
+from agents.llm.prices import Price
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
+from screens.jobs.budget import BudgetScreen
 from screens.jobs.facts import funnel
 from screens.jobs.line import JobLine
 from screens.jobs.outcomes import OutcomesScreen
@@ -302,14 +304,74 @@ def test_what_is_read_rests_as_long_as_it_took_ten_times() -> None:
     assert Paced.rest_after(2.5) == 25.0
 
 
-async def test_a_budget_stands_beside_what_was_spent_and_ends_the_run(
-    workspace: Workspace, tmp_path: Path
+@pytest.mark.parametrize(
+    ("bound", "said", "typed"),
+    [
+        # What is typed in turn, with what is answered; the last one is enough for the run.
+        (
+            {"pairs": 2},
+            "2 pairs",
+            [("", "Type a whole number"), ("9.5", "whole number"), ("2", "2 pairs are spent"), ("1,000", "")],
+        ),
+        (
+            {"money": 0.0008, "tokens": 10**9},
+            "$0.0008, 1,000,000,000 tokens",
+            [("12,50", "Type an amount"), ("0.0004", "$0.0008 are spent"), ("$3.50", "")],
+        ),
+    ],
+    ids=["pairs", "money"],
+)
+async def test_a_run_that_paused_at_its_budget_is_given_more_and_goes_on(
+    workspace: Workspace,
+    tmp_path: Path,
+    bound: dict[str, Any],
+    said: str,
+    typed: list[tuple[str, str]],
 ) -> None:
-    settings = replace(script(tmp_path, replies()), budget=Budget(pairs=2))
+    settings = script(tmp_path, replies())
+    prices = {"scripted:*": Price(input=1, output=0)}  # $0.0004 a reply
+    models = settings.models.model_copy(update={"prices": prices})
+    settings = replace(settings, budget=Budget(**bound), models=models)
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot)
+        screen = await opened(pilot)
         await pilot.press("g")
-        await until(pilot, lambda: "budget 2 pairs" in text(app, "#now"))
+        await until(pilot, lambda: f"budget {said}" in text(app, "#now") and "‖ paused" in text(app, "#now"))
+        assert "Budget reached" in text(app, "#now")
+        assert "p gives more and goes on" in text(app, "#now")
+        await until(pilot, lambda: "p more budget" in text(app, "KeyLine"))
+        await until(pilot, lambda: len(verdicts(workspace)) == 2)
+        assert len(rows(workspace, StepRow)) == 2
+        for number, answer in typed:
+            await pilot.press("p") if app.screen is screen else None
+            await until(pilot, lambda: isinstance(app.screen, BudgetScreen))
+            assert "used up" in text(app, "#spent")
+            app.screen.query_one(Input).value = number
+            await pilot.press("enter")
+            if answer:
+                await until(pilot, lambda answer=answer: answer in text(app, "#wrong"))
+        await until(pilot, lambda: "✓ done · 12 of 12 · 2 failed" in text(app, "#now"))
+        assert len(verdicts(workspace)) == 10
+        assert len(rows(workspace, StepRow)) == 12
+        steps = rows(workspace, StepRow)
+        requests = sum(step["requests"] for step in steps)
+        tokens = sum(step["tokens_in"] + step["tokens_out"] for step in steps)
+        money = sum(step["money"] for step in steps)
+        assert f"{requests} requests · {tokens:,} tokens · ${money:.4f}" in text(app, "#now")
+
+
+async def test_a_run_left_at_its_budget_stays_paused(workspace: Workspace, tmp_path: Path) -> None:
+    settings = replace(script(tmp_path, replies()), budget=Budget(requests=1), concurrency=3)
+    app = app_of(workspace, annotation=settings, annotation_problem="")
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: "p more budget" in text(app, "KeyLine"))
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(app.screen, BudgetScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert app.running is not None
+        assert app.running.state == "paused"
+        await pilot.press("x")
         await until(pilot, lambda: app.running is None)
-        assert len(verdicts(workspace)) == 2

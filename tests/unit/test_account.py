@@ -9,7 +9,7 @@ from small_workspace import GOOD, Told, pairs_workspace, rows, script_file, verd
 
 from agents.account import Account, Budget, BudgetReached
 from agents.estimate import estimate
-from agents.events import JobPaused
+from agents.events import JobPaused, JobProgressed, Spent
 from agents.jobs import AnnotationJob, JobRunner, run_annotation
 from agents.llm.prices import Price, price_of
 from agents.llm.protocol import Usage
@@ -76,8 +76,13 @@ def test_a_budget_ends_a_run_with_what_was_in_flight_and_more_of_it_goes_on(work
     spent = len(server.requests)
     again = run_annotation(workspace, settings(server, budget=budget), Told())
     assert (again.state, again.used_up.what, len(server.requests)) == ("stopped", what, spent)
-    rest = run_annotation(workspace, settings(server), Told())
+    told = Told()
+    rest = run_annotation(workspace, settings(server), told)
     assert (rest.state, rest.used_up, rest.counts.labelled) == ("done", None, PAIRS)
+    # What the last job tells as it works is what the run's records say of all its jobs.
+    last, counts = told.of(JobProgressed)[-1], rest.counts
+    assert last.spent == Spent(counts.requests, 110 * PAIRS, pytest.approx(counts.money))
+    assert last.labelled == PAIRS
     assert Counter(seen.text for seen in server.requests).most_common(1)[0][1] == 1
     assert len(verdicts(workspace)) == PAIRS
 

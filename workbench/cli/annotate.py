@@ -12,9 +12,9 @@ from workbench.cli.estimating import print_estimates
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from agents.events import JobEvent
+    from agents.events import JobEvent, JobProgressed
     from agents.report import AnnotationReport
     from agents.settings import AnnotationSettings
     from store.workspace import Workspace as OpenWorkspace
@@ -190,14 +190,26 @@ def annotate(opened: OpenWorkspace, job: AnnotationSettings) -> AnnotationReport
 
         def tell(event: JobEvent) -> None:
             if isinstance(event, JobProgressed):
-                failed = f" · {event.failed:,} failed" if event.failed else ""
-                waiting = f" · {event.waiting:,} waiting" if event.waiting else ""
-                detail = f"{event.ended:,}/{event.total:,}{failed}{waiting} · {event.per_minute:,.0f}/min"
-                bar.show(event.ended, event.total, detail)
+                bar.show(event.ended, event.total, " · ".join(_so_far(event)))
             elif isinstance(event, JobLog) and event.level != "info":
                 note(f"{event.level}: {event.text}")
 
         return run_annotation(opened, job, tell)
+
+
+def _so_far(event: JobProgressed) -> Iterator[str]:
+    """Return what the bar says of a job, and of what its run has spent, the most important first."""
+    yield f"{event.ended:,}/{event.total:,}"
+    if event.failed:
+        yield f"{event.failed:,} failed"
+    if event.waiting:
+        yield f"{event.waiting:,} waiting"
+    yield f"{event.per_minute:,.0f}/min"
+    spent = event.spent
+    if spent.money is not None:
+        yield f"${spent.money:,.4f}" + (" and more" if spent.unpriced else "")
+    yield f"{spent.tokens:,} tokens"
+    yield f"{spent.requests:,} requests"
 
 
 def tell_the_end(*reports: AnnotationReport) -> None:
