@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Select, Subquery, func, select
 
 from store.queries.rows import NEEDS_SANDBOX
+from store.queries.run_outputs import items_replied
 from store.tables.columns import table_of
 from store.tables.runs import StepRow, VerdictRow
 
@@ -73,17 +74,26 @@ class FailedTurns:
 
 @dataclass(frozen=True, slots=True)
 class ItemGroup:
-    """Which items of a run are meant.
+    """Which items of a run are meant: those that failed, where nothing else is said.
 
     Attributes:
-        finished: Those with a verdict; otherwise those that failed.
+        finished: Those with a verdict.
         cause: Of those that failed, only those of this cause (`FailureCause.title`).
         message: Of these, only those that ended with exactly this.
+        role: Those on which a model replied in this role.
+        output: Of these, only those that got exactly this reply.
     """
 
     finished: bool = False
     cause: str | None = None
     message: str | None = None
+    role: str | None = None
+    output: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether these are items that failed, or wait."""
+        return not self.finished and self.role is None
 
 
 def failure_causes(connection: Connection, run_id: UUID) -> tuple[FailureCause, ...]:
@@ -147,6 +157,8 @@ def run_items(workspace: Workspace, run_id: UUID, group: ItemGroup) -> Ids:
     if group.finished:
         wanted = select(verdict.c.item_id).where(verdict.c.run_id == run_id)
         return workspace.column(wanted.order_by(verdict.c.item_id))
+    if group.role is not None:
+        return workspace.column(items_replied(run_id, group.role, group.output))
     ended = _failed(run_id).subquery()
     title = func.split_part(ended.c.error, ": ", 1)
     wanted = select(ended.c.item_id).order_by(ended.c.item_id)

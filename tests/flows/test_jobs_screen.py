@@ -375,3 +375,40 @@ async def test_a_run_left_at_its_budget_stays_paused(workspace: Workspace, tmp_p
         assert app.running.state == "paused"
         await pilot.press("x")
         await until(pilot, lambda: app.running is None)
+
+
+async def test_a_blind_rater_is_not_shown_what_models_said_of_items(workspace: Workspace) -> None:
+    labelled_by_agents(workspace, [(1, 1.0, "screened"), (2, 1.0, "screened")])
+    app = app_of(workspace, blind=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("enter")
+        items = await listed(pilot)
+        assert items.outputs == ()
+        assert [group.words for group in items.groups] == ["all that failed", "labelled"]
+
+
+async def test_equal_outputs_stand_once_and_open_to_their_items(workspace: Workspace, tmp_path: Path) -> None:
+    app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await opened(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: "✓ done" in text(app, "#now"))
+        await pilot.press("enter")
+        items = await listed(pilot)
+        await until(pilot, lambda: items.outputs is not None)
+        # Backwards from the first group: the last output of the only role.
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: items.items.count == 3)
+        assert "▸         3    assessment: clear_nonmatch · justification: as it reads" in text(
+            app, "#groups"
+        )
+        assert items.items.ids.tolist() == [10, 11, 12]
+        assert "r retry these" not in text(app, "KeyLine")
+        await pilot.press("shift+tab", "shift+tab")
+        await until(pilot, lambda: items.items.count == 10)
+        assert "▸        10  Screener: 2 different outputs" in text(app, "#groups")
+        await pilot.press("tab")
+        await until(pilot, lambda: items.items.count == 7)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
