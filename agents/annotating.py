@@ -7,11 +7,21 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal
 
 from agents.account import Account, Budget, BudgetReached
-from agents.events import ItemAnnotated, JobEvent, JobLog, JobPaused, JobResumed, JobStarted, JobState
+from agents.events import (
+    ItemAnnotated,
+    JobEvent,
+    JobLog,
+    JobPaused,
+    JobResumed,
+    JobStarted,
+    JobState,
+    JobWaits,
+)
 from agents.feed import Feed
 from agents.gate import Gate, Halted, WaitingRoom
 from agents.kinds import agents_part
 from agents.llm.errors import ModelError
+from agents.llm.pacing import Pause, hearing
 from agents.progress import Progress
 from agents.records import RunRecord
 from agents.replies import Replies
@@ -111,7 +121,8 @@ class AnnotationWork:
             if sandbox is not None:
                 await sandbox.open(min(settings.concurrency, max(total, 1)))
             annotator = part.make_annotator(configuration, sandbox, settings.sandboxes)
-            await self._work(feed, annotator, record, models, progress)
+            with hearing(self._service_waits):
+                await self._work(feed, annotator, record, models, progress)
         finally:
             try:
                 await models.close()
@@ -340,6 +351,14 @@ class AnnotationWork:
         elif self.state != "stopping":
             self.state = "stopping"
             self._gate.stop()
+
+    def _service_waits(self, pause: Pause) -> None:
+        self._emit(JobWaits(self._number, pause.until))
+        if not pause.longer:
+            said = (
+                f"The service's limits are used up: it is asked again at {pause.until.astimezone():%H:%M:%S}."
+            )
+            self._emit(JobLog(self._number, "warning", said))
 
     def _count_step(self, step: Any) -> None:
         if self._account.untold is not None:

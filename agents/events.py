@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
@@ -145,6 +146,14 @@ class JobLog:
 
 
 @dataclass(frozen=True, slots=True)
+class JobWaits:
+    """A job's service turns everything down for a while: nothing is asked of it until that moment."""
+
+    job: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class JobPaused:
     """A job takes up no further turn; `reason` says why, where it was not the user who paused it."""
 
@@ -176,4 +185,4 @@ class JobEnded:
     error: WorkbenchError | None = None
 
 
-JobEvent = JobStarted | JobProgressed | ItemAnnotated | JobLog | JobPaused | JobResumed | JobEnded
+JobEvent = JobStarted | JobProgressed | ItemAnnotated | JobLog | JobWaits | JobPaused | JobResumed | JobEnded

@@ -9,11 +9,12 @@ from agents.account import BudgetReached
 from screens.jobs.facts import in_all, spent_of
 from screens.jobs.wording import STATE_GLYPHS, amount, bar, parts
 from screens.widgets.visible import one_line
+from store.ids import now
 
 if TYPE_CHECKING:
     from agents.account import Budget
     from agents.jobs import Job
-    from store.errors import WorkbenchError
+    from screens.jobs.board import JobBoard
     from store.queries.run_list import ListedRun
     from store.queries.run_stages import StageCounts
 
@@ -28,28 +29,26 @@ def unread(failure: Exception) -> list[str]:
     return ["! The runs could not be read.", one_line(str(failure), 300), NOT_READ]
 
 
-def of_job(
-    job: Job, paused_for: WorkbenchError | None, stages: Sequence[StageCounts], key: Key, width: int
-) -> list[str]:
+def of_job(job: Job, board: JobBoard, stages: Sequence[StageCounts], key: Key, width: int) -> list[str]:
     """Return how the run of a job stands.
 
     Args:
         job: The job, at work or ended in this session.
-        paused_for: Why it paused by itself.
+        board: What its events told.
         stages: What the run's roles have done.
         key: The screen's keys.
         width: Cells of the bar.
     """
     done, total = (job.progress.ended, job.progress.total) if job.progress else (0, 0)
-    lines = [
-        bar(done, total, width),
-        " · ".join([f"{STATE_GLYPHS[job.state]} {job.state}", *parts(job.state, job.progress, cost=False)]),
-    ]
+    words = [f"{STATE_GLYPHS[job.state]} {job.state}", *parts(job.state, job.progress, cost=False)]
+    if job.state == "running" and board.waits_until is not None and board.waits_until > now():
+        words.insert(1, f"waits for the service until {board.waits_until.astimezone():%H:%M:%S}")
+    lines = [bar(done, total, width), " · ".join(words)]
     spent = spent_of(stages) if job.progress is None else job.progress.spent
     told = [in_all(spent), _budget(job.budget)]
     if any(told):
         lines.append("the whole run: " + " · ".join(filter(None, told)))
-    error = job.error or paused_for
+    error = job.error or board.paused_for
     if error is not None:
         lines += [f"! {one_line(error.title, 60)}: {one_line(error.message, 400)}"]
         # What a command is told to do about its budget, the screen does itself.

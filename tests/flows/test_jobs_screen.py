@@ -11,8 +11,10 @@ from textual.widgets import Input, Log, Static
 
 from agents.account import Budget
 from agents.llm.prices import Price
+from agents.settings import AnnotationSettings
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
+from screens.jobs.board import board_of
 from screens.jobs.budget import BudgetScreen
 from screens.jobs.facts import funnel
 from screens.jobs.line import JobLine
@@ -27,6 +29,7 @@ from store.queries.runs import RunCounts
 from store.tables.runs import Run, StepRow
 from store.workspace import Workspace
 from tests.app_at_work import app_of, labelled_by_agents, script, until
+from tests.loopback_models import LoopbackModels, Status
 from tests.small_workspace import GOOD, pairs_workspace, rows, verdicts
 
 COUNT = 12
@@ -412,3 +415,23 @@ async def test_equal_outputs_stand_once_and_open_to_their_items(workspace: Works
         await until(pilot, lambda: items.items.count == 7)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
+
+
+async def test_a_service_that_is_used_up_is_waited_for_and_that_is_said_once(workspace: Workspace) -> None:
+    with LoopbackModels(lambda seen, number: Status(429, retry_after=60.0)) as server:
+        settings = AnnotationSettings(
+            "openai:m", concurrency=4, stop_seconds=0.0, models=server.settings(), sandbox="process"
+        )
+        app = app_of(workspace, annotation=settings, annotation_problem="")
+        async with app.run_test(size=(80, 24)) as pilot:
+            await opened(pilot)
+            await pilot.press("g")
+            status = re.compile(r"▶ running · waits for the service until \d\d:\d\d:\d\d")
+            await until(pilot, lambda: bool(status.search(text(app, "#now"))))
+            await until(pilot, lambda: "limits are used up" in log_lines(app))
+            await until(pilot, lambda: len(server.requests) == 4)
+            assert len(board_of(app).log) == 1
+            assert board_of(app).log[0].count == 1
+            await pilot.press("x")
+            await until(pilot, lambda: "■ stopped" in text(app, "#now"))
+            assert "waits" not in text(app, "#now")
