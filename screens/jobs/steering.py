@@ -200,6 +200,8 @@ class Steering(CoveredScreen):
         job = self.workbench.running
         on = "more budget" if job is not None and job.used_up is not None else "go on"
         now = {("paused", "jobs.pause"): on, ("stopping", "jobs.stop"): "stop at once"}
+        if command.id == "jobs.start" and self.workbench.jobs:
+            return "go on" if self.workbench.jobs[-1].state in ("stopped", "failed") else command.label
         return now.get((job.state if job is not None else "", command.id), command.label)
 
     def _at_work(self) -> Job | None:

@@ -228,6 +228,22 @@ def test_an_estimate_asks_nothing_and_tells_what_it_rests_on(workspace, server):
     assert (unpriced.pairs, unpriced.money, unpriced.as_json()["cost"]) == (5, None, None)
 
 
+def test_an_estimate_takes_off_the_first_questions_that_are_answered_already(workspace, server):
+    run_annotation(workspace, settings(server, limit=24), Told())
+    other = settings(server, sandboxes=another_run(1))
+    screener, *later = (found := estimate(workspace, other)).roles
+    assert (found.pairs, screener.kept, screener.questions) == (PAIRS, 24, PAIRS - 24)
+    assert found.money == pytest.approx((PAIRS - 24) * MONEY)
+    assert [role.kept for role in later] == [0] * len(later)
+    assert "of 60 items, 24 have the reply kept here" in found.based_on[0]
+    assert "upper bounds" in found.based_on[0]
+    (fresh, *_) = estimate(workspace, replace(other, cache=False)).roles
+    assert (fresh.kept, fresh.questions) == (0, PAIRS)
+    sent = len(server.requests)
+    assert run_annotation(workspace, other, Told()).counts.from_cache == 24
+    assert len(server.requests) == sent + PAIRS - 24
+
+
 def test_a_price_counts_cached_and_written_input_by_itself():
     usage = Usage(tokens_in=1000, tokens_out=100, tokens_cached=600, tokens_written=300)
     full = Price(input=3, output=15, cached=0.3, written=3.75)
