@@ -250,8 +250,7 @@ class AnnotationWork:
                     on_step=self._count_step,
                 )
                 try:
-                    if not await self._may_begin():
-                        return
+                    await self._begin_pair(room)
                     annotation = await annotator.annotate(work.item, turns)
                 except Halted:
                     return
@@ -309,21 +308,20 @@ class AnnotationWork:
             )
         return counts
 
-    async def _may_begin(self) -> bool:
-        """Tell whether a further pair may be begun; those at work may go on to their labels."""
-        while True:
+    async def _begin_pair(self, room: WaitingRoom) -> None:
+        """Wait until a further pair may be begun; of those at work, one that gets no label makes room.
+
+        Raises:
+            Halted: None may be begun any more.
+        """
+        await self._gate.passing()
+        while self._account.pairs_reached() is not None:
+            await room.wait()
             await self._gate.passing()
-            reached = self._account.pairs_reached()
-            if reached is None:
-                self._account.begin_pair()
-                return True
-            if self._when_failing == "end" or self._room is None:
-                self.used_up = reached
-                return False
-            await self._room.wait()
+        self._account.begin_pair()
 
     def _end_of_pairs(self) -> None:
-        """Pause where somebody can raise the budget of pairs; those begun have come to their labels."""
+        """The budget of pairs is used up: all that were begun have ended, and others wait."""
         reached = self._account.pairs_reached()
         if reached is not None and self.state == "running":
             self._end_of_budget(reached)
@@ -351,6 +349,7 @@ class AnnotationWork:
         elif self.state != "stopping":
             self.state = "stopping"
             self._gate.stop()
+            self._call_back()
 
     def _service_waits(self, pause: Pause) -> None:
         self._emit(JobWaits(self._number, pause.until))

@@ -65,7 +65,8 @@ class WaitingRoom:
         """Wait until there may be something to begin."""
         self._waiting += 1
         try:
-            self._look()
+            # What is called then may open at once, for this one too.
+            asyncio.get_running_loop().call_soon(self._look)
             await self._again.wait()
         finally:
             self._waiting -= 1

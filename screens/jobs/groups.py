@@ -27,14 +27,14 @@ def groups_by_end(causes: Sequence[FailureCause], finished: int) -> list[Listed]
     failed = [cause for cause in causes if not cause.waits]
     groups = [Listed(ItemGroup(), "all that failed", sum(cause.items for cause in failed))]
     for cause in failed:
-        groups.append(Listed(ItemGroup(cause=cause.title), cause.title, cause.items, 1))
+        groups.append(Listed(ItemGroup(cause=cause.cause), cause.words, cause.items, 1))
         if cause.different > 1:
             for message in cause.messages:
-                group = ItemGroup(cause=cause.title, message=message.text)
-                groups.append(Listed(group, message.text or cause.title, message.items, 2))
+                group = ItemGroup(cause=cause.cause, message=message.text)
+                groups.append(Listed(group, message.text, message.items, 2))
     for cause in causes:
         if cause.waits:
-            groups.append(Listed(ItemGroup(cause=cause.title), "need a sandbox", cause.items))
+            groups.append(Listed(ItemGroup(cause=cause.cause), "need a sandbox", cause.items))
     groups.append(Listed(ItemGroup(finished=True), "labelled", finished))
     return groups
 

@@ -231,8 +231,8 @@ class JobsScreen(Steering):
         beside = self.has_class("-wide") or not self.has_class("-low")
         return tuple(name for name in PARTS if name != "log" or not beside)
 
-    @property
     def _one_at_a_time(self) -> bool:
+        """Whether there is not room for all parts."""
         return bool(self._choice)
 
     def _show_part(self, part: str) -> None:

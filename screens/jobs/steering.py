@@ -57,6 +57,7 @@ class Steering(CoveredScreen):
 
     # What the other part of the screen gives to this one.
     _lay_out: Callable[[], None]
+    _one_at_a_time: Callable[[], bool]
 
     def __init__(self) -> None:
         super().__init__()
@@ -173,11 +174,6 @@ class Steering(CoveredScreen):
         return [f"! No run can be started: {one_line(context.plan.problem, 400)}"]
 
     @property
-    def _one_at_a_time(self) -> bool:
-        """Whether there is not room for all parts."""
-        raise NotImplementedError
-
-    @property
     def _failed(self) -> int:
         return sum(cause.items for cause in self.causes or () if not cause.waits)
 
@@ -191,7 +187,7 @@ class Steering(CoveredScreen):
             "jobs.start": job is None and startable,
             "jobs.retry": job is None and startable and self._failed > 0,
             "jobs.items": self.run_shown is not None,
-            "jobs.part": self.run_shown is not None and self._one_at_a_time,
+            "jobs.part": self.run_shown is not None and self._one_at_a_time(),
         }
         return offered.get(command.id, True)
 

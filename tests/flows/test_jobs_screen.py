@@ -290,8 +290,8 @@ async def test_a_run_of_other_settings_is_not_tried_again_by_these(
         await until(pilot, lambda: screen.is_read)
         await pilot.press("tab", "tab")
         assert [line.split() for line in text(app, "#failures").splitlines()] == [
-            ["2", "Model", "declined"],
-            ["2", "×", "no"],
+            ["2", "refused"],
+            ["2", "×", "Model", "declined:", "no"],
         ]
         await pilot.press("r")
         await until(pilot, lambda: bool(app.jobs) and app.jobs[-1].state == "failed")

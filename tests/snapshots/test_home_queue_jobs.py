@@ -36,6 +36,7 @@ from store.tables.runs import Run, StepRow
 from store.workspace import Workspace
 from tests.app_at_work import (
     BEGAN,
+    CAUSES,
     app_of,
     context_of,
     import_of,
@@ -135,7 +136,7 @@ def runs(workspace: Workspace, built: tuple[Path, UUID]) -> Workspace:
             "id": workspace.ids.next(), "run_id": run_id, "item_id": item, "role": role, "attempt": 0,
             "outcome": outcome, "request_hash": "", "reply": "", "error": error, "model": "scripted",
             "tokens_in": 1_200, "tokens_out": 300, "tokens_cached": 0, "money": money, "requests": 1,
-            "seconds": 1.7, "created_at": BEGAN,
+            "seconds": 1.7, "created_at": BEGAN, "cause": CAUSES.get(error.partition(":")[0], ""),
         }
         for run_id, item, role, outcome, error, money in turns
     ]  # fmt: skip

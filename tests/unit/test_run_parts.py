@@ -76,11 +76,11 @@ def test_roles_add_up_in_the_order_in_which_they_came(workspace: Workspace, run_
 def test_failures_are_grouped_by_cause_and_equal_messages_counted(workspace: Workspace, run_id: UUID) -> None:
     with workspace.reading() as connection:
         busy, waiting = failure_causes(connection, run_id)[0], failure_causes(connection, run_id)[-1]
-        causes = {cause.title: cause.items for cause in failure_causes(connection, run_id)}
+        causes = {cause.cause: cause.items for cause in failure_causes(connection, run_id)}
         turns = failed_turns(connection, run_id, 2)
     # Item 20 was taken up again since, and item 1 is labelled.
-    assert causes == {"Rate limited": 10, "Model declined": 1, "Needs a sandbox": 1}
-    assert (busy.messages[0].text, busy.messages[0].items) == ("wait", 6)
+    assert causes == {"rate_limited": 10, "refused": 1, "needs_sandbox": 1}
+    assert (busy.messages[0].text, busy.messages[0].items) == (BUSY, 6)
     assert (len(busy.messages), busy.different) == (3, 5)
     assert waiting.waits
     assert (turns[-1].text, turns[-1].turns, turns[-1].latest) == (BUSY, 7, BEGAN + timedelta(minutes=2))
@@ -90,10 +90,10 @@ def test_failures_are_grouped_by_cause_and_equal_messages_counted(workspace: Wor
     ("group", "items"),
     [
         (ItemGroup(), [*range(10, 20), 21]),
-        (ItemGroup(cause="Rate limited"), list(range(10, 20))),
-        (ItemGroup(cause="Rate limited", message="wait"), list(range(10, 16))),
-        (ItemGroup(cause="Model declined", message=""), [21]),
-        (ItemGroup(cause="Needs a sandbox"), [22]),
+        (ItemGroup(cause="rate_limited"), list(range(10, 20))),
+        (ItemGroup(cause="rate_limited", message=BUSY), list(range(10, 16))),
+        (ItemGroup(cause="refused", message="Model declined"), [21]),
+        (ItemGroup(cause="needs_sandbox"), [22]),
         (ItemGroup(finished=True), [1, 2]),
     ],
 )

@@ -254,7 +254,7 @@ def report_facts(report: AnnotationReport) -> list[tuple[str, Any]]:
 
     counts = report.counts
     labels = ", ".join(f"{count:,} × {value:g}" for value, count in counts.labels.items())
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.reasons.items())
+    causes = ", ".join(f"{count:,} {cause.replace('_', ' ')}" for cause, count in counts.causes.items())
     ended = [f"{report.done:,} done", f"{report.failed:,} failed"]
     ended += [f"{report.waiting:,} waiting for a sandbox"] if report.waiting else []
     return [
@@ -270,8 +270,7 @@ def report_facts(report: AnnotationReport) -> list[tuple[str, Any]]:
         ("executable", share(counts.executable, counts.executed)),
         ("needs a sandbox", f"{counts.needs_sandbox:,}" if counts.needs_sandbox else None),
         ("labels", f"{counts.labelled:,}" + (f" ({labels})" if labels else "")),
-        ("failed", f"{counts.failed:,}" + (f" ({reasons})" if reasons else "")),
-        ("failed by cause", ", ".join(f"{count:,} {cause}" for cause, count in counts.causes.items())),
+        ("failed", f"{counts.failed:,}" + (f" ({causes})" if causes else "")),
         ("requests", f"{counts.requests:,}"),
         ("from the cache", counted(counts.from_cache, "reply", "replies") if counts.from_cache else None),
         (
