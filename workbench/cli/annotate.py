@@ -190,7 +190,7 @@ def annotate(opened: OpenWorkspace, job: AnnotationSettings) -> AnnotationReport
 
         def tell(event: JobEvent) -> None:
             if isinstance(event, JobProgressed):
-                bar.show(event.ended, event.total, " · ".join(_so_far(event)))
+                bar.show(event.ended, event.total, bar.shortened(_so_far(event)))
             elif isinstance(event, JobLog) and event.level != "info":
                 note(f"{event.level}: {event.text}")
 
@@ -199,6 +199,8 @@ def annotate(opened: OpenWorkspace, job: AnnotationSettings) -> AnnotationReport
 
 def _so_far(event: JobProgressed) -> Iterator[str]:
     """Return what the bar says of a job, and of what its run has spent, the most important first."""
+    from store.counted import counted
+
     yield f"{event.ended:,}/{event.total:,}"
     if event.failed:
         yield f"{event.failed:,} failed"
@@ -208,8 +210,8 @@ def _so_far(event: JobProgressed) -> Iterator[str]:
     spent = event.spent
     if spent.money is not None:
         yield f"${spent.money:,.4f}" + (" and more" if spent.unpriced else "")
-    yield f"{spent.tokens:,} tokens"
-    yield f"{spent.requests:,} requests"
+    yield counted(spent.tokens, "token")
+    yield counted(spent.requests, "request")
 
 
 def tell_the_end(*reports: AnnotationReport) -> None:
