@@ -7,11 +7,21 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal
 
 from agents.account import Account, Budget, BudgetReached
-from agents.events import ItemAnnotated, JobEvent, JobLog, JobPaused, JobResumed, JobStarted, JobState
+from agents.events import (
+    ItemAnnotated,
+    JobEvent,
+    JobLog,
+    JobPaused,
+    JobResumed,
+    JobStarted,
+    JobState,
+    JobWaits,
+)
 from agents.feed import Feed
-from agents.gate import Gate, Halted
+from agents.gate import Gate, Halted, WaitingRoom
 from agents.kinds import agents_part
 from agents.llm.errors import ModelError
+from agents.llm.pacing import Pause, hearing
 from agents.progress import Progress
 from agents.records import RunRecord
 from agents.replies import Replies
@@ -29,6 +39,7 @@ if TYPE_CHECKING:
     from agents.kinds import Annotation, Annotator, Configuration, WorkItem
     from agents.sandbox.protocol import Sandbox
     from agents.settings import AnnotationSettings
+    from store.queries.runs import RunCounts
     from store.workspace import Workspace
 
 # A request that the service rejects can be the item's fault (too long); three at the start are the settings'.
@@ -67,6 +78,7 @@ class AnnotationWork:
         self._emit = emit
         self._when_failing = when_failing
         self._gate = Gate()
+        self._room: WaitingRoom | None = None
         self._account = Account(settings.budget, settings.models.prices)
         self._replies = Replies(workspace, self._account, fresh=not settings.cache)
         self.used_up: BudgetReached | None = None
@@ -98,18 +110,19 @@ class AnnotationWork:
                 self._warn_of(sandbox)
             where = "" if sandbox is None else sandbox.name
             record = self.record = await self._open_run(configuration, models)
-            await self._balance(record)
+            before = await self._balance(record)
             await self._replies.begin()
             feed = Feed(self._workspace, record, part, settings)
             total, ruled = await feed.count()
             await record.set_state("running", total=total + ruled)
-            progress = self._progress = Progress(self._number, record.id, total, self._emit)
+            progress = self._progress = Progress(self._number, record.id, total, before, self._emit)
             self._emit(JobStarted(self._number, record.id, record.run.name, models.name, where, total, ruled))
             self._began()
             if sandbox is not None:
                 await sandbox.open(min(settings.concurrency, max(total, 1)))
             annotator = part.make_annotator(configuration, sandbox, settings.sandboxes)
-            await self._work(feed, annotator, record, models, progress)
+            with hearing(self._service_waits):
+                await self._work(feed, annotator, record, models, progress)
         finally:
             try:
                 await models.close()
@@ -136,6 +149,11 @@ class AnnotationWork:
             used_up=self.used_up,
         )
         return state
+
+    @property
+    def budget(self) -> Budget:
+        """What the run may spend."""
+        return self._account.budget
 
     def pause(self, reason: WorkbenchError | None = None) -> None:
         """Take up no further turn; turns under way end, and are recorded."""
@@ -170,6 +188,7 @@ class AnnotationWork:
         self._note("running")
         self._emit(JobResumed(self._number))
         self._gate.open()
+        self._call_back()
 
     def stop(self, seconds: float) -> None:
         """Begin no further turn, and cut off those that are still under way after so many seconds."""
@@ -177,6 +196,7 @@ class AnnotationWork:
             return
         self.state = "stopping"
         self._gate.stop()
+        self._call_back()
         asyncio.get_running_loop().call_later(seconds, self._cut)
 
     def _began(self) -> None:
@@ -185,6 +205,11 @@ class AnnotationWork:
         self.state = "running"
         if self._gate.paused:
             self.pause()
+
+    def _call_back(self) -> None:
+        """Let those look again who found the budget of pairs used up."""
+        if self._room is not None:
+            self._room.open()
 
     def _cut(self) -> None:
         for worker in self._workers:
@@ -207,6 +232,12 @@ class AnnotationWork:
         """Run the workers to their end; the first bug in one of them ends all and is raised."""
 
         async def one_after_another() -> None:
+            try:
+                await annotate_all()
+            finally:
+                room.leave()
+
+        async def annotate_all() -> None:
             while (work := await feed.next()) is not None:
                 turns = Turns(
                     record,
@@ -220,8 +251,7 @@ class AnnotationWork:
                     on_step=self._count_step,
                 )
                 try:
-                    if not await self._may_begin():
-                        return
+                    await self._begin_pair(room)
                     annotation = await annotator.annotate(work.item, turns)
                 except Halted:
                     return
@@ -238,6 +268,7 @@ class AnnotationWork:
                 self._cut()
 
         count = min(self._settings.concurrency, max(progress.total, 1))
+        room = self._room = WaitingRoom(count, self._end_of_pairs)
         endings: set[asyncio.Task[None]] = set()
         self._workers = [asyncio.create_task(one_after_another()) for _ in range(count)]
         done, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
@@ -260,10 +291,11 @@ class AnnotationWork:
         await turns.written()
         if annotation.verdict is None:
             self._account.give_pair_back()
+            self._call_back()
         self._item_ended(item, annotation, record, progress)
 
-    async def _balance(self, record: RunRecord) -> None:
-        """Begin where the run's earlier jobs stopped spending."""
+    async def _balance(self, record: RunRecord) -> RunCounts:
+        """Begin where the run's earlier jobs stopped spending, and return what they came to."""
         counts = await asyncio.to_thread(self._counts, record)
         self._account.begin(counts)
         if self._settings.budget.money is not None and counts.unpriced:
@@ -275,16 +307,25 @@ class AnnotationWork:
                     "money does not count them.",
                 )
             )
+        return counts
 
-    async def _may_begin(self) -> bool:
-        """Tell whether a further pair may be begun; those at work may go on to their labels."""
+    async def _begin_pair(self, room: WaitingRoom) -> None:
+        """Wait until a further pair may be begun; of those at work, one that gets no label makes room.
+
+        Raises:
+            Halted: None may be begun any more.
+        """
         await self._gate.passing()
-        reached = self._account.pairs_reached()
-        if reached is not None:
-            self.used_up = reached
-            return False
+        while self._account.pairs_reached() is not None:
+            await room.wait()
+            await self._gate.passing()
         self._account.begin_pair()
-        return True
+
+    def _end_of_pairs(self) -> None:
+        """The budget of pairs is used up: all that were begun have ended, and others wait."""
+        reached = self._account.pairs_reached()
+        if reached is not None and self.state == "running":
+            self._end_of_budget(reached)
 
     async def _paying(self) -> None:
         """Wait until the job may go on and has something left to spend.
@@ -309,6 +350,15 @@ class AnnotationWork:
         elif self.state != "stopping":
             self.state = "stopping"
             self._gate.stop()
+            self._call_back()
+
+    def _service_waits(self, pause: Pause) -> None:
+        self._emit(JobWaits(self._number, pause.until))
+        if not pause.longer:
+            said = (
+                f"The service's limits are used up: it is asked again at {pause.until.astimezone():%H:%M:%S}."
+            )
+            self._emit(JobLog(self._number, "warning", said))
 
     def _count_step(self, step: Any) -> None:
         if self._account.untold is not None:
@@ -403,6 +453,6 @@ class AnnotationWork:
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
 
-    def _counts(self, record: RunRecord) -> Any:
+    def _counts(self, record: RunRecord) -> RunCounts:
         with self._workspace.reading() as connection:
             return run_counts(connection, record.id)

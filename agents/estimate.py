@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agents.annotation.configurations import BUG_FIXER, SCREENER
 from agents.feed import Feed
+from agents.kept_questions import first_questions_kept
 from agents.kinds import agents_part
 from agents.llm.prices import price_of
 from agents.llm.protocol import Usage
@@ -25,7 +26,7 @@ from store.tables.runs import Run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agents.kinds import WorkItem
+    from agents.kinds import AgentsPart, Configuration, WorkItem
     from agents.llm.prices import Price
     from agents.settings import AnnotationSettings
     from store.queries.estimating import PastReplies
@@ -68,6 +69,7 @@ class RoleEstimate:
         role: The role.
         model: Whom it asks.
         questions: How many questions are put to the model.
+        kept: How many further ones are answered by replies that the workspace keeps, as far as that is known.
         requests: How many requests that takes.
         tokens_in: Input tokens of all of them; `tokens_cached` is a part of them.
         tokens_out: Output tokens of all of them.
@@ -80,6 +82,7 @@ class RoleEstimate:
     role: str
     model: str
     questions: float
+    kept: float
     requests: float
     tokens_in: float
     tokens_out: float
@@ -137,14 +140,14 @@ class Estimate:
 
 
 def _a_count(name: str) -> bool:
-    return name in ("questions", "requests", "tokens_in", "tokens_out", "tokens_cached")
+    return name in ("questions", "kept", "requests", "tokens_in", "tokens_out", "tokens_cached")
 
 
 def estimate(workspace: Workspace, settings: AnnotationSettings) -> Estimate:
     """Estimate what a job will take; no service is asked for anything.
 
-    What the workspace keeps already, as replies or as steps of a run that was stopped, is not taken off, so
-    that a run that is gone on with costs less.
+    What the workspace keeps already is taken off where it is known: the first question on each item. What
+    later questions will find there is not known, so that their numbers are upper bounds.
 
     Args:
         workspace: The open workspace.
@@ -162,11 +165,23 @@ async def _estimate(workspace: Workspace, settings: AnnotationSettings) -> Estim
     roles = configuration.roles(repairs=settings.sandboxes.repairs)
     models = RoleModels.open(settings, roles)
     try:
-        names = {role: models[role].model.name for role in roles}
-        run = _run(workspace, run_configuration(configuration, models, settings), settings, models.name)
+        return await _with_models(workspace, settings, part, configuration, models)
     finally:
         await models.close()
-    feed = Feed(workspace, RunRecord(workspace, run), part, settings)
+
+
+async def _with_models(
+    workspace: Workspace,
+    settings: AnnotationSettings,
+    part: AgentsPart,
+    configuration: Configuration,
+    models: RoleModels,
+) -> Estimate:
+    roles = configuration.roles(repairs=settings.sandboxes.repairs)
+    names = {role: models[role].model.name for role in roles}
+    run = _run(workspace, run_configuration(configuration, models, settings), settings, models.name)
+    record = RunRecord(workspace, run)
+    feed = Feed(workspace, record, part, settings)
     pairs, _ = await feed.count()
     with workspace.reading() as connection:
         drawn = drawn_items(
@@ -182,20 +197,27 @@ async def _estimate(workspace: Workspace, settings: AnnotationSettings) -> Estim
         assessed, unclear = (0, 0)
         if SCREENER in names:
             assessed, unclear = past_assessments(connection, SCREENER, names[SCREENER])
+    kept = 0
+    if settings.cache:
+        annotator = part.make_annotator(configuration, None, settings.sandboxes)
+        kept = await first_questions_kept(
+            workspace, record, items, annotator=annotator, models=models, settings=settings.models
+        )
     share = unclear / assessed if assessed >= ENOUGH else UNCLEAR_SHARE
     found = []
     for role in roles:
-        questions = pairs * _share(role, roles[0], share if SCREENER in roles else 1.0, names, past)
+        known = pairs * kept / len(items) if kept and role == roles[0] else 0.0
+        questions = -known + pairs * _share(role, roles[0], share if SCREENER in roles else 1.0, names, past)
         earlier = past.get((role, names[role]))
         prompt = _prompt_characters(configuration.prompts[role], items)
         price = price_of(settings.models.prices, names[role])
-        found.append(_of_role(role, names[role], questions, earlier, prompt=prompt, price=price))
+        found.append(_of_role(role, names[role], questions, known, earlier, prompt=prompt, price=price))
     return Estimate(
         settings.asked or settings.agents,
         pairs,
         share if SCREENER in roles else None,
         tuple(found),
-        tuple(_based_on(found, len(items), assessed if SCREENER in roles else None, share)),
+        tuple(_based_on(found, len(items), kept, assessed if SCREENER in roles else None, share)),
     )
 
 
@@ -241,6 +263,7 @@ def _of_role(
     role: str,
     model: str,
     questions: float,
+    kept: float,
     earlier: PastReplies | None,
     *,
     prompt: float,
@@ -257,7 +280,7 @@ def _of_role(
     usage = Usage(round(tokens_in), round(tokens_out), round(cached))
     money = None if price is None else price.money(usage)
     return RoleEstimate(
-        role, model, questions, questions * requests, tokens_in, tokens_out, cached, money, count
+        role, model, questions, kept, questions * requests, tokens_in, tokens_out, cached, money, count
     )
 
 
@@ -274,8 +297,16 @@ def _prompt_characters(name: str, items: Sequence[WorkItem]) -> float:
     return sum(lengths) / len(lengths) if lengths else 0.0
 
 
-def _based_on(roles: Sequence[RoleEstimate], drawn: int, assessed: int | None, share: float) -> list[str]:
+def _based_on(
+    roles: Sequence[RoleEstimate], drawn: int, kept: int, assessed: int | None, share: float
+) -> list[str]:
     said = []
+    if kept:
+        first, *later = (role.role for role in roles)
+        rest = f" {', '.join(later)}: upper bounds, since theirs are not known yet." if later else ""
+        said.append(
+            f"{first}: of {counted(drawn, 'item')}, {kept:,} have the reply kept here, at no cost.{rest}"
+        )
     if assumed := [role.role for role in roles if not role.earlier]:
         said.append(
             f"{', '.join(assumed)}: the prompts of {counted(drawn, 'item')}, at {CHARACTERS_PER_TOKEN} "

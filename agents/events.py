@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
@@ -21,6 +22,25 @@ class PathCounts:
     unclear: int = 0
     executed: int = 0
     executable: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the recorded turns of a run took, all its jobs together.
+
+    Attributes:
+        requests: Requests sent to models.
+        tokens: Input and output tokens.
+        money: US dollars, as far as that is known; None where no turn knows.
+        unpriced: Turns that sent requests and of which it is not known what they cost.
+        from_cache: Turns that were answered from the workspace, at no cost.
+    """
+
+    requests: int = 0
+    tokens: int = 0
+    money: float | None = None
+    unpriced: int = 0
+    from_cache: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +81,8 @@ class JobProgressed:
         seconds: Seconds at work, pauses not counted.
         per_minute: Items ended per minute at work; 0 while none has ended.
         latest: The external id of the item that ended last; empty before.
-        tokens: Input and output tokens of this job, those of unfinished items included.
-        requests: Requests sent to the model, likewise.
+        spent: What the run's turns took, those of its earlier jobs and of unfinished items included.
+        labelled: Items of the run with a verdict, those of its earlier jobs included.
         waiting: Items that need a sandbox that is not here; they are not counted as failed.
     """
 
@@ -76,8 +96,8 @@ class JobProgressed:
     seconds: float
     per_minute: float
     latest: str
-    tokens: int
-    requests: int
+    spent: Spent
+    labelled: int
     waiting: int = 0
 
     @property
@@ -126,6 +146,14 @@ class JobLog:
 
 
 @dataclass(frozen=True, slots=True)
+class JobWaits:
+    """A job's service turns everything down for a while: nothing is asked of it until that moment."""
+
+    job: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class JobPaused:
     """A job takes up no further turn; `reason` says why, where it was not the user who paused it."""
 
@@ -157,4 +185,4 @@ class JobEnded:
     error: WorkbenchError | None = None
 
 
-JobEvent = JobStarted | JobProgressed | ItemAnnotated | JobLog | JobPaused | JobResumed | JobEnded
+JobEvent = JobStarted | JobProgressed | ItemAnnotated | JobLog | JobWaits | JobPaused | JobResumed | JobEnded

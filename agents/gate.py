@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 
 class Halted(Exception):
@@ -44,3 +45,42 @@ class Gate:
         await self._open.wait()
         if self.stopping:
             raise Halted
+
+
+class WaitingRoom:
+    """Where workers wait that may begin nothing further, while others come to the end of what they began.
+
+    Args:
+        workers: How many there are.
+        all_wait: Called when none of them is at work any more, and some wait here.
+    """
+
+    def __init__(self, workers: int, all_wait: Callable[[], None]) -> None:
+        self._workers = workers
+        self._all_wait = all_wait
+        self._waiting = 0
+        self._again = asyncio.Event()
+
+    async def wait(self) -> None:
+        """Wait until there may be something to begin."""
+        self._waiting += 1
+        try:
+            # What is called then may open at once, for this one too.
+            asyncio.get_running_loop().call_soon(self._look)
+            await self._again.wait()
+        finally:
+            self._waiting -= 1
+
+    def leave(self) -> None:
+        """A worker has ended."""
+        self._workers -= 1
+        self._look()
+
+    def open(self) -> None:
+        """Let those who wait look again."""
+        self._again.set()
+        self._again.clear()
+
+    def _look(self) -> None:
+        if self._waiting and self._waiting == self._workers:
+            self._all_wait()

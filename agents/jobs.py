@@ -21,7 +21,7 @@ from store.errors import WorkbenchError
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from agents.account import Budget
+    from agents.account import Budget, BudgetReached
     from store.workspace import Workspace
 
 Emit = Callable[[JobEvent], None]
@@ -84,6 +84,16 @@ class Job:
     def run_id(self) -> UUID | None:
         """The run it works on; None until that is known."""
         return None if self._work.record is None else self._work.record.id
+
+    @property
+    def budget(self) -> Budget:
+        """What its run may spend."""
+        return self._work.budget
+
+    @property
+    def used_up(self) -> BudgetReached | None:
+        """The budget at which it paused or stopped; None while there is something left to spend."""
+        return self._work.used_up
 
     def pause(self) -> None:
         """Take up no further turn until it is resumed."""

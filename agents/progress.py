@@ -5,24 +5,36 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agents.events import JobEvent, JobProgressed, PathCounts
+from agents.events import JobEvent, JobProgressed, PathCounts, Spent
 from agents.sandbox.errors import NeedsSandbox
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from agents.kinds import Annotation
+    from store.queries.runs import RunCounts
     from store.tables.runs import Step
 
 INTERVAL_SECONDS = 0.1
 
 
 class Progress:
-    """One job's counts, in the job's own loop."""
+    """One job's counts, in the job's own loop.
 
-    def __init__(self, job: int, run_id: UUID, total: int, emit: Callable[[JobEvent], None]) -> None:
+    Args:
+        job: The job's number.
+        run_id: The run that it works on.
+        total: Items that it works on.
+        before: What the run's records added up to before it.
+        emit: Told how things stand.
+    """
+
+    def __init__(
+        self, job: int, run_id: UUID, total: int, before: RunCounts, emit: Callable[[JobEvent], None]
+    ) -> None:
         self.total = total
         self.done = 0
         self.failed = 0
@@ -34,8 +46,14 @@ class Progress:
         self._paths: Counter[str] = Counter()
         self._labels: Counter[float] = Counter()
         self._latest = ""
-        self._tokens = 0
-        self._requests = 0
+        self._labelled_before = before.labelled
+        self._spent = Spent(
+            before.requests,
+            before.tokens_in + before.tokens_out,
+            before.money if before.requests else None,
+            before.unpriced,
+            before.from_cache,
+        )
         self._worked = 0.0
         self._since: float | None = self._loop.time()
         self._told_at = float("-inf")
@@ -43,8 +61,15 @@ class Progress:
 
     def step(self, step: Step) -> None:
         """Count what a recorded step cost."""
-        self._tokens += step.tokens_in + step.tokens_out
-        self._requests += step.requests
+        spent = self._spent
+        self._spent = replace(
+            spent,
+            requests=spent.requests + step.requests,
+            tokens=spent.tokens + step.tokens_in + step.tokens_out,
+            money=spent.money if step.money is None else (spent.money or 0.0) + step.money,
+            unpriced=spent.unpriced + (step.requests > 0 and step.money is None),
+            from_cache=spent.from_cache + step.from_cache,
+        )
         self._changed()
 
     def ended(self, external_id: str, annotation: Annotation) -> None:
@@ -104,8 +129,8 @@ class Progress:
                 seconds=seconds,
                 per_minute=self.ended_items * 60 / seconds if seconds > 0 else 0.0,
                 latest=self._latest,
-                tokens=self._tokens,
-                requests=self._requests,
+                spent=self._spent,
+                labelled=self._labelled_before + self.done,
                 waiting=self.waiting,
             )
         )

@@ -25,6 +25,7 @@ from terminal import Terminal
 from store.ids import now
 from store.queries.run_failures import failed_turns, failure_causes
 from store.queries.run_list import listed_runs
+from store.queries.run_outputs import run_outputs
 from store.queries.run_stages import stage_counts
 from store.queries.runs import run_counts
 from store.workspace import Workspace
@@ -87,6 +88,7 @@ def measure_reads(path: Path, run_id: UUID) -> None:
             failed_turns(connection, run_id, 200),
         ),
         "funnel": lambda connection: run_counts(connection, run_id),
+        "equal outputs": lambda connection: run_outputs(connection, run_id),
     }
     with Workspace.open(path) as workspace:
         workspace.share_cores()

@@ -28,6 +28,7 @@ Scope = Literal[
     "value",
     "order",
     "import",
+    "budget",
     "keys",
 ]
 """Where a command is at home: everywhere, on a screen, or in a part or a dialog of one."""
@@ -37,6 +38,7 @@ DIALOGS: tuple[tuple[Scope, ...], ...] = (
     ("filter", "value"),
     ("order",),
     ("import",),
+    ("budget",),
     ("keys",),
 )
 """The scopes of the dialogs; those in one group listen at the same time, and nothing else beside them."""
@@ -45,7 +47,7 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "home": ("import",),
     "queue": ("list", "line", "filter", "value", "order"),
     "review": ("text", "line", "editor"),
-    "jobs": (),
+    "jobs": ("budget",),
     "outcomes": ("list",),
     "app": ("keys",),
 }
@@ -66,6 +68,7 @@ WHERE: dict[Scope, str] = {
     "value": "Values of the filter",
     "order": "Order",
     "import": "Import",
+    "budget": "More budget",
     "keys": "List of keys",
 }
 """What each scope is called."""
@@ -295,6 +298,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("order.turn", "d,left,right,space", "turn", "turns", "Turn the direction round."),
     Command("import.leave", "escape", "leave", "leaves", "Close the dialog."),
     Command("import.complete", "tab", "complete", "completes the path", "Complete the path.", priority=True),
+    Command("budget.give", "enter", "give", "goes on", "Go on with the budget typed in.", priority=True),
+    Command("budget.leave", "escape", "leave", "leaves", "Leave the budget as it is, and the run paused."),
     Command("keys.close", "escape,q,question_mark,enter", "dismiss", "closes", "Close the list of keys."),
 )
 

@@ -58,6 +58,15 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
     return replace(context, **changes)
 
 
+CAUSES = {
+    "Rate limited": "rate_limited",
+    "Model declined": "refused",
+    "Reply malformed": "malformed",
+    "Needs a sandbox": "needs_sandbox",
+}
+"""The causes that agents record with errors of these titles."""
+
+
 def labelled_by_agents(
     workspace: Workspace,
     verdicts: Iterable[tuple[int, float, str]],
@@ -80,7 +89,14 @@ def labelled_by_agents(
         reply = f'{{"assessment": "{assessment}", "justification": "as it reads"}}'
         step = {"id": workspace.ids.next(), "run_id": run_id, "item_id": item_id, "attempt": 0}
         step |= {"role": "screener", "outcome": "ok", "reply": reply, "tokens_in": 400, "tokens_out": 20}
-        step |= {"request_hash": "", "error": "", "model": "scripted", "tokens_cached": 0, "money": 0.0001}
+        step |= {
+            "request_hash": "",
+            "error": "",
+            "cause": "",
+            "model": "scripted",
+            "tokens_cached": 0,
+            "money": 0.0001,
+        }
         steps.append({**step, "requests": 1, "seconds": 0.5, "created_at": BEGAN})
         verdict = {"id": workspace.ids.next(), "run_id": run_id, "item_id": item_id, "value": value}
         rows.append({**verdict, "path": path, "reason": "as it reads", "created_at": BEGAN})
@@ -92,6 +108,7 @@ def labelled_by_agents(
             "outcome": "failed",
             "reply": "",
             "error": error,
+            "cause": CAUSES[error.partition(":")[0]],
         }
         steps.append({**steps[0], **failed})
 

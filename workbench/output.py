@@ -32,6 +32,9 @@ PANEL_WIDTH = 100
 BAR_AFTER_SECONDS = 1.0
 """A bar is shown only for work that takes longer than this."""
 
+BESIDE_CELLS = 48
+"""Cells of what stands around a bar's detail: the word before the bar, a short bar, the share, two times."""
+
 
 def print_json(value: dict[str, Any]) -> None:
     """Print one JSON object; nothing but printable ASCII, so that no text can command a terminal."""
@@ -200,6 +203,16 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         if self._progress is not None:
             self._progress.stop()
+
+    def shortened(self, parts: Iterable[str]) -> str:
+        """Return a detail of as many parts, most important first, as leave the bar and the times whole."""
+        shown, *others = parts
+        room = _console(stderr=True).width - BESIDE_CELLS
+        for part in others:
+            if len(shown) + len(part) + 3 > room:
+                break
+            shown += f" · {part}"
+        return shown
 
     def show(self, done: float, total: float | None, detail: str = "") -> None:
         """Say how far the work is.

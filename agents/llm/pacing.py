@@ -12,20 +12,25 @@ import math
 import random
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from agents.llm.errors import ModelError
 from agents.llm.wire import may_send
+from store.ids import now
 
 T = TypeVar("T")
 
 LONGEST_WAIT_SECONDS = 120.0
 """Longest wait that a service is granted: a longer one looks like a job that hangs."""
+
+TOLD_SECONDS = 5.0
+"""The shortest pause that is told to who follows a job; shorter ones are a part of the work."""
 
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 30.0
@@ -42,6 +47,34 @@ _LIMITS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A service is asked nothing for a while.
+
+    Attributes:
+        until: When it is asked again.
+        longer: Whether this pause was told before, with an earlier end.
+    """
+
+    until: datetime
+    longer: bool
+
+
+Hear = Callable[[Pause], None]
+_hearers: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Hear]] = WeakKeyDictionary()
+
+
+@contextmanager
+def hearing(hear: Hear) -> Iterator[None]:
+    """Tell somebody of the long pauses of all services that are asked from this loop meanwhile."""
+    hearers = _hearers.setdefault(asyncio.get_running_loop(), [])
+    hearers.append(hear)
+    try:
+        yield
+    finally:
+        hearers.remove(hear)
+
+
 class Pacing:
     """One service's pace, in one asyncio loop."""
 
@@ -49,6 +82,7 @@ class Pacing:
         self.most = math.inf
         self._loop = asyncio.get_running_loop()
         self._not_before = -math.inf
+        self._told_until = -math.inf
         self._slowed_at = -math.inf
         self._flying = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -75,8 +109,15 @@ class Pacing:
             self._wake()
 
     def pause(self, seconds: float) -> None:
-        """Let no request leave for so long, counted from now."""
-        self._not_before = max(self._not_before, self._loop.time() + min(seconds, LONGEST_WAIT_SECONDS))
+        """Let no request leave for so long, counted from now; a long pause is told, once for all requests."""
+        time = self._loop.time()
+        self._not_before = max(self._not_before, time + min(seconds, LONGEST_WAIT_SECONDS))
+        # Each of those that are turned down together asks for a little more or less than the one before.
+        if self._not_before - max(time, self._told_until) >= TOLD_SECONDS:
+            pause = Pause(now() + timedelta(seconds=self._not_before - time), longer=self._told_until > time)
+            self._told_until = self._not_before
+            for hear in _hearers.get(self._loop, ()):
+                hear(pause)
 
     def slow_down(self, left_at: float, seconds: float) -> None:
         """The service is asked too much: pause, and go on with half as many requests at a time.

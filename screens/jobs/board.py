@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from agents.events import ItemAnnotated, JobEnded, JobEvent, JobLog, JobPaused, JobResumed, JobStarted
+from agents.account import BudgetReached
+from agents.events import (
+    ItemAnnotated,
+    JobEnded,
+    JobEvent,
+    JobLog,
+    JobPaused,
+    JobResumed,
+    JobStarted,
+    JobWaits,
+)
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
@@ -42,11 +53,13 @@ class JobBoard:
 
     Attributes:
         paused_for: Why the latest job paused by itself; None when it was asked to, or goes on.
+        waits_until: When the service is asked again that turned everything down; None before that.
         logged: How many lines were ever logged, equal ones and dropped ones included.
     """
 
     def __init__(self) -> None:
         self.paused_for: WorkbenchError | None = None
+        self.waits_until: datetime | None = None
         self.logged = 0
         self._log: OrderedDict[tuple[str, str], LogLine] = OrderedDict()
         self._failed: tuple[str, str] = ("", "")
@@ -69,11 +82,15 @@ class JobBoard:
         elif isinstance(event, JobPaused):
             self.paused_for = event.reason
             if event.reason is not None:
-                self._write("warning", f"paused: {event.reason}")
+                # What a command is told to do about its budget, the screen does itself.
+                at_budget = isinstance(event.reason, BudgetReached)
+                self._write("warning", f"paused: {event.reason.message if at_budget else event.reason}")
+        elif isinstance(event, JobWaits):
+            self.waits_until = event.until
         elif isinstance(event, JobStarted | JobResumed):
             self.paused_for = None
         elif isinstance(event, JobEnded):
-            self.paused_for = None
+            self.paused_for = self.waits_until = None
             if event.error is not None:
                 self._write("error", f"{event.state}: {event.error}")
 

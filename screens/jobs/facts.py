@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agents.events import Spent
 from screens.jobs.wording import dollars
 from screens.widgets.item_columns import value_word
 from store.counted import counted
@@ -53,15 +54,23 @@ def funnel(counts: RunCounts, kind: str) -> list[str]:
     return lines
 
 
-def spent(stages: Sequence[StageCounts]) -> str:
-    """Return what all jobs of a run cost together, in words; empty where nothing was asked."""
-    requests = sum(stage.requests for stage in stages)
-    tokens = sum(stage.tokens_in + stage.tokens_out for stage in stages)
+def spent_of(stages: Sequence[StageCounts]) -> Spent:
+    """Add up what the roles of a run took."""
     known = [stage.money for stage in stages if stage.money is not None]
-    kept = sum(stage.from_cache for stage in stages)
-    if not requests and not tokens and not kept:
+    return Spent(
+        requests=sum(stage.requests for stage in stages),
+        tokens=sum(stage.tokens_in + stage.tokens_out for stage in stages),
+        money=sum(known) if known else None,
+        unpriced=sum(stage.unpriced for stage in stages),
+        from_cache=sum(stage.from_cache for stage in stages),
+    )
+
+
+def in_all(spent: Spent) -> str:
+    """Return what all jobs of a run took together, in words; empty where nothing was asked."""
+    if not spent.requests and not spent.tokens and not spent.from_cache:
         return ""
-    words = [counted(requests, "request"), counted(tokens, "token")]
-    if known:
-        words.append(dollars(sum(known)) + (" and more" if any(stage.unpriced for stage in stages) else ""))
-    return " · ".join(words + ([f"{kept:,} from the cache"] if kept else []))
+    words = [counted(spent.requests, "request"), counted(spent.tokens, "token")]
+    if spent.money is not None:
+        words.append(dollars(spent.money) + (" and more" if spent.unpriced else ""))
+    return " · ".join(words + ([f"{spent.from_cache:,} from the cache"] if spent.from_cache else []))

@@ -1,8 +1,7 @@
-"""The items of a run by how they ended: failed for which cause, waiting for a sandbox, labelled."""
+"""The items of a run by how they ended (failed for which cause, waiting, labelled), and by equal outputs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
@@ -15,6 +14,7 @@ from agents.events import JobEnded, JobEvent
 from screens.commands import Command, Scope, bindings
 from screens.covering import CoveredScreen
 from screens.help import first_key
+from screens.jobs.groups import Listed, groups_by_end, groups_by_output
 from screens.jobs.line import JobLine
 from screens.jobs.wording import shortened
 from screens.widgets.item_list import ItemChosen, ItemList, ReadFailed
@@ -24,7 +24,8 @@ from screens.widgets.visible import one_line
 from store.counted import counted
 from store.errors import WorkbenchError
 from store.queries.queue import queue_rows
-from store.queries.run_failures import FailureCause, ItemGroup, failure_causes, run_items
+from store.queries.run_failures import ItemGroup, failure_causes, run_items
+from store.queries.run_outputs import RoleOutputs, run_outputs
 from store.queries.runs import count_verdicts
 
 if TYPE_CHECKING:
@@ -34,33 +35,6 @@ if TYPE_CHECKING:
     from store.tables.runs import Run
 
 GROUPS_LISTED = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A group as it is listed: what it is called, how far it is indented, how many items it has."""
-
-    group: ItemGroup
-    words: str
-    items: int
-    indent: int = 0
-
-
-def groups_of(causes: tuple[FailureCause, ...], finished: int) -> list[Listed]:
-    """Return the groups of a run's items: failures by cause and message, those that wait, those labelled."""
-    failed = [cause for cause in causes if not cause.waits]
-    groups = [Listed(ItemGroup(), "all that failed", sum(cause.items for cause in failed))]
-    for cause in failed:
-        groups.append(Listed(ItemGroup(cause=cause.title), cause.title, cause.items, 1))
-        if cause.different > 1:
-            for message in cause.messages:
-                group = ItemGroup(cause=cause.title, message=message.text)
-                groups.append(Listed(group, message.text or cause.title, message.items, 2))
-    for cause in causes:
-        if cause.waits:
-            groups.append(Listed(ItemGroup(cause=cause.title), "need a sandbox", cause.items))
-    groups.append(Listed(ItemGroup(finished=True), "labelled", finished))
-    return groups
 
 
 class OutcomesScreen(CoveredScreen):
@@ -78,7 +52,8 @@ class OutcomesScreen(CoveredScreen):
     def __init__(self, run: Run) -> None:
         super().__init__()
         self.run = run
-        self.groups: list[Listed] = []
+        self.outputs: tuple[RoleOutputs, ...] | None = None
+        self._by_end: list[Listed] = []
         self.failure: Exception | None = None
         self.listed: ItemGroup | None = None
         self._wanted = ItemGroup()
@@ -88,6 +63,11 @@ class OutcomesScreen(CoveredScreen):
     def workbench(self) -> WorkbenchApp:
         """The app, as what it is."""
         return cast("WorkbenchApp", self.app)
+
+    @property
+    def groups(self) -> list[Listed]:
+        """The groups as they are listed, as far as they are read."""
+        return [*self._by_end, *groups_by_output(self.outputs or ())]
 
     def compose(self) -> ComposeResult:
         """Lay out the groups, the items of one of them, and the lines at the foot."""
@@ -104,7 +84,7 @@ class OutcomesScreen(CoveredScreen):
         """Read the groups, and again when a job has ended."""
         self.workbench.job_events.subscribe(self, self._job_told)
         self._lay_out()
-        self._read(self._wanted)
+        self._read_all()
 
     def on_resize(self) -> None:
         """Fit the lines to the width."""
@@ -122,7 +102,7 @@ class OutcomesScreen(CoveredScreen):
 
     def _job_told(self, event: JobEvent) -> None:
         if isinstance(event, JobEnded):
-            self._read(self._wanted)
+            self._read_all()
 
     # -- reading ----------------------------------------------------------------------------------------
 
@@ -132,6 +112,29 @@ class OutcomesScreen(CoveredScreen):
         ids = list(cast("list[int]", item_ids))
         return queue_rows(context.workspace, rater_id, ids, blind=context.settings.blind)
 
+    def _read_all(self) -> None:
+        self._read(self._wanted)
+        if self.workbench.context.settings.blind:
+            # Items listed by what agents said of them would be no blind ones any more.
+            self.outputs = ()
+        else:
+            self._read_outputs()
+
+    @work(thread=True, exclusive=True, group="outputs")
+    def _read_outputs(self) -> None:
+        # Of a large run this takes longer than all else, and no group waits for it.
+        try:
+            with self.workbench.context.workspace.reading() as connection:
+                outputs = run_outputs(connection, self.run.id)
+        except WorkbenchError as error:
+            self.call_later(self._not_read, error)
+        else:
+            self.call_later(self._outputs_read, outputs)
+
+    def _outputs_read(self, outputs: tuple[RoleOutputs, ...]) -> None:
+        self.outputs = outputs
+        self._lay_out()
+
     @work(thread=True, exclusive=True, group="groups")
     def _read(self, group: ItemGroup) -> None:
         workspace = self.workbench.context.workspace
@@ -139,7 +142,7 @@ class OutcomesScreen(CoveredScreen):
             ids = run_items(workspace, self.run.id, group)
             with workspace.reading() as connection:
                 causes = failure_causes(connection, self.run.id)
-                groups = groups_of(causes, count_verdicts(connection, self.run.id))
+                groups = groups_by_end(causes, count_verdicts(connection, self.run.id))
         except WorkbenchError as error:
             self.call_later(self._not_read, error)
         else:
@@ -149,8 +152,8 @@ class OutcomesScreen(CoveredScreen):
         if group != self._wanted:
             return
         self.failure = None
-        self.groups = groups
-        if not any(each.group == group for each in groups):
+        self._by_end = groups
+        if not any(each.group == group for each in self.groups):
             # What was listed has been mended since.
             self._wanted = ItemGroup()
             self._read(self._wanted)
@@ -181,19 +184,23 @@ class OutcomesScreen(CoveredScreen):
         self.refresh_bindings()
 
     def _group_lines(self, width: int) -> list[Content]:
-        at = self._place
-        room = min(len(self.groups), GROUPS_LISTED if self.app.size.height < 36 else 2 * GROUPS_LISTED)
-        top = max(0, min(at - room // 2, len(self.groups) - room))
+        groups, at = self.groups, self._place
+        room = min(len(groups), GROUPS_LISTED if self.app.size.height < 36 else 2 * GROUPS_LISTED)
+        top = max(0, min(at - room // 2, len(groups) - room))
         lines = []
         for place in range(top, top + room):
-            listed, here = self.groups[place], place == at
+            listed, here = groups[place], place == at
             words = one_line("  " * listed.indent + listed.words, width - 14)
             text = f"{'▸' if here else ' '} {listed.items:>9,}  {words}"
             lines.append(Content.styled(text, "bold") if here else Content(text))
-        if room < len(self.groups):
+        said = []
+        if room < len(groups):
             keys = f"{self._key('group')} and {self._key('group_back')}"
-            more = counted(len(self.groups) - room, "more group")
-            lines.append(Content.styled(f"  {more}: {keys} go through them", "$text-muted"))
+            said.append(f"{counted(len(groups) - room, 'more group')}: {keys} go through them")
+        if groups and self.outputs is None and self.failure is None:
+            said.append("adding up equal outputs …")
+        if said:
+            lines.append(Content.styled(f"  {' · '.join(said)}", "$text-muted"))
         return lines
 
     @property
@@ -211,7 +218,8 @@ class OutcomesScreen(CoveredScreen):
             return "Reading …"
         if self.items.count:
             return ""
-        nothing = "The run has labelled nothing yet." if self._wanted.finished else "Nothing failed."
+        wanted = self._wanted
+        nothing = "Nothing failed." if wanted.failed else "The run has nothing of this yet."
         return f"{nothing}\n\n{self._key('group')} goes to the next group; {self._key('back')} goes back."
 
     def _key(self, verb: str) -> str:
@@ -228,7 +236,7 @@ class OutcomesScreen(CoveredScreen):
             return self.items.count > 0
         if command.id == "outcomes.retry":
             startable = app.running is None and app.context.plan.annotation is not None
-            return startable and not self._wanted.finished and self.items.count > 0
+            return startable and self._wanted.failed and self.items.count > 0
         return True
 
     def action_open_item(self) -> None:
@@ -254,14 +262,14 @@ class OutcomesScreen(CoveredScreen):
 
     def action_read_again(self) -> None:
         """Take the groups and their items anew."""
-        self._read(self._wanted)
+        self._read_all()
 
     def action_retry(self) -> None:
         """Let the agents try again the items that are listed."""
         app = self.workbench
         if app.running is not None:
             app.tell("A job is at work", "What failed can be tried again when it has ended.")
-        elif self._wanted.finished or not self.items.count:
+        elif not self._wanted.failed or not self.items.count:
             app.tell("Nothing to try again", "Go to a group of items that failed.")
         elif app.start_annotation((self.run.id, list(self.items.ids))):
             app.tell(

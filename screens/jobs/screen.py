@@ -10,7 +10,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from agents.events import ENDED, ItemAnnotated, JobEnded, JobEvent, JobLog, JobPaused, JobProgressed
+from agents.events import ENDED, ItemAnnotated, JobEnded, JobEvent, JobLog, JobPaused, JobProgressed, JobWaits
 from screens.commands import Scope, bindings
 from screens.jobs import standing
 from screens.jobs.board import LogLine, board_of, latest_job
@@ -22,6 +22,7 @@ from screens.jobs.wording import dollars, shortened
 from screens.widgets.key_line import KeyLine
 from screens.widgets.top_line import TopLine
 from store.counted import counted
+from store.ids import now
 from store.queries.run_failures import FailedTurns
 
 if TYPE_CHECKING:
@@ -101,6 +102,9 @@ class JobsScreen(Steering):
         if isinstance(event, JobProgressed):
             self._lay_out_now()
             self._read_soon()
+        elif isinstance(event, JobWaits):
+            self._lay_out_now()
+            self.set_timer(max(0.0, (event.until - now()).total_seconds()), self._lay_out_now)
         elif not isinstance(event, JobLog | ItemAnnotated):
             job = latest_job(self.workbench)
             if job is not None and job.run_id is not None:
@@ -199,8 +203,7 @@ class JobsScreen(Steering):
         width = max(20, self.app.size.width - 6)
         if job is None or job.run_id != shown.run.id:
             return [*standing.of_earlier(shown, self.stages or (), width), *self._problem()]
-        paused_for = board_of(self.workbench).paused_for
-        return standing.of_job(job, paused_for, self.stages or (), self._key, width)
+        return standing.of_job(job, board_of(self.workbench), self.stages or (), self._key, width)
 
     def _write_log(self) -> None:
         """Write the lines that came since the last time, all at once."""
@@ -228,8 +231,8 @@ class JobsScreen(Steering):
         beside = self.has_class("-wide") or not self.has_class("-low")
         return tuple(name for name in PARTS if name != "log" or not beside)
 
-    @property
     def _one_at_a_time(self) -> bool:
+        """Whether there is not room for all parts."""
         return bool(self._choice)
 
     def _show_part(self, part: str) -> None:

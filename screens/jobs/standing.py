@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from screens.jobs.facts import spent
-from screens.jobs.wording import STATE_GLYPHS, bar, dollars, parts
+from agents.account import BudgetReached
+from screens.jobs.facts import in_all, spent_of
+from screens.jobs.wording import STATE_GLYPHS, amount, bar, parts
 from screens.widgets.visible import one_line
-from store.counted import counted
+from store.ids import now
 
 if TYPE_CHECKING:
     from agents.account import Budget
     from agents.jobs import Job
-    from store.errors import WorkbenchError
+    from screens.jobs.board import JobBoard
     from store.queries.run_list import ListedRun
     from store.queries.run_stages import StageCounts
 
@@ -28,33 +29,34 @@ def unread(failure: Exception) -> list[str]:
     return ["! The runs could not be read.", one_line(str(failure), 300), NOT_READ]
 
 
-def of_job(
-    job: Job, paused_for: WorkbenchError | None, stages: Sequence[StageCounts], key: Key, width: int
-) -> list[str]:
+def of_job(job: Job, board: JobBoard, stages: Sequence[StageCounts], key: Key, width: int) -> list[str]:
     """Return how the run of a job stands.
 
     Args:
         job: The job, at work or ended in this session.
-        paused_for: Why it paused by itself.
+        board: What its events told.
         stages: What the run's roles have done.
         key: The screen's keys.
         width: Cells of the bar.
     """
     done, total = (job.progress.ended, job.progress.total) if job.progress else (0, 0)
-    lines = [
-        bar(done, total, width),
-        " · ".join([f"{STATE_GLYPHS[job.state]} {job.state}", *parts(job.state, job.progress, tokens=False)]),
-    ]
-    told = [spent(stages), _budget(job.job.settings.budget)]
+    words = [f"{STATE_GLYPHS[job.state]} {job.state}", *parts(job.state, job.progress, cost=False)]
+    if job.state == "running" and board.waits_until is not None and board.waits_until > now():
+        words.insert(1, f"waits for the service until {board.waits_until.astimezone():%H:%M:%S}")
+    lines = [bar(done, total, width), " · ".join(words)]
+    spent = spent_of(stages) if job.progress is None else job.progress.spent
+    told = [in_all(spent), _budget(job.budget)]
     if any(told):
         lines.append("the whole run: " + " · ".join(filter(None, told)))
-    error = job.error or paused_for
+    error = job.error or board.paused_for
     if error is not None:
         lines += [f"! {one_line(error.title, 60)}: {one_line(error.message, 400)}"]
-        lines += [one_line(error.hint, 300)] if error.hint else []
+        # What a command is told to do about its budget, the screen does itself.
+        lines += [one_line(error.hint, 300)] if error.hint and not isinstance(error, BudgetReached) else []
     if job.state == "paused":
+        on = "gives more and goes on" if job.used_up is not None else "goes on"
         lines.append(
-            f"Paused: turns under way still end, and are kept. {key('pause')} goes on, {key('stop')} stops."
+            f"Paused: turns under way still end, and are kept. {key('pause')} {on}, {key('stop')} stops."
         )
     elif job.state == "stopping":
         lines.append("Stopping: turns under way may end; what is done is kept.")
@@ -67,9 +69,7 @@ def of_job(
 
 def _budget(budget: Budget) -> str:
     """Return what a run may spend, in words; empty without a bound."""
-    told = [] if budget.money is None else [dollars(budget.money)]
-    counts = {"token": budget.tokens, "request": budget.requests, "pair": budget.pairs}
-    told += [counted(limit, thing) for thing, limit in counts.items() if limit is not None]
+    told = [amount(what, limit) for what, limit in budget.model_dump(exclude_none=True).items()]
     return f"budget {', '.join(told)}" if told else ""
 
 
@@ -79,7 +79,7 @@ def of_earlier(listed: ListedRun, stages: Sequence[StageCounts], width: int) -> 
     words = [f"{STATE_GLYPHS[run.state]} {run.state}", f"{listed.labelled:,} of {run.total:,} labelled"]
     if run.ended_at is not None:
         words.append(f"ended {run.ended_at.astimezone():%Y-%m-%d %H:%M}")
-    cost = spent(stages)
+    cost = in_all(spent_of(stages))
     return [bar(listed.labelled, run.total, width), " · ".join(words), *([cost] if cost else [])]
 
 

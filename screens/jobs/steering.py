@@ -28,6 +28,7 @@ from store.queries.run_stages import StageCounts, stage_counts
 from store.queries.runs import RunCounts, run_counts
 
 if TYPE_CHECKING:
+    from agents.account import Budget, BudgetReached
     from agents.jobs import Job
     from screens.app import WorkbenchApp
 
@@ -56,6 +57,7 @@ class Steering(CoveredScreen):
 
     # What the other part of the screen gives to this one.
     _lay_out: Callable[[], None]
+    _one_at_a_time: Callable[[], bool]
 
     def __init__(self) -> None:
         super().__init__()
@@ -172,11 +174,6 @@ class Steering(CoveredScreen):
         return [f"! No run can be started: {one_line(context.plan.problem, 400)}"]
 
     @property
-    def _one_at_a_time(self) -> bool:
-        """Whether there is not room for all parts."""
-        raise NotImplementedError
-
-    @property
     def _failed(self) -> int:
         return sum(cause.items for cause in self.causes or () if not cause.waits)
 
@@ -190,14 +187,17 @@ class Steering(CoveredScreen):
             "jobs.start": job is None and startable,
             "jobs.retry": job is None and startable and self._failed > 0,
             "jobs.items": self.run_shown is not None,
-            "jobs.part": self.run_shown is not None and self._one_at_a_time,
+            "jobs.part": self.run_shown is not None and self._one_at_a_time(),
         }
         return offered.get(command.id, True)
 
     def label_now(self, command: Command) -> str:
-        """Say of the key that pauses that it goes on, and of the one that stops that it cuts off."""
+        """Say what the key that pauses does after a pause, and that the one that stops then cuts off."""
         job = self.workbench.running
-        now = {("paused", "jobs.pause"): "go on", ("stopping", "jobs.stop"): "stop at once"}
+        on = "more budget" if job is not None and job.used_up is not None else "go on"
+        now = {("paused", "jobs.pause"): on, ("stopping", "jobs.stop"): "stop at once"}
+        if command.id == "jobs.start" and self.workbench.jobs:
+            return "go on" if self.workbench.jobs[-1].state in ("stopped", "failed") else command.label
         return now.get((job.state if job is not None else "", command.id), command.label)
 
     def _at_work(self) -> Job | None:
@@ -218,10 +218,21 @@ class Steering(CoveredScreen):
         if job is not None:
             if job.state == "stopping":
                 self.workbench.tell("The job is stopping", "It cannot wait any more.")
+            elif job.state == "paused" and job.used_up is not None:
+                self._ask_for_more(job, job.used_up)
             elif job.state == "paused":
                 job.resume()
             else:
                 job.pause()
+
+    def _ask_for_more(self, job: Job, used_up: BudgetReached) -> None:
+        from screens.jobs.budget import BudgetScreen
+
+        def give(budget: Budget | None) -> None:
+            if budget is not None:
+                job.resume(budget)
+
+        self.app.push_screen(BudgetScreen(job.budget, used_up, job.progress), give)
 
     def action_stop(self) -> None:
         """Stop the run; a second time, cut off the turns under way."""

@@ -64,9 +64,9 @@ def cause_lines(causes: Sequence[FailureCause], width: int, room: int) -> list[s
     messages = max(0, room - len(causes))
     lines: list[str] = []
     for cause in causes:
-        lines.append(f"{cause.items:>9,}  {one_line(cause.title, width - 11)}")
+        lines.append(f"{cause.items:>9,}  {one_line(cause.words, width - 11)}")
         for message in cause.messages:
-            if messages and message.text:
+            if messages:
                 messages -= 1
                 lines.append(f"{'':11}{message.items:,} × {one_line(message.text, width - 22)}")
         others = cause.different - len(cause.messages)

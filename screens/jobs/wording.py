@@ -42,8 +42,13 @@ def dollars(money: float) -> str:
     return f"${money:,.2f}" if money >= 1 or not money else f"${money:.4f}"
 
 
-def parts(state: JobState | None, progress: JobProgressed | None, *, tokens: bool = True) -> list[str]:
-    """Return what there is to say of a job's numbers, the most important first; tokens last, if at all."""
+def amount(what: str, number: float) -> str:
+    """Return so much of what a `Budget` bounds, in words: "$5.00", "20 requests"."""
+    return dollars(number) if what == "money" else counted(int(number), what.removesuffix("s"))
+
+
+def parts(state: JobState | None, progress: JobProgressed | None, *, cost: bool = True) -> list[str]:
+    """Return what there is to say of a job's numbers, the most important first, its run's cost last."""
     if progress is None:
         return []
     said = [f"{progress.ended:,} of {progress.total:,}"]
@@ -55,8 +60,11 @@ def parts(state: JobState | None, progress: JobProgressed | None, *, tokens: boo
         said.append(f"{in_words(progress.seconds_left)} left")
     if progress.per_minute:
         said.append(f"{progress.per_minute:,.0f}/min")
-    if tokens and progress.tokens:
-        said.append(counted(progress.tokens, "token"))
+    spent = progress.spent
+    if cost and spent.money:
+        said.append(dollars(spent.money))
+    if cost and spent.tokens:
+        said.append(counted(spent.tokens, "token"))
     return said
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from screens.review import simulated
@@ -28,8 +29,8 @@ def role_word(role: str) -> str:
 
 
 def steps_in_words(steps: tuple[StepSeen, ...]) -> str:
-    """Return every turn of the agents with what it cost, in order."""
-    lines: list[str] = []
+    """Return every turn of the agents with what it cost, in order, after what they cost together."""
+    lines = [*_in_all(steps), ""] if len(steps) > 1 else []
     for number, step in enumerate(steps, start=1):
         again = f" (try {step.attempt + 1})" if step.attempt else ""
         cost = f" · ${step.money:.5f}" if step.money is not None else ""
@@ -48,6 +49,25 @@ def steps_in_words(steps: tuple[StepSeen, ...]) -> str:
         lines += [f"   {line}" for line in _told(step)]
         lines.append("")
     return "\n".join(lines).rstrip("\n")
+
+
+def _in_all(steps: tuple[StepSeen, ...]) -> Iterator[str]:
+    """Return what the turns cost together, and which of them were answered from the cache."""
+    known = [step.money for step in steps if step.money is not None]
+    # What asked no model, such as an execution, costs nothing; other turns may have a cost that nobody knows.
+    unknown = any(step.money is None and (step.tokens_in or step.tokens_out) for step in steps)
+    said = [f"All {counted(len(steps), 'turn')}"]
+    if tokens_in := sum(step.tokens_in for step in steps):
+        said.append(f"{counted(tokens_in, 'token')} in, {sum(step.tokens_out for step in steps):,} out")
+    said.append(f"{sum(step.seconds for step in steps):.2f} s")
+    if known:
+        said.append(f"${sum(known):.5f}" + (" and what is not known" if unknown else ""))
+    elif unknown:
+        said.append("cost not known")
+    yield " · ".join(said)
+    if kept := Counter(role_word(step.role) for step in steps if step.from_cache):
+        names = (f"{count} × {name}" if count > 1 else name for name, count in kept.items())
+        yield f"From the cache, at no cost: {', '.join(names)}"
 
 
 def _told(step: StepSeen) -> Iterator[str]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, Subquery, func, select
+from sqlalchemy import Connection, Select, Subquery, case, func, select
 
 from store.queries.rows import NEEDS_SANDBOX
+from store.queries.run_outputs import items_replied
 from store.tables.columns import table_of
 from store.tables.runs import StepRow, VerdictRow
 
 if TYPE_CHECKING:
     from store.queries.rows import Ids
     from store.workspace import Workspace
+
+WAITING = "needs_sandbox"
+"""The cause of what only waits for a sandbox."""
 
 MESSAGES = 3
 """How many different messages of a cause are named, the most frequent ones."""
@@ -32,16 +35,16 @@ class FailureMessage:
 
 @dataclass(frozen=True, slots=True)
 class FailureCause:
-    """Items without a verdict whose last step failed, by what the step's error calls it.
+    """Items without a verdict whose last step failed, by why it failed.
 
     Attributes:
-        title: What went wrong, in a few words.
+        cause: Why, as the step says it (`store.tables.runs.Step`): "rate_limited"; "other" where it does not.
         items: How many items.
         messages: The most frequent messages, at most `MESSAGES`.
         different: How many different messages there are.
     """
 
-    title: str
+    cause: str
     items: int
     messages: tuple[FailureMessage, ...]
     different: int
@@ -49,13 +52,18 @@ class FailureCause:
     @property
     def waits(self) -> bool:
         """Whether these items only wait for a sandbox."""
-        return self.title == NEEDS_SANDBOX
+        return self.cause == WAITING
+
+    @property
+    def words(self) -> str:
+        """The cause as a person reads it."""
+        return "needs a sandbox" if self.waits else self.cause.replace("_", " ")
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as values that JSON knows."""
         messages = [{"message": one.text, "items": one.items} for one in self.messages]
         return {
-            "cause": self.title,
+            "cause": self.cause,
             "items": self.items,
             "different_messages": self.different,
             "messages": messages,
@@ -73,17 +81,26 @@ class FailedTurns:
 
 @dataclass(frozen=True, slots=True)
 class ItemGroup:
-    """Which items of a run are meant.
+    """Which items of a run are meant: those that failed, where nothing else is said.
 
     Attributes:
-        finished: Those with a verdict; otherwise those that failed.
-        cause: Of those that failed, only those of this cause (`FailureCause.title`).
+        finished: Those with a verdict.
+        cause: Of those that failed, only those of this cause (`FailureCause.cause`).
         message: Of these, only those that ended with exactly this.
+        role: Those on which a model replied in this role.
+        output: Of these, only those that got exactly this reply.
     """
 
     finished: bool = False
     cause: str | None = None
     message: str | None = None
+    role: str | None = None
+    output: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether these are items that failed, or wait."""
+        return not self.finished and self.role is None
 
 
 def failure_causes(connection: Connection, run_id: UUID) -> tuple[FailureCause, ...]:
@@ -97,27 +114,26 @@ def failure_causes(connection: Connection, run_id: UUID) -> tuple[FailureCause, 
         The causes, the most frequent first, those that only wait last.
     """
     ended = _failed(run_id).subquery()
-    title = func.split_part(ended.c.error, ": ", 1)
-    by_message = select(title.label("title"), ended.c.error, func.count().label("number"))
-    grouped = by_message.group_by(title, ended.c.error).subquery()
+    by_message = select(ended.c.cause, ended.c.error, func.count().label("number"))
+    grouped = by_message.group_by(ended.c.cause, ended.c.error).subquery()
     each = grouped.c
-    place = func.row_number().over(partition_by=each.title, order_by=(each.number.desc(), each.error))
+    place = func.row_number().over(partition_by=each.cause, order_by=(each.number.desc(), each.error))
     numbered = select(
-        each.title,
+        each.cause,
         each.error,
         each.number,
-        func.sum(each.number).over(partition_by=each.title).label("of_cause"),
-        func.count().over(partition_by=each.title).label("different"),
+        func.sum(each.number).over(partition_by=each.cause).label("of_cause"),
+        func.count().over(partition_by=each.cause).label("different"),
         place.label("place"),
     ).subquery()
     named = select(numbered).where(numbered.c.place <= MESSAGES)
-    rows = connection.execute(named.order_by(numbered.c.of_cause.desc(), numbered.c.title, numbered.c.place))
+    rows = connection.execute(named.order_by(numbered.c.of_cause.desc(), numbered.c.cause, numbered.c.place))
     causes: dict[str, FailureCause] = {}
     for row in rows:
-        before = causes.get(row.title)
-        message = FailureMessage(_without(row.title, row.error), int(row.number))
+        before = causes.get(row.cause)
+        message = FailureMessage(row.error, int(row.number))
         messages = (*before.messages, message) if before else (message,)
-        causes[row.title] = FailureCause(row.title, int(row.of_cause), messages, int(row.different))
+        causes[row.cause] = FailureCause(row.cause, int(row.of_cause), messages, int(row.different))
     return tuple(sorted(causes.values(), key=lambda cause: cause.waits))
 
 
@@ -147,18 +163,19 @@ def run_items(workspace: Workspace, run_id: UUID, group: ItemGroup) -> Ids:
     if group.finished:
         wanted = select(verdict.c.item_id).where(verdict.c.run_id == run_id)
         return workspace.column(wanted.order_by(verdict.c.item_id))
+    if group.role is not None:
+        return workspace.column(items_replied(run_id, group.role, group.output))
     ended = _failed(run_id).subquery()
-    title = func.split_part(ended.c.error, ": ", 1)
     wanted = select(ended.c.item_id).order_by(ended.c.item_id)
     # What only waits for a sandbox did not fail.
-    wanted = wanted.where(title != NEEDS_SANDBOX if group.cause is None else title == group.cause)
-    if group.cause is not None and group.message is not None:
-        wanted = wanted.where(ended.c.error.in_(_as_recorded(group.cause, group.message)))
+    wanted = wanted.where(ended.c.cause != WAITING if group.cause is None else ended.c.cause == group.cause)
+    if group.message is not None:
+        wanted = wanted.where(ended.c.error == group.message)
     return workspace.column(wanted)
 
 
 def _failed(run_id: UUID) -> Select[Any]:
-    """Select the items without a verdict whose last step failed, with its error.
+    """Select the items without a verdict whose last step failed, with its error and its cause.
 
     Failed steps are few, so that they are looked for first: all steps of a large run are not put in order.
     """
@@ -172,8 +189,11 @@ def _failed(run_id: UUID) -> Select[Any]:
         step.c.item_id.in_(select(bad_ids.c.item_id))
     )
     last_ids = last.subquery()
+    # What waits is known by its title, and steps from before there were causes say none.
+    waits = func.split_part(step.c.error, ": ", 1) == NEEDS_SANDBOX
+    cause = case((waits, WAITING), (func.coalesce(step.c.cause, "") == "", "other"), else_=step.c.cause)
     return (
-        select(step.c.item_id, step.c.error)
+        select(step.c.item_id, step.c.error, cause.label("cause"))
         .join(bad_ids, bad_ids.c.id == step.c.id)
         .join(last_ids, last_ids.c.id == step.c.id)
     )
@@ -182,11 +202,3 @@ def _failed(run_id: UUID) -> Select[Any]:
 def _last(statement: Select[Any], run_id: UUID) -> Select[Any]:
     step = table_of(StepRow)
     return statement.where(step.c.run_id == run_id).group_by(step.c.item_id)
-
-
-def _without(title: str, error: str) -> str:
-    return error.removeprefix(f"{title}: ") if error != title else ""
-
-
-def _as_recorded(title: str, message: str) -> Sequence[str]:
-    return [f"{title}: {message}"] if message else [title, f"{title}: "]

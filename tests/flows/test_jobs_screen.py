@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.widgets import Log, Static
+from textual.widgets import Input, Log, Static
 
 from agents.account import Budget
+from agents.llm.prices import Price
+from agents.settings import AnnotationSettings
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
+from screens.jobs.board import board_of
+from screens.jobs.budget import BudgetScreen
 from screens.jobs.facts import funnel
 from screens.jobs.line import JobLine
 from screens.jobs.outcomes import OutcomesScreen
@@ -25,6 +29,7 @@ from store.queries.runs import RunCounts
 from store.tables.runs import Run, StepRow
 from store.workspace import Workspace
 from tests.app_at_work import app_of, labelled_by_agents, script, until
+from tests.loopback_models import LoopbackModels, Status
 from tests.small_workspace import GOOD, pairs_workspace, rows, verdicts
 
 COUNT = 12
@@ -124,6 +129,7 @@ async def test_a_running_job_shows_on_every_screen_and_can_be_steered(
         await pilot.press("x")
         await until(pilot, lambda: "■ stopped" in text(app, "#now"))
         assert "g goes on where it stopped" in text(app, "#now")
+        assert "g go on" in text(app, "KeyLine")
         assert app.runner.running is None
         assert len(verdicts(workspace)) == 8
         assert "p pause" not in text(app, "KeyLine")
@@ -284,8 +290,8 @@ async def test_a_run_of_other_settings_is_not_tried_again_by_these(
         await until(pilot, lambda: screen.is_read)
         await pilot.press("tab", "tab")
         assert [line.split() for line in text(app, "#failures").splitlines()] == [
-            ["2", "Model", "declined"],
-            ["2", "×", "no"],
+            ["2", "refused"],
+            ["2", "×", "Model", "declined:", "no"],
         ]
         await pilot.press("r")
         await until(pilot, lambda: bool(app.jobs) and app.jobs[-1].state == "failed")
@@ -302,14 +308,131 @@ def test_what_is_read_rests_as_long_as_it_took_ten_times() -> None:
     assert Paced.rest_after(2.5) == 25.0
 
 
-async def test_a_budget_stands_beside_what_was_spent_and_ends_the_run(
-    workspace: Workspace, tmp_path: Path
+@pytest.mark.parametrize(
+    ("bound", "said", "typed"),
+    [
+        # What is typed in turn, with what is answered; the last one is enough for the run.
+        (
+            {"pairs": 2},
+            "2 pairs",
+            [("", "Type a whole number"), ("9.5", "whole number"), ("2", "2 pairs are spent"), ("1,000", "")],
+        ),
+        (
+            {"money": 0.0008, "tokens": 10**9},
+            "$0.0008, 1,000,000,000 tokens",
+            [("12,50", "Type an amount"), ("0.0004", "$0.0008 are spent"), ("$3.50", "")],
+        ),
+    ],
+    ids=["pairs", "money"],
+)
+async def test_a_run_that_paused_at_its_budget_is_given_more_and_goes_on(
+    workspace: Workspace,
+    tmp_path: Path,
+    bound: dict[str, Any],
+    said: str,
+    typed: list[tuple[str, str]],
 ) -> None:
-    settings = replace(script(tmp_path, replies()), budget=Budget(pairs=2))
+    settings = script(tmp_path, replies())
+    prices = {"scripted:*": Price(input=1, output=0)}  # $0.0004 a reply
+    models = settings.models.model_copy(update={"prices": prices})
+    settings = replace(settings, budget=Budget(**bound), models=models)
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: f"budget {said}" in text(app, "#now") and "‖ paused" in text(app, "#now"))
+        assert "Budget reached" in text(app, "#now")
+        assert "p gives more and goes on" in text(app, "#now")
+        await until(pilot, lambda: "p more budget" in text(app, "KeyLine"))
+        await until(pilot, lambda: len(verdicts(workspace)) == 2)
+        assert len(rows(workspace, StepRow)) == 2
+        for number, answer in typed:
+            await pilot.press("p") if app.screen is screen else None
+            await until(pilot, lambda: isinstance(app.screen, BudgetScreen))
+            assert "used up" in text(app, "#spent")
+            app.screen.query_one(Input).value = number
+            await pilot.press("enter")
+            if answer:
+                await until(pilot, lambda answer=answer: answer in text(app, "#wrong"))
+        await until(pilot, lambda: "✓ done · 12 of 12 · 2 failed" in text(app, "#now"))
+        assert len(verdicts(workspace)) == 10
+        assert len(rows(workspace, StepRow)) == 12
+        steps = rows(workspace, StepRow)
+        requests = sum(step["requests"] for step in steps)
+        tokens = sum(step["tokens_in"] + step["tokens_out"] for step in steps)
+        money = sum(step["money"] for step in steps)
+        assert f"{requests} requests · {tokens:,} tokens · ${money:.4f}" in text(app, "#now")
+
+
+async def test_a_run_left_at_its_budget_stays_paused(workspace: Workspace, tmp_path: Path) -> None:
+    settings = replace(script(tmp_path, replies()), budget=Budget(requests=1), concurrency=3)
+    app = app_of(workspace, annotation=settings, annotation_problem="")
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: "p more budget" in text(app, "KeyLine"))
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(app.screen, BudgetScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert app.running is not None
+        assert app.running.state == "paused"
+        await pilot.press("x")
+        await until(pilot, lambda: app.running is None)
+
+
+async def test_a_blind_rater_is_not_shown_what_models_said_of_items(workspace: Workspace) -> None:
+    labelled_by_agents(workspace, [(1, 1.0, "screened"), (2, 1.0, "screened")])
+    app = app_of(workspace, blind=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("enter")
+        items = await listed(pilot)
+        assert items.outputs == ()
+        assert [group.words for group in items.groups] == ["all that failed", "labelled"]
+
+
+async def test_equal_outputs_stand_once_and_open_to_their_items(workspace: Workspace, tmp_path: Path) -> None:
+    app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
+    async with app.run_test(size=(100, 30)) as pilot:
         await opened(pilot)
         await pilot.press("g")
-        await until(pilot, lambda: "budget 2 pairs" in text(app, "#now"))
-        await until(pilot, lambda: app.running is None)
-        assert len(verdicts(workspace)) == 2
+        await until(pilot, lambda: "✓ done" in text(app, "#now"))
+        await pilot.press("enter")
+        items = await listed(pilot)
+        await until(pilot, lambda: items.outputs is not None)
+        # Backwards from the first group: the last output of the only role.
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: items.items.count == 3)
+        assert "▸         3    assessment: clear_nonmatch · justification: as it reads" in text(
+            app, "#groups"
+        )
+        assert items.items.ids.tolist() == [10, 11, 12]
+        assert "r retry these" not in text(app, "KeyLine")
+        await pilot.press("shift+tab", "shift+tab")
+        await until(pilot, lambda: items.items.count == 10)
+        assert "▸        10  Screener: 2 different outputs" in text(app, "#groups")
+        await pilot.press("tab")
+        await until(pilot, lambda: items.items.count == 7)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and app.screen.item is not None)
+
+
+async def test_a_service_that_is_used_up_is_waited_for_and_that_is_said_once(workspace: Workspace) -> None:
+    with LoopbackModels(lambda seen, number: Status(429, retry_after=60.0)) as server:
+        settings = AnnotationSettings(
+            "openai:m", concurrency=4, stop_seconds=0.0, models=server.settings(), sandbox="process"
+        )
+        app = app_of(workspace, annotation=settings, annotation_problem="")
+        async with app.run_test(size=(80, 24)) as pilot:
+            await opened(pilot)
+            await pilot.press("g")
+            status = re.compile(r"▶ running · waits for the service until \d\d:\d\d:\d\d")
+            await until(pilot, lambda: bool(status.search(text(app, "#now"))))
+            await until(pilot, lambda: "limits are used up" in log_lines(app))
+            await until(pilot, lambda: len(server.requests) == 4)
+            assert len(board_of(app).log) == 1
+            assert board_of(app).log[0].count == 1
+            await pilot.press("x")
+            await until(pilot, lambda: "■ stopped" in text(app, "#now"))
+            assert "waits" not in text(app, "#now")

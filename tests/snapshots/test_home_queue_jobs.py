@@ -14,7 +14,8 @@ from sqlalchemy import Connection, insert
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agents.events import ItemAnnotated, JobLog, JobPaused, JobProgressed, JobState, PathCounts
+from agents.account import Budget, BudgetReached
+from agents.events import ItemAnnotated, JobLog, JobPaused, JobProgressed, JobState, PathCounts, Spent
 from agents.jobs import AnnotationJob
 from agents.settings import AnnotationSettings
 from screens.app import WorkbenchApp
@@ -35,6 +36,7 @@ from store.tables.runs import Run, StepRow
 from store.workspace import Workspace
 from tests.app_at_work import (
     BEGAN,
+    CAUSES,
     app_of,
     context_of,
     import_of,
@@ -134,7 +136,7 @@ def runs(workspace: Workspace, built: tuple[Path, UUID]) -> Workspace:
             "id": workspace.ids.next(), "run_id": run_id, "item_id": item, "role": role, "attempt": 0,
             "outcome": outcome, "request_hash": "", "reply": "", "error": error, "model": "scripted",
             "tokens_in": 1_200, "tokens_out": 300, "tokens_cached": 0, "money": money, "requests": 1,
-            "seconds": 1.7, "created_at": BEGAN,
+            "seconds": 1.7, "created_at": BEGAN, "cause": CAUSES.get(error.partition(":")[0], ""),
         }
         for run_id, item, role, outcome, error, money in turns
     ]  # fmt: skip
@@ -174,12 +176,17 @@ class StillJob:
     error: WorkbenchError | None = None
     job: AnnotationJob = field(default_factory=lambda: AnnotationJob(AnnotationSettings(model="scripted:x")))
     progress: JobProgressed = field(init=False)
+    budget: Budget = field(default_factory=Budget)
+    used_up: BudgetReached | None = None
+    spent: Spent = field(default_factory=lambda: Spent(55, 23_100, 0.0055))
 
     def __post_init__(self) -> None:
         counts = PathCounts(clear_match=16, clear_nonmatch=10, unclear=15, executed=12, executable=9)
         labels = ((0.0, 18), (1.0, 20))
         self.progress = JobProgressed(
-            1, self.run_id, 38, self.failed, 60, counts, labels, 123.0, 20.0, "q1/8", 20_160, 48
+            *(1, self.run_id, 38, self.failed, 60, counts, labels, 123.0, 20.0, "q1/8"),
+            self.spent,
+            38,
         )
 
 
@@ -589,7 +596,8 @@ def test_jobs_paused_by_failures(
 def test_jobs_part(
     runs: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int], tabs: int
 ) -> None:
-    app = at_work(runs, StillJob(built[1]), annotation=AnnotationSettings(model="scripted:x"))
+    job = StillJob(built[1], spent=Spent(109, 104_100, 0.0271))
+    app = at_work(runs, job, annotation=AnnotationSettings(model="scripted:x"))
     assert snap_compare(app, terminal_size=size, run_before=job_steps(app, built[1], *["tab"] * tabs))
 
 

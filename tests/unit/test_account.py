@@ -9,7 +9,7 @@ from small_workspace import GOOD, Told, pairs_workspace, rows, script_file, verd
 
 from agents.account import Account, Budget, BudgetReached
 from agents.estimate import estimate
-from agents.events import JobPaused
+from agents.events import JobPaused, JobProgressed, Spent
 from agents.jobs import AnnotationJob, JobRunner, run_annotation
 from agents.llm.prices import Price, price_of
 from agents.llm.protocol import Usage
@@ -76,8 +76,13 @@ def test_a_budget_ends_a_run_with_what_was_in_flight_and_more_of_it_goes_on(work
     spent = len(server.requests)
     again = run_annotation(workspace, settings(server, budget=budget), Told())
     assert (again.state, again.used_up.what, len(server.requests)) == ("stopped", what, spent)
-    rest = run_annotation(workspace, settings(server), Told())
+    told = Told()
+    rest = run_annotation(workspace, settings(server), told)
     assert (rest.state, rest.used_up, rest.counts.labelled) == ("done", None, PAIRS)
+    # What the last job tells as it works is what the run's records say of all its jobs.
+    last, counts = told.of(JobProgressed)[-1], rest.counts
+    assert last.spent == Spent(counts.requests, 110 * PAIRS, pytest.approx(counts.money))
+    assert last.labelled == PAIRS
     assert Counter(seen.text for seen in server.requests).most_common(1)[0][1] == 1
     assert len(verdicts(workspace)) == PAIRS
 
@@ -221,6 +226,22 @@ def test_an_estimate_asks_nothing_and_tells_what_it_rests_on(workspace, server):
     assert then.money == pytest.approx(35 * MONEY)
     unpriced = estimate(workspace, settings(server, models=server.settings(), limit=5))
     assert (unpriced.pairs, unpriced.money, unpriced.as_json()["cost"]) == (5, None, None)
+
+
+def test_an_estimate_takes_off_the_first_questions_that_are_answered_already(workspace, server):
+    run_annotation(workspace, settings(server, limit=24), Told())
+    other = settings(server, sandboxes=another_run(1))
+    screener, *later = (found := estimate(workspace, other)).roles
+    assert (found.pairs, screener.kept, screener.questions) == (PAIRS, 24, PAIRS - 24)
+    assert found.money == pytest.approx((PAIRS - 24) * MONEY)
+    assert [role.kept for role in later] == [0] * len(later)
+    assert "of 60 items, 24 have the reply kept here" in found.based_on[0]
+    assert "upper bounds" in found.based_on[0]
+    (fresh, *_) = estimate(workspace, replace(other, cache=False)).roles
+    assert (fresh.kept, fresh.questions) == (0, PAIRS)
+    sent = len(server.requests)
+    assert run_annotation(workspace, other, Told()).counts.from_cache == 24
+    assert len(server.requests) == sent + PAIRS - 24
 
 
 def test_a_price_counts_cached_and_written_input_by_itself():

@@ -88,7 +88,7 @@ def test_failed_items_are_counted_with_their_reasons(workbench, study, in_folder
         in_folder / "some.jsonl", [screened(f"q{number}", "clear_nonmatch") for number in range(3)]
     )
     done = workbench("annotate", study, "--model", f"scripted:{script}")
-    assert "1 No scripted reply" in done.out
+    assert "1 (1 no reply)" in done.out
     facts = workbench("annotate", study, "--model", f"scripted:{script}", "--json").json()
     assert (facts["failed"], facts["labels"]) == (1, {"0": 3})
 

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from agents.events import ItemAnnotated, JobLog, JobProgressed, PathCounts
+from agents.events import ItemAnnotated, JobLog, JobProgressed, PathCounts, Spent
 from agents.llm.errors import ModelError
 from agents.sandbox.errors import NeedsSandbox
 from workbench.cli import telling
@@ -28,7 +28,9 @@ def fail(teller, number, failure):
 
 
 def progressed(ended):
-    return JobProgressed(1, RUN, ended - 2, 2, 412_080, PathCounts(), (), 60.0, 500.0, "q9", 1200, 30)
+    spent, labelled = Spent(requests=1_000, tokens=1_200, money=0.62, unpriced=1), ended - 2
+    counts = PathCounts()
+    return JobProgressed(1, RUN, ended - 2, 2, 412_080, counts, (), 60.0, 500.0, "q9", spent, labelled, 30)
 
 
 def test_failures_of_a_kind_are_told_a_few_times(teller, capsys):
@@ -56,11 +58,13 @@ def test_without_a_terminal_a_line_a_minute_tells_how_far_it_is(teller, capsys, 
     teller(progressed(2000))
     teller(progressed(2001))
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("2,000 of 412,080 · 2 failed · 13 h 40 min left · 500/min · 1,200 tokens")
+    assert line.endswith(
+        "2,030 of 412,080 · 2 failed · 30 need a sandbox · 13 h 40 min left · 500/min · $0.6200 · 1,200 tokens"
+    )
 
 
 def test_in_a_terminal_the_bar_tells_it(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setattr(telling, "LINE_SECONDS", 0.0)
     Teller(Bar("annotating"))(progressed(2000))
-    assert "2,000 of" not in capsys.readouterr().err
+    assert "2,030 of" not in capsys.readouterr().err

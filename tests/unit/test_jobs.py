@@ -101,7 +101,7 @@ def test_paused_nothing_is_asked_and_resumed_it_goes_on(workspace):
         assert (job.state, runner.running) == ("paused", job)
         latch.go.set()
         # The turn under way ends and is recorded; the next one is not begun.
-        told.until(lambda event: isinstance(event, JobProgressed) and event.requests == 2)
+        told.until(lambda event: isinstance(event, JobProgressed) and event.spent.requests == 2)
         assert turns_of(workspace, 1) == [("screener", 0, "ok"), ("test_writer", 0, "ok")]
         assert not ruled.wait(0.5)
         assert len(server.requests) == 2

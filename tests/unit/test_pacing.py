@@ -10,7 +10,7 @@ from loopback_models import LoopbackModels, Status
 
 from agents.annotation.replies import ScreenerReply
 from agents.llm.errors import ModelError
-from agents.llm.pacing import Pacing, asked_to_wait, pacing_of, patiently, until_reset
+from agents.llm.pacing import Pacing, asked_to_wait, hearing, pacing_of, patiently, until_reset
 from agents.llm.protocol import Message, ModelRequest
 from agents.llm.registry import open_model
 
@@ -42,6 +42,24 @@ async def test_after_a_429_half_as_many_go_at_a_time_and_one_more_after_each_rou
     for _ in range(9):
         pacing.went_well()
     assert 9 <= pacing.most < 10
+
+
+async def test_a_long_pause_is_told_once_and_again_where_it_becomes_much_longer():
+    heard, others = [], []
+    pacing = Pacing()
+    with hearing(heard.append):
+        with hearing(others.append):
+            pacing.pause(0.5)
+        for seconds in (20, 21, 19, 24):  # of requests that were turned down together
+            pacing.pause(seconds)
+        pacing.pause(60)
+        pacing._told_until = pacing._not_before = -math.inf  # it is over
+        pacing.pause(30)
+    pacing.pause(90)
+    seconds = [round((pause.until - datetime.now(UTC)).total_seconds()) for pause in heard]
+    assert seconds == pytest.approx([20, 60, 30], abs=2)
+    assert [pause.longer for pause in heard] == [False, True, False]
+    assert others == []
 
 
 async def test_who_gives_up_waiting_lets_the_next_one_through():

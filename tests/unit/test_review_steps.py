@@ -84,3 +84,37 @@ def test_a_bug_fixer_s_commands_stand_in_a_line_each():
         "$ c",
     ]
     assert told("bug_fixer", {"explanation": "why", "commands": []})[-1] == "no command would help"
+
+
+def turn(role, tokens, money, seconds=1.25, *, kept=False):
+    return StepSeen(role, 0, "ok", {}, "", "m", tokens, tokens // 10, money, seconds, from_cache=kept)
+
+
+@pytest.mark.parametrize(
+    ("steps", "lines"),
+    [
+        (
+            [turn("screener", 400, 0.0001), turn("executor", 0, None, 3.0), turn("arbiter", 1_600, 0.0005)],
+            ["All 3 turns · 2,000 tokens in, 200 out · 5.50 s · $0.00060"],
+        ),
+        (
+            [*(turn("bug_fixer", 0, 0.0, 0.0, kept=True) for _ in range(2)), turn("arbiter", 100, None)],
+            [
+                "All 3 turns · 100 tokens in, 10 out · 1.25 s · $0.00000 and what is not known",
+                "From the cache, at no cost: 2 × Bug fixer",
+            ],
+        ),
+        (
+            [turn("screener", 0, 0.0, 0.0, kept=True), turn("arbiter", 0, 0.0, 0.0, kept=True)],
+            ["All 2 turns · 0.00 s · $0.00000", "From the cache, at no cost: Screener, Arbiter"],
+        ),
+        (
+            [turn("screener", 9, None), turn("executor", 0, None)],
+            ["All 2 turns · 9 tokens in, 0 out · 2.50 s · cost not known"],
+        ),
+        ([turn("annotator", 9, 0.1)], []),
+    ],
+)
+def test_what_all_turns_cost_stands_first(steps, lines):
+    first, _, _ = steps_in_words(tuple(steps)).partition("1. ")
+    assert first == ("\n".join([*lines, "", ""]) if lines else "")

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, insert
 
 from store.queries.run_failures import ItemGroup, failed_turns, failure_causes, run_items
 from store.queries.run_list import listed_runs
+from store.queries.run_outputs import RoleOutputs, RunOutput, run_outputs
 from store.queries.run_stages import stage_counts
 from store.tables.columns import table_of
 from store.tables.runs import StepRow
@@ -75,11 +76,11 @@ def test_roles_add_up_in_the_order_in_which_they_came(workspace: Workspace, run_
 def test_failures_are_grouped_by_cause_and_equal_messages_counted(workspace: Workspace, run_id: UUID) -> None:
     with workspace.reading() as connection:
         busy, waiting = failure_causes(connection, run_id)[0], failure_causes(connection, run_id)[-1]
-        causes = {cause.title: cause.items for cause in failure_causes(connection, run_id)}
+        causes = {cause.cause: cause.items for cause in failure_causes(connection, run_id)}
         turns = failed_turns(connection, run_id, 2)
     # Item 20 was taken up again since, and item 1 is labelled.
-    assert causes == {"Rate limited": 10, "Model declined": 1, "Needs a sandbox": 1}
-    assert (busy.messages[0].text, busy.messages[0].items) == ("wait", 6)
+    assert causes == {"rate_limited": 10, "refused": 1, "needs_sandbox": 1}
+    assert (busy.messages[0].text, busy.messages[0].items) == (BUSY, 6)
     assert (len(busy.messages), busy.different) == (3, 5)
     assert waiting.waits
     assert (turns[-1].text, turns[-1].turns, turns[-1].latest) == (BUSY, 7, BEGAN + timedelta(minutes=2))
@@ -89,10 +90,10 @@ def test_failures_are_grouped_by_cause_and_equal_messages_counted(workspace: Wor
     ("group", "items"),
     [
         (ItemGroup(), [*range(10, 20), 21]),
-        (ItemGroup(cause="Rate limited"), list(range(10, 20))),
-        (ItemGroup(cause="Rate limited", message="wait"), list(range(10, 16))),
-        (ItemGroup(cause="Model declined", message=""), [21]),
-        (ItemGroup(cause="Needs a sandbox"), [22]),
+        (ItemGroup(cause="rate_limited"), list(range(10, 20))),
+        (ItemGroup(cause="rate_limited", message=BUSY), list(range(10, 16))),
+        (ItemGroup(cause="refused", message="Model declined"), [21]),
+        (ItemGroup(cause="needs_sandbox"), [22]),
         (ItemGroup(finished=True), [1, 2]),
     ],
 )
@@ -112,3 +113,41 @@ def test_the_report_prints_what_the_screen_shows(workspace: Workspace, run_id: U
         ("arbiter", 2, 0),
     ]
     assert sum(cause["items"] for cause in causes) == run["failed"] + run["needs_sandbox"]
+
+
+def test_equal_outputs_stand_once_with_the_items_behind_them(workspace: Workspace) -> None:
+    """Two screener replies that several items got; the second turn of item 1 counts it once."""
+    verdicts = [(1, 1.0, "screened"), (2, 0.0, "screened"), (3, 1.0, "screened"), (4, 1.0, "tested")]
+    made = labelled_by_agents(workspace, verdicts, [(5, BUSY)])
+    match, other, unclear = (
+        f'{{"assessment": "{word}", "justification": "as it reads"}}'
+        for word in ("clear_match", "clear_nonmatch", "unclear")
+    )
+    common = {"run_id": made, "attempt": 1, "outcome": "ok", "request_hash": "", "model": "m", "seconds": 1.0}
+    common |= {"error": "", "tokens_in": 1, "tokens_out": 1, "tokens_cached": 0, "created_at": BEGAN}
+    # Asked and from the cache; a sandbox's report is no output of a model.
+    turns = [
+        ("screener", 1, match, 1, False),
+        ("arbiter", 4, match, 0, True),
+        ("arbiter", 6, match, 1, False),
+        ("executor", 4, match, 0, False),
+        ("executor", 6, match, 0, False),
+        ("test_writer", 4, "", 1, False),
+    ]
+
+    def write(connection: Connection) -> None:
+        rows = [
+            {**common, "id": workspace.ids.next(), "role": role, "item_id": item, "reply": reply}
+            | {"requests": requests, "from_cache": kept}
+            for role, item, reply, requests, kept in turns
+        ]
+        connection.execute(insert(table_of(StepRow)), rows)
+
+    workspace.lane.submit(write).result()
+    with workspace.reading() as connection:
+        screener, arbiter = run_outputs(connection, made)
+    assert screener == RoleOutputs("screener", 4, 3, (RunOutput(match, 2),))
+    assert arbiter == RoleOutputs("arbiter", 2, 1, (RunOutput(match, 2),))
+    for text, items in ((None, [1, 2, 3, 4]), (match, [1, 3]), (other, [2]), (unclear, [4])):
+        group = ItemGroup(role="screener", output=text)
+        assert run_items(workspace, made, group).tolist() == items

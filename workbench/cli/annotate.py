@@ -240,7 +240,7 @@ def report_facts(report: AnnotationReport) -> list[tuple[str, Any]]:
 
     counts = report.counts
     labels = ", ".join(f"{count:,} × {value:g}" for value, count in counts.labels.items())
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.reasons.items())
+    causes = ", ".join(f"{count:,} {cause.replace('_', ' ')}" for cause, count in counts.causes.items())
     executes = report.sandbox or counts.executed
     return [
         ("agents", report.configuration),
@@ -253,7 +253,7 @@ def report_facts(report: AnnotationReport) -> list[tuple[str, Any]]:
         ("executable", share(counts.executable, counts.executed) if executes else None),
         ("needs a sandbox", f"{counts.needs_sandbox:,}" if counts.needs_sandbox else None),
         ("labels", f"{counts.labelled:,}" + (f" ({labels})" if labels else "")),
-        ("failed", f"{counts.failed:,}" + (f" ({reasons})" if reasons else "")),
+        ("failed", f"{counts.failed:,}" + (f" ({causes})" if causes else "")),
         ("requests", f"{counts.requests:,}"),
         ("from the cache", counted(counts.from_cache, "reply", "replies") if counts.from_cache else None),
         ("tokens", tokens(counts.tokens_in, counts.tokens_cached, counts.tokens_out, counts.unpriced)),

@@ -70,11 +70,12 @@ def _print(found: Estimate) -> None:
     )
     say("")
     print_table(
-        ("role", "model", "requests", "tokens in", "tokens out", "cost"),
+        ("role", "model", "kept", "requests", "tokens in", "tokens out", "cost"),
         [
             (
                 role.role,
                 role.model,
+                round(role.kept),
                 round(role.requests),
                 round(role.tokens_in),
                 round(role.tokens_out),

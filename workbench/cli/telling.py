@@ -11,6 +11,8 @@ from agents.events import ItemAnnotated, JobLog, JobProgressed
 from agents.sandbox.errors import NeedsSandbox
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agents.events import JobEvent
     from workbench.output import Bar
 
@@ -50,10 +52,7 @@ class Teller:
     def _progressed(self, event: JobProgressed) -> None:
         from screens.jobs.wording import parts
 
-        failed = f" · {event.failed:,} failed" if event.failed else ""
-        waiting = f" · {event.waiting:,} waiting" if event.waiting else ""
-        detail = f"{event.ended:,}/{event.total:,}{failed}{waiting} · {event.per_minute:,.0f}/min"
-        self._bar.show(event.ended, event.total, detail)
+        self._bar.show(event.ended, event.total, self._bar.shortened(_so_far(event)))
         if not self._bar.wanted and time.monotonic() >= self._line_at:
             self._line_at = time.monotonic() + LINE_SECONDS
             self._note(f"{datetime.now():%Y-%m-%d %H:%M} {' · '.join(parts('running', event))}")
@@ -70,3 +69,20 @@ class Teller:
         from workbench.output import note
 
         note(line)
+
+
+def _so_far(event: JobProgressed) -> Iterator[str]:
+    """Return what the bar says of a job, and of what its run has spent, the most important first."""
+    from store.counted import counted
+
+    yield f"{event.ended:,}/{event.total:,}"
+    if event.failed:
+        yield f"{event.failed:,} failed"
+    if event.waiting:
+        yield f"{event.waiting:,} waiting"
+    yield f"{event.per_minute:,.0f}/min"
+    spent = event.spent
+    if spent.money is not None:
+        yield f"${spent.money:,.4f}" + (" and more" if spent.unpriced else "")
+    yield counted(spent.tokens, "token")
+    yield counted(spent.requests, "request")

@@ -1,0 +1,139 @@
+"""The modal in which a run that paused at its budget is given more."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from screens.commands import bindings
+from screens.help import hint
+from screens.jobs.wording import amount
+from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from agents.account import Budget, BudgetReached
+    from agents.events import JobProgressed
+    from screens.app import WorkbenchApp
+
+UNITS = {
+    "money": "US dollars, such as 12.50",
+    "tokens": "input and output tokens",
+    "requests": "requests to models",
+    "pairs": "pairs with a label",
+}
+
+
+# A comma stands before three digits: what "12,50" means is not guessed.
+_NUMBER = re.compile(r"\$?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?P<cents>\.\d+)?")
+
+
+class NotABudget(WorkbenchError):
+    """What was typed cannot be the new budget."""
+
+
+def raised(budget: Budget, used_up: BudgetReached, typed: str) -> Budget:
+    """Return a budget of which the part that was used up is raised.
+
+    Args:
+        budget: What the run might spend.
+        used_up: Which part of it was reached.
+        typed: The new bound as a person writes it: "12.50", "$12.50", "20,000".
+
+    Raises:
+        NotABudget: It is no number, or the run would pause again at once.
+    """
+    what = used_up.what
+    found = _NUMBER.fullmatch(typed.strip())
+    if found is None or (found["cents"] and what != "money"):
+        kind = "an amount of dollars, such as 12.50" if what == "money" else "a whole number, such as 20,000"
+        raise NotABudget("Not a budget", f"Type {kind}.")
+    text = found[0].removeprefix("$").replace(",", "")
+    limit = float(text) if what == "money" else int(text)
+    if limit <= used_up.spent:
+        raise NotABudget(
+            "Not more",
+            f"{amount(what, used_up.spent)} are spent already; the budget must be higher than that.",
+        )
+    return budget.model_copy(update={what: limit})
+
+
+class BudgetScreen(ModalScreen["Budget | None"]):
+    """Shows what was spent and takes a higher budget; None when it is left as it was.
+
+    Args:
+        budget: What the run may spend.
+        used_up: The part of it that was reached.
+        progress: What the run has spent; None before anything.
+    """
+
+    CSS_PATH: ClassVar[str] = "budget.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("budget"))
+
+    def __init__(self, budget: Budget, used_up: BudgetReached, progress: JobProgressed | None) -> None:
+        super().__init__()
+        self._budget = budget
+        self._used_up = used_up
+        self._progress = progress
+
+    def compose(self) -> ComposeResult:
+        """Lay out what was spent of which budget, and the field for the new one."""
+        settings = cast("WorkbenchApp", self.app).context.settings
+        what = self._used_up.what
+        with Vertical(classes="modal") as box:
+            box.border_title = "The budget is used up"
+            yield Static(Content("\n").join(self._lines()), id="spent")
+            yield Static(Content(f"New budget of the run: {UNITS[what]}"), id="asked")
+            yield Input(id="limit", placeholder=f"more than {amount(what, self._used_up.spent)}")
+            yield Static(id="wrong")
+            keys = hint(settings, ("budget.give", "goes on with it"), ("budget.leave", "leaves"))
+            yield Static(Content(keys), classes="keys")
+
+    def _lines(self) -> list[Content]:
+        spent = dict.fromkeys(UNITS, 0.0)
+        if (progress := self._progress) is not None:
+            spent = {
+                "money": progress.spent.money or 0.0,
+                "tokens": progress.spent.tokens,
+                "requests": progress.spent.requests,
+                "pairs": progress.labelled,
+            }
+        spent[self._used_up.what] = self._used_up.spent
+        limits = self._budget.model_dump()
+        lines = [Content.styled(f"{'all jobs of the run':<25}{'spent':>15}{'budget':>15}", "bold")]
+        for what, unit in UNITS.items():
+            limit = "none" if limits[what] is None else _number(what, limits[what])
+            line = f"{unit.split(',')[0]:<25}{_number(what, spent[what]):>15}{limit:>15}"
+            if what == self._used_up.what:
+                lines.append(Content.styled(f"{line}  used up", "bold $text-accent"))
+            else:
+                lines.append(Content(line))
+        return lines
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self.query_one("#wrong", Static).update("")
+
+    def action_give(self) -> None:
+        """Go on with what was typed, or say what is wrong with it."""
+        try:
+            budget = raised(self._budget, self._used_up, self.query_one("#limit", Input).value)
+        except NotABudget as error:
+            self.query_one("#wrong", Static).update(Content(f"! {error.message}"))
+        else:
+            self.dismiss(budget)
+
+    def action_leave(self) -> None:
+        """Leave the budget as it is."""
+        self.dismiss(None)
+
+
+def _number(what: str, number: float) -> str:
+    return amount(what, number).split()[0]
