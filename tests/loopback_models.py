@@ -236,7 +236,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, content: Any, headers: Mapping[str, str] | None = None) -> None:
         html = isinstance(content, str)
-        body = (content if html else json.dumps(content)).encode()
+        body = content if isinstance(content, bytes) else (content if html else json.dumps(content)).encode()
         self.send_response(status)
         self.send_header("content-type", "text/html" if html else "application/json")
         self.send_header("content-length", str(len(body)))

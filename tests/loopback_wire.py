@@ -73,7 +73,10 @@ class WebPage:
 
 @dataclass(frozen=True)
 class Body:
-    """A body of one's own under status 200, as a service sends that only imitates another one."""
+    """A body of one's own under status 200, as a service sends that only imitates another one.
+
+    Bytes are sent as they are, in the name of JSON.
+    """
 
     content: Any
 

@@ -129,6 +129,16 @@ def test_a_service_that_tells_no_tokens_cannot_keep_a_budget_of_tokens(workspace
     assert report.counts.unpriced == report.counts.steps
 
 
+@pytest.mark.parametrize("again", ["{}", CLEAR["ScreenerReply"].value], ids=["malformed twice", "mended"])
+def test_an_answer_that_tells_no_tokens_and_is_asked_for_again_cannot_keep_a_budget(workspace, server, again):
+    message = {"role": "assistant", "content": "not yet"}
+    first = Body({"object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": message}]})
+    server.script = lambda seen, number: first if len(seen.body["messages"]) == 2 else again
+    report = run_annotation(workspace, settings(server, budget=Budget(money=1)), Told())
+    assert (report.state, report.error.title) == ("failed", "Cost not told")
+    assert len(server.requests) <= 2 * FLYING
+
+
 def test_the_same_question_is_asked_once_whoever_asks_it_and_whenever(tmp_path, server):
     pairs = [(f"pair/{number}", "double", GOOD) for number in range(40)]
     with pairs_workspace(tmp_path, pairs) as workspace:

@@ -1,4 +1,5 @@
 import asyncio
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -192,6 +193,35 @@ async def test_a_reply_of_other_types_than_it_should_have_is_no_bug_of_ours(
     server = serve(in_turn(Body({"type": "message", "role": "assistant", "model": "m", "content": content})))
     error = await failure(server.settings(max_retries=0))
     assert (error.kind, error.title) == ("unavailable", "Unexpected answer")
+
+
+@pytest.mark.parametrize("body", [b"", b"[" * 200_000, b'{"id": ' + b"1" * 5_000 + b"}"], ids=len)
+async def test_a_body_that_cannot_be_read_is_no_bug_of_ours(
+    serve: Callable[..., LoopbackModels], body: bytes
+) -> None:
+    server = serve(in_turn(Body(body)))
+    error = await failure(server.settings(max_retries=0))
+    assert (error.kind, error.title) == ("unavailable", "Unexpected answer")
+
+
+@pytest.mark.parametrize("said", ["cut \ud800 in half", {"text": "no"}, 5], ids=str)
+async def test_an_error_in_words_that_are_none_is_told_all_the_same(
+    serve: Callable[..., LoopbackModels], said: Any
+) -> None:
+    server = serve(in_turn(Status(400, said, name=["x"])))
+    error = await failure(server.settings(max_retries=0))
+    assert error.kind == "bad_request"
+    str(error).encode()  # or it could not be recorded
+
+
+@pytest.mark.parametrize("usage", [{"input_tokens": 120.5, "output_tokens": 30}, {"output_tokens": 30}])
+async def test_a_cost_that_is_no_number_of_tokens_is_not_told(
+    serve: Callable[..., LoopbackModels], usage: dict[str, Any]
+) -> None:
+    content = [{"type": "text", "text": json.dumps(GOOD)}]
+    answer = {"type": "message", "role": "assistant", "model": "m", "content": content, "usage": usage}
+    server = serve(in_turn(Body(answer)))
+    assert (await ask(server.settings())).usage == Usage(tokens_out=30, untold=1)
 
 
 async def test_a_spending_limit_is_told_from_haste(serve: Callable[..., LoopbackModels]) -> None:
