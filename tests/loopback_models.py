@@ -31,6 +31,7 @@ from loopback_wire import (
     Body,
     Filtered,
     HangUp,
+    NotHttp,
     Outcome,
     Refusal,
     Reply,
@@ -55,6 +56,7 @@ __all__ = [
     "Filtered",
     "HangUp",
     "LoopbackModels",
+    "NotHttp",
     "Outcome",
     "Refusal",
     "Reply",
@@ -221,6 +223,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self.server.loopback.stopping.wait(seconds)
                 self._carry_out(seen, self.server.loopback.fitting(seen) if after is None else after)
             case HangUp():
+                self.close_connection = True
+            case NotHttp():
+                self.wfile.write(b"SSH-2.0-OpenSSH_9.6\r\n")
                 self.close_connection = True
             case WebPage():
                 self._send(200, "<!doctype html><title>Welcome</title>")

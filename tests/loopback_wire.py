@@ -67,6 +67,11 @@ class HangUp:
 
 
 @dataclass(frozen=True)
+class NotHttp:
+    """An answer of another protocol, as at a wrong port."""
+
+
+@dataclass(frozen=True)
 class WebPage:
     """An HTML page under status 200, as a wrong address gives."""
 
@@ -89,6 +94,7 @@ Outcome = (
     | Truncated
     | Slow
     | HangUp
+    | NotHttp
     | WebPage
     | Body
     | dict[str, Any]

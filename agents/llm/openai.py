@@ -115,6 +115,7 @@ class OpenAIChat:
     async def _ask(
         self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...]
     ) -> Answer:
+        import aiohttp
         import openai
         from openai.types.chat import ChatCompletion
 
@@ -124,7 +125,7 @@ class OpenAIChat:
             completion: Any = await client.post(
                 "/chat/completions", cast_to=ChatCompletion, body=self._body(client, request, messages)
             )
-        except (openai.OpenAIError, *UNREADABLE) as error:
+        except (openai.OpenAIError, aiohttp.ClientError, *UNREADABLE) as error:
             raise self._explain(error) from error
         try:
             return self._to_answer(completion)
@@ -177,11 +178,12 @@ class OpenAIChat:
         return answer("truncated" if choice.finish_reason == "length" else "complete")
 
     def _explain(self, error: Exception) -> ModelError:
+        import aiohttp
         import openai
 
         if isinstance(error, openai.APITimeoutError) and not broken_off(error):
             return self.service.silent(self._settings.timeout_seconds)
-        if isinstance(error, openai.APIConnectionError):
+        if isinstance(error, openai.APIConnectionError | aiohttp.ClientError):
             return self.service.unreachable(str(error.__cause__ or error))
         if isinstance(error, openai.APIStatusError):
             body = error.body

@@ -21,6 +21,8 @@ from agents.llm.wire import may_send, tallied
 
 _PROBLEMS_TOLD = 8
 _MOST_TOKENS = 1 << 40
+# Each that fails takes as long as all of the text before it, and a model can write braces without end.
+_MOST_TRIES = 1000
 
 UNREADABLE = (ValueError, RecursionError)
 """What an SDK raises of itself where a body is no JSON, or one that Python does not read."""
@@ -100,6 +102,7 @@ def _the_object(text: str) -> dict[str, Any]:
     # Line breaks inside strings are wrong JSON, but models that write code make them and nothing is lost.
     decoder = json.JSONDecoder(strict=False)
     found: list[dict[str, Any]] = []
+    tries = 0
     outside = ""
     at = 0
     failure = "there is no JSON object in the reply"
@@ -110,6 +113,9 @@ def _the_object(text: str) -> dict[str, Any]:
         except json.JSONDecodeError as error:
             if not found:
                 failure = f"the reply is not valid JSON: {error.msg} (line {error.lineno})"
+            tries += 1
+            if tries > _MOST_TRIES:
+                raise MalformedReply("there are too many braces around the JSON object") from error
             outside += "{"
             at = start + 1
         except (ValueError, RecursionError) as error:

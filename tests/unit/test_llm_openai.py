@@ -12,6 +12,7 @@ from loopback_models import (
     Filtered,
     HangUp,
     LoopbackModels,
+    NotHttp,
     Outcome,
     Refusal,
     Reply,
@@ -317,6 +318,12 @@ async def test_silence_ends_at_the_timeout(serve: Callable[..., LoopbackModels])
     error = await failure(server.settings(timeout_seconds=0.05, max_retries=0))
     assert (error.kind, error.requests) == ("timeout", 1)
     assert "0.05 seconds" in error.message
+
+
+async def test_a_service_of_another_protocol(serve: Callable[..., LoopbackModels]) -> None:
+    server = serve(in_turn(NotHttp()))
+    error = await failure(server.settings(max_retries=1))
+    assert (error.kind, error.title, error.requests) == ("unavailable", "Service unreachable", 2)
 
 
 async def test_a_service_that_is_not_there() -> None:
