@@ -219,11 +219,13 @@ class AnnotationWork:
                     paying=self._paying,
                     on_step=self._count_step,
                 )
+                if not await self._may_begin():
+                    feed.put_back(work)
+                    return
                 try:
-                    if not await self._may_begin():
-                        return
                     annotation = await annotator.annotate(work.item, turns)
                 except Halted:
+                    self._account.give_pair_back()
                     return
                 ending = asyncio.create_task(self._end(work.item, annotation, turns, record, progress))
                 endings.add(ending)
@@ -278,7 +280,10 @@ class AnnotationWork:
 
     async def _may_begin(self) -> bool:
         """Tell whether a further pair may be begun; those at work may go on to their labels."""
-        await self._gate.passing()
+        try:
+            await self._gate.passing()
+        except Halted:
+            return False
         reached = self._account.pairs_reached()
         if reached is not None:
             self.used_up = reached
@@ -386,6 +391,9 @@ class AnnotationWork:
         )
 
     def _outcome(self, progress: Progress) -> Literal["done", "stopped", "failed"]:
+        if self.used_up is not None and self.used_up.what == "pairs":
+            # Pairs that were at work then may have got no label since.
+            self.used_up = self._account.pairs_reached()
         if self.error is not None:
             return "failed"
         cut_short = (

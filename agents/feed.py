@@ -82,6 +82,10 @@ class Feed:
                 self._ready.extend(await asyncio.to_thread(self._load))
         return self._ready.popleft() if self._ready else None
 
+    def put_back(self, work: Work) -> None:
+        """Give an item back that was not begun, for whoever asks next."""
+        self._ready.appendleft(work)
+
     def _failed(self) -> list[int]:
         with self._workspace.reading() as connection:
             failed = failed_items(connection, self._record.id)

@@ -315,9 +315,11 @@ class Turns:
     async def _write_verdict(self, verdict: Verdict, behind: asyncio.Task[None] | None) -> None:
         # Begun before the turn is on disk, so that both are written together; the turn was begun first.
         writing = asyncio.ensure_future(self._record.add_verdict(verdict))
-        if behind is not None:
-            await behind
-        await writing
+        try:
+            if behind is not None:
+                await behind
+        finally:
+            await writing
 
     def _recorded(self, role: str, digest: str) -> Step | None:
         for step in reversed(self._earlier.steps):

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from loopback_models import Body, LoopbackModels, Reply, Status
+from loopback_models import Body, LoopbackModels, Reply, Slow, Status
 from small_workspace import GOOD, Told, pairs_workspace, rows, script_file, verdicts
 
 from agents.account import Account, Budget, BudgetReached
@@ -80,6 +80,22 @@ def test_a_budget_ends_a_run_with_what_was_in_flight_and_more_of_it_goes_on(work
     assert (rest.state, rest.used_up, rest.counts.labelled) == ("done", None, PAIRS)
     assert Counter(seen.text for seen in server.requests).most_common(1)[0][1] == 1
     assert len(verdicts(workspace)) == PAIRS
+
+
+@pytest.mark.parametrize(
+    ("budget", "failing", "expected"),
+    [(50, {1}, ("stopped", 50, 1)), (59, {1, 2}, ("done", 58, 2)), (70, set(), ("done", PAIRS, 0))],
+)
+def test_a_budget_of_pairs_is_used_up_though_some_get_no_label(workspace, server, budget, failing, expected):
+    def late(seen, number):
+        pair = int(seen.text.rpartition("# pair ")[2].partition("\n")[0])
+        return Slow(0.5, Status(400, "Too long.")) if pair in failing else None
+
+    server.script = late
+    asked = settings(server, agents="ps-fa", budget=Budget(pairs=budget), concurrency=PAIRS)
+    report = run_annotation(workspace, asked, Told())
+    assert (report.state, report.done, report.failed) == expected
+    assert (report.used_up is not None) == (report.state == "stopped")
 
 
 def test_what_fails_is_not_sent_again_beyond_the_budget(workspace, server):
