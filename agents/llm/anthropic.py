@@ -35,8 +35,13 @@ def create(model: str, settings: ModelSettings) -> LanguageModel:
     Returns:
         The model, named "anthropic:" and its name. Where no key can be found, its first request says so:
         the SDK has more sources of keys than can be looked at without it.
+
+    Raises:
+        ModelError: The key is none.
     """
-    return AnthropicMessages(model, settings)
+    messages = AnthropicMessages(model, settings)
+    messages.service.check_key()
+    return messages
 
 
 class AnthropicMessages:

@@ -65,6 +65,20 @@ class Service:
             f"Set {self.key_variable} or {self.key_setting}.",
         )
 
+    def check_key(self) -> None:
+        """Refuse a key that no request can carry, such as one that was copied with a line break.
+
+        Raises:
+            ModelError: It is none.
+        """
+        if not self.secret.isascii() or not self.secret.isprintable():
+            raise ModelError(
+                "unauthorised",
+                "Not a key",
+                f"The key of {self.name} has a character in it that no key has, such as a line break.",
+                f"Set {self.key_variable} or {self.key_setting} to the key alone.",
+            )
+
     def unreachable(self, detail: str) -> ModelError:
         """No connection could be made or kept."""
         return ModelError(

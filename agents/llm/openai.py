@@ -38,11 +38,12 @@ def create(model: str, settings: ModelSettings) -> LanguageModel:
         The model, named "openai:" and its name.
 
     Raises:
-        ModelError: No key is set, and no address of a service that may need none.
+        ModelError: No key is set, and no address of a service that may need none; or it is no key.
     """
     chat = OpenAIChat(model, settings)
     if chat.service.address == "" and not chat.service.secret:
         raise chat.service.no_key()
+    chat.service.check_key()
     return chat
 
 

@@ -307,3 +307,11 @@ async def test_the_sdks_own_variables_are_enough(
     assert (await ask(ModelSettings(anthropic_base_url=server.anthropic_url))).requests == 1
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.anthropic_url)
     assert (await ask(ModelSettings())).requests == 1
+
+
+@pytest.mark.parametrize("key", ["sk-1\n", "sk-é"], ids=ascii)
+def test_what_no_request_can_carry_is_no_key(key: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        create("a-model", ModelSettings(anthropic_api_key=key))
+    assert (caught.value.kind, caught.value.title) == ("unauthorised", "Not a key")
+    assert key not in str(caught.value)

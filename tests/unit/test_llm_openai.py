@@ -392,3 +392,11 @@ def test_a_model_made_here_works_and_closes_in_the_loop_of_another_thread(
     thread.start()
     thread.join()
     assert [reply.value for reply in replies] == [Screening(**GOOD)]
+
+
+@pytest.mark.parametrize("key", ["sk-1\n", "sk-é"], ids=ascii)
+def test_what_no_request_can_carry_is_no_key(key: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        create("a-model", ModelSettings(openai_api_key=key))
+    assert (caught.value.kind, caught.value.title) == ("unauthorised", "Not a key")
+    assert key not in str(caught.value)
