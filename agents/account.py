@@ -110,13 +110,13 @@ class Account:
         price = price_of(self._prices, model)
         return (None, "") if price is None else (price.money(usage), price.as_text())
 
-    def spend(self, step: Step) -> None:
+    def spend(self, step: Step, usage: Usage) -> None:
         """Count what a turn cost, as soon as that is known; its requests were counted as they left."""
         self.money += step.money or 0.0
         self.tokens += step.tokens_in + step.tokens_out
-        untold = bool(step.requests) and step.outcome == "ok" and not step.tokens_out
+        nothing = bool(step.requests) and step.outcome == "ok" and not step.tokens_out
         what = "money" if self.budget.money is not None else "tokens"
-        if untold and getattr(self.budget, what) is not None:
+        if (usage.untold or nothing) and getattr(self.budget, what) is not None:
             self.untold = WorkbenchError(
                 "Cost not told",
                 f"{step.model} answered without saying how many tokens that took, so a budget in {what} "

@@ -252,8 +252,12 @@ class AnnotationWork:
                 )
                 try:
                     await self._begin_pair(room)
+                except Halted:
+                    return
+                try:
                     annotation = await annotator.annotate(work.item, turns)
                 except Halted:
+                    self._account.give_pair_back()
                     return
                 ending = asyncio.create_task(self._end(work.item, annotation, turns, record, progress))
                 endings.add(ending)
@@ -436,6 +440,9 @@ class AnnotationWork:
         )
 
     def _outcome(self, progress: Progress) -> Literal["done", "stopped", "failed"]:
+        if self.used_up is not None and self.used_up.what == "pairs":
+            # Pairs that were at work then may have got no label since.
+            self.used_up = self._account.pairs_reached()
         if self.error is not None:
             return "failed"
         cut_short = (

@@ -32,6 +32,7 @@ class _Batch:
         self._replaced = replaced
         self.rows: dict[type[SQLModel], list[dict[str, Any]]] = {}
         self.shared = False
+        self.tasks: set[asyncio.Task[Any] | None] = set()
         self.written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._gate = threading.Lock()
         self._begun = False
@@ -96,26 +97,37 @@ class Gathering:
         self._writing: _Batch | None = None
         self._again = 0.0
 
-    async def add(self, *rows: Rows) -> None:
+    async def add(self, *rows: Rows, after: asyncio.Task[None] | None = None) -> None:
         """Write rows of tables, all of them or none, and wait until they are on disk.
 
         Args:
             *rows: Of each table its rows; tables in the order in which they are written.
+            after: Another such call, without whose rows these may not be on disk: they are written together
+                with them, or when they are there.
 
         Raises:
             Exception: What the database refused; rows that others added at the same time are not concerned.
         """
         batch = self._open
+        if after is not None and (batch is None or after not in batch.tasks):
+            await after
+            after, batch = None, self._open
         if batch is None or not batch.take(rows):
+            if after is not None:
+                await after
+                return await self.add(*rows)
             batch = self._open = _Batch(self._replaced)
             batch.take(rows)
             if self._writing is None:
                 self._submit_in_time(batch)
+        batch.tasks.add(asyncio.current_task())
         try:
             await asyncio.shield(batch.written)
         except Exception:
             if not batch.shared:
                 raise
+            if after is not None:
+                await after
             alone = _Batch(self._replaced)  # so that only the faulty ones fail
             alone.take(rows)
             self._submit(alone)

@@ -10,13 +10,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from sqlalchemy.exc import OperationalError
+
 from agents.annotating import AnnotationWork
 from agents.events import ENDED, JobEnded, JobEvent, JobLog, JobProgressed, JobState
 from agents.loop_thread import LoopThread
 from agents.records import settle_interrupted
 from agents.report import AnnotationReport
 from agents.settings import AnnotationSettings
-from store.errors import WorkbenchError
+from store.errors import WorkbenchError, not_written
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -143,6 +145,8 @@ class Job:
             state = await self._work.run()
         except WorkbenchError as error:
             self._work.error = error
+        except OperationalError as error:
+            self._work.error = not_written(error.orig)
         except Exception as bug:  # noqa: BLE001 - it must reach the one who waits, not die in a thread
             self.bug = bug
             self._work.error = WorkbenchError(

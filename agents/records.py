@@ -180,9 +180,9 @@ class RunRecord:
             (StepRow, [step]), (ReplyRow, replies), (ExecutionRow, executions), (TestOutcomeRow, outcomes)
         )
 
-    async def add_verdict(self, verdict: Verdict) -> None:
-        """Record the final word on an item."""
-        await self._gathering.add((VerdictRow, [verdict]))
+    async def add_verdict(self, verdict: Verdict, after: asyncio.Task[None] | None) -> None:
+        """Record the final word on an item, and not without the turn that `after` records."""
+        await self._gathering.add((VerdictRow, [verdict]), after=after)
 
     async def written(self) -> None:
         """Wait until all that was recorded is on disk, also what nobody waits for any more."""

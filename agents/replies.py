@@ -195,7 +195,7 @@ class Replies:
                 "created_at": now(),
             }
             step = step.model_copy(update=failed)
-            self._account.spend(step)
+            self._account.spend(step, error.usage)
             return Asked(step, error=error)
         spent = self._spent(model, reply.usage, reply.requests)
         told = {**spent, "sdk": reply.sdk, "seconds": reply.seconds, "created_at": now()}
@@ -211,7 +211,7 @@ class Replies:
             **told,
         )
         step = step.model_copy(update={**told, **answered})
-        self._account.spend(step)
+        self._account.spend(step, reply.usage)
         return Asked(step, kept, value)
 
     def _spent(self, model: LanguageModel, usage: Usage, requests: int) -> dict[str, Any]:

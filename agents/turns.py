@@ -1,8 +1,8 @@
 """One item's turns in a run: asks the model and the sandbox, once each, and records what came of it.
 
 A turn is on disk before the next one begins; the last one is written with the verdict, behind the next item's
-turns. A turn that this run took before, with the same request, is
-not taken again: its recorded reply stands. A turn that failed before is taken again as a further attempt.
+turns. A turn that this run took before, with the same request, is not taken again: its recorded reply stands.
+A turn that failed before is taken again as a further attempt.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ class Turns:
             execution_id=execution,
             created_at=now(),
         )
-        self._behind = asyncio.create_task(self._write_verdict(verdict, self._behind))
+        self._behind = asyncio.create_task(self._record.add_verdict(verdict, self._behind))
         return verdict
 
     async def written(self) -> None:
@@ -311,13 +311,6 @@ class Turns:
         finally:
             asked.recorded()
         self._on_step(asked.step)
-
-    async def _write_verdict(self, verdict: Verdict, behind: asyncio.Task[None] | None) -> None:
-        # Begun before the turn is on disk, so that both are written together; the turn was begun first.
-        writing = asyncio.ensure_future(self._record.add_verdict(verdict))
-        if behind is not None:
-            await behind
-        await writing
 
     def _recorded(self, role: str, digest: str) -> Step | None:
         for step in reversed(self._earlier.steps):

@@ -61,6 +61,19 @@ class WorkspaceError(WorkbenchError):
     """The workspace file cannot be opened, read or written."""
 
 
+def not_written(cause: object) -> WorkspaceError:
+    """Return what a user is told where the disk did not take a record.
+
+    Args:
+        cause: What the database or the system said.
+    """
+    return WorkspaceError(
+        "Not written",
+        f"{cause}. What was acknowledged before is kept; this was not recorded.",
+        "Make room on the disk, then run the command again.",
+    )
+
+
 class WorkspaceLocked(WorkspaceError):
     """Another process holds the workspace file."""
 

@@ -204,11 +204,22 @@ def _transaction(cursor: duckdb.DuckDBPyConnection, path: Path, *, write: bool) 
 
 
 def _check_whole(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Refuse a file that is shorter than it says; DuckDB would notice only where it reads what is missing."""
-    ((bytes_told,),) = cursor.execute(
-        "SELECT block_size * total_blocks FROM pragma_database_size() WHERE database_name = ?", [OTHER]
+    """Refuse a file whose end is missing; DuckDB would notice only where it reads that.
+
+    How many blocks it tells in all says nothing: those that are free may be cut off a file's end.
+    """
+    tables = cursor.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = ?", [OTHER])
+    blocks = [f"SELECT block_id FROM pragma_metadata_info('{OTHER}')"]
+    for (name,) in tables.fetchall():
+        told = f"pragma_storage_info('{OTHER}.{name}')"
+        blocks += [f"SELECT block_id FROM {told}", f"SELECT unnest(additional_block_ids) FROM {told}"]
+    ((last,),) = cursor.execute(f"SELECT max(block_id) FROM ({' UNION ALL '.join(blocks)})").fetchall()
+    ((used, block_size),) = cursor.execute(
+        "SELECT used_blocks, block_size FROM pragma_database_size() WHERE database_name = ?", [OTHER]
     ).fetchall()
-    if path.stat().st_size < _HEADER_BYTES + bytes_told:
+    # Those of indexes are only counted.
+    least = max(used, 0 if last is None else last + 1)
+    if path.stat().st_size < _HEADER_BYTES + least * block_size:
         raise WorkspaceError(
             "Truncated copy", f"The end of {path} is missing. Nothing was merged.", "Copy it here once more."
         )

@@ -51,8 +51,8 @@ def listen(log: Log, delay: float) -> None:
         await add_step(self, step, *others, **kept)
         log.note("ok" if step.outcome == "ok" else "failed", step.id, step.item_id, step.role, step.attempt)
 
-    async def verdict_noted(self: RunRecord, verdict: Any) -> None:
-        await add_verdict(self, verdict)
+    async def verdict_noted(self: RunRecord, verdict: Any, after: Any) -> None:
+        await add_verdict(self, verdict, after)
         log.note("verdict", verdict.id, verdict.item_id, verdict.value)
 
     async def asked_noted(self: ScriptedModel, request: Any, messages: Any) -> Any:

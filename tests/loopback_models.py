@@ -31,6 +31,7 @@ from loopback_wire import (
     Body,
     Filtered,
     HangUp,
+    NotHttp,
     Outcome,
     Refusal,
     Reply,
@@ -55,6 +56,7 @@ __all__ = [
     "Filtered",
     "HangUp",
     "LoopbackModels",
+    "NotHttp",
     "Outcome",
     "Refusal",
     "Reply",
@@ -222,6 +224,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._carry_out(seen, self.server.loopback.fitting(seen) if after is None else after)
             case HangUp():
                 self.close_connection = True
+            case NotHttp():
+                self.wfile.write(b"SSH-2.0-OpenSSH_9.6\r\n")
+                self.close_connection = True
             case WebPage():
                 self._send(200, "<!doctype html><title>Welcome</title>")
             case Body(content=content):
@@ -236,7 +241,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, content: Any, headers: Mapping[str, str] | None = None) -> None:
         html = isinstance(content, str)
-        body = (content if html else json.dumps(content)).encode()
+        body = content if isinstance(content, bytes) else (content if html else json.dumps(content)).encode()
         self.send_response(status)
         self.send_header("content-type", "text/html" if html else "application/json")
         self.send_header("content-length", str(len(body)))

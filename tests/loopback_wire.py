@@ -67,13 +67,21 @@ class HangUp:
 
 
 @dataclass(frozen=True)
+class NotHttp:
+    """An answer of another protocol, as at a wrong port."""
+
+
+@dataclass(frozen=True)
 class WebPage:
     """An HTML page under status 200, as a wrong address gives."""
 
 
 @dataclass(frozen=True)
 class Body:
-    """A body of one's own under status 200, as a service sends that only imitates another one."""
+    """A body of one's own under status 200, as a service sends that only imitates another one.
+
+    Bytes are sent as they are, in the name of JSON.
+    """
 
     content: Any
 
@@ -86,6 +94,7 @@ Outcome = (
     | Truncated
     | Slow
     | HangUp
+    | NotHttp
     | WebPage
     | Body
     | dict[str, Any]

@@ -6,7 +6,7 @@ import errno
 import sys
 from collections.abc import Callable
 
-from store.errors import WorkbenchError, WorkspaceError
+from store.errors import WorkbenchError, WorkspaceError, not_written
 from workbench.stopping import exit_code, stopped_by_signals
 
 _PLACE = (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP)
@@ -63,8 +63,4 @@ def _disk_trouble(error: Exception) -> WorkspaceError | None:
             f"{cause.filename}: {cause.strerror}. What was acknowledged before is kept.",
             "Mend its permissions, or move away what stands there.",
         )
-    return WorkspaceError(
-        "Not written",
-        f"{cause}. What was acknowledged before is kept; this was not recorded.",
-        "Make room on the disk, then run the command again.",
-    )
+    return not_written(cause)

@@ -13,7 +13,7 @@ from agents.llm.pacing import pacing_of, patiently, until_reset
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
 from agents.llm.schemas import schema_name, strict_schema
 from agents.llm.settings import ModelSettings
-from agents.llm.structured import ILL_SHAPED, Answer, converse, tokens
+from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, untold
 from agents.llm.wire import CONNECT_SECONDS, broken_off, on_request
 
 if TYPE_CHECKING:
@@ -35,8 +35,13 @@ def create(model: str, settings: ModelSettings) -> LanguageModel:
     Returns:
         The model, named "anthropic:" and its name. Where no key can be found, its first request says so:
         the SDK has more sources of keys than can be looked at without it.
+
+    Raises:
+        ModelError: The key is none.
     """
-    return AnthropicMessages(model, settings)
+    messages = AnthropicMessages(model, settings)
+    messages.service.check_key()
+    return messages
 
 
 class AnthropicMessages:
@@ -147,18 +152,18 @@ class AnthropicMessages:
             else:
                 schema = strict_schema(request.reply_type)
                 reply = await create(output_config={"format": {"type": "json_schema", "schema": schema}})
-        except (anthropic.AnthropicError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (anthropic.AnthropicError, *UNREADABLE) as error:
             raise self._explain(error) from error
         try:
             return self._to_answer(reply)
         except ILL_SHAPED as error:
-            raise self.service.nonsense(str(reply)) from error
+            raise self.service.nonsense(reply) from error
 
     def _to_answer(self, reply: Any) -> Answer:
         from anthropic.types import Message as AnthropicMessage
 
         if not isinstance(reply, AnthropicMessage) or not isinstance(reply.content, list):
-            raise self.service.nonsense(str(reply))
+            raise self.service.nonsense(reply)
         # The text of a tool call is its input; thinking blocks are not part of the answer.
         calls = [block.input for block in reply.content if block.type == "tool_use"]
         texts = [block.text for block in reply.content if block.type == "text"]
@@ -172,6 +177,7 @@ class AnthropicMessages:
                 tokens_out=tokens(reply.usage.output_tokens),
                 tokens_cached=cached,
                 tokens_written=written,
+                untold=untold(reply.usage.input_tokens, reply.usage.output_tokens),
             )
         answer = partial(Answer, text, usage, reply.model or self._model)
         if reply.stop_reason == "refusal":
@@ -191,7 +197,7 @@ class AnthropicMessages:
         if isinstance(error, anthropic.APIStatusError):
             said = error.api_message or error.message
             return self.service.status(error.status_code, said, error.error_code, error.response.headers)
-        return self.service.nonsense(str(error))
+        return self.service.nonsense(error)
 
 
 def _fixed(system: str) -> list[TextBlockParam]:

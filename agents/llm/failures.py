@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from agents.llm.errors import ModelError
 from agents.llm.pacing import LONGEST_WAIT_SECONDS, asked_to_wait
+from agents.llm.structured import UNREADABLE, storable
 
 _LONGEST_MESSAGE = 500
 _PASSING = {408, 409, 429}
@@ -46,9 +47,13 @@ class Service:
         """The service and its address, as a user would look for it."""
         return f"{self.name} at {self.address}" if self.address else self.name
 
-    def quote(self, message: str) -> str:
+    def quote(self, message: object) -> str:
         """Shorten what the service said, and take out the key, which some services repeat."""
-        said = message.replace(self.secret, "…") if self.secret else message
+        try:
+            said = storable(str(message))
+        except UNREADABLE:  # nested too deep
+            said = type(message).__name__
+        said = said.replace(self.secret, "…") if self.secret else said
         return said if len(said) <= _LONGEST_MESSAGE else said[:_LONGEST_MESSAGE] + "…"
 
     def no_key(self, why: str = "") -> ModelError:
@@ -59,6 +64,20 @@ class Service:
             f"{self.name} needs a key and none is set." + (f" {self.quote(why)}" if why else ""),
             f"Set {self.key_variable} or {self.key_setting}.",
         )
+
+    def check_key(self) -> None:
+        """Refuse a key that no request can carry, such as one that was copied with a line break.
+
+        Raises:
+            ModelError: It is none.
+        """
+        if not self.secret.isascii() or not self.secret.isprintable():
+            raise ModelError(
+                "unauthorised",
+                "Not a key",
+                f"The key of {self.name} has a character in it that no key has, such as a line break.",
+                f"Set {self.key_variable} or {self.key_setting} to the key alone.",
+            )
 
     def unreachable(self, detail: str) -> ModelError:
         """No connection could be made or kept."""
@@ -80,7 +99,7 @@ class Service:
             passing=True,
         )
 
-    def nonsense(self, detail: str) -> ModelError:
+    def nonsense(self, detail: object) -> ModelError:
         """What came back is not in the service's own format."""
         return ModelError(
             "unavailable",
@@ -90,19 +109,20 @@ class Service:
         )
 
     def status(
-        self, status: int, message: str, code: str | None = None, headers: Mapping[str, str] | None = None
+        self, status: int, message: object, code: object = None, headers: Mapping[str, str] | None = None
     ) -> ModelError:
         """Explain an HTTP error.
 
         Args:
             status: The HTTP status.
             message: What the service said.
-            code: The service's own name of the error.
+            code: The service's own name of the error; anything else than a text says nothing.
             headers: Of the answer: whether and when it may be asked again.
 
         Returns:
             The error to raise.
         """
+        code = code if isinstance(code, str) else None
         error = self._status(status, message, code)
         told = headers or {}
         wait = asked_to_wait(told)
@@ -116,7 +136,7 @@ class Service:
         error.slow_down = status in _TOO_MUCH and error.passing
         return error
 
-    def _status(self, status: int, message: str, code: str | None) -> ModelError:
+    def _status(self, status: int, message: object, code: str | None) -> ModelError:
         said = f"{self.name} said ({status}): {self.quote(message)}"
         if code in _FILTER_CODES:
             return ModelError("refused", "Content filter", said, "The item keeps no verdict of this model.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import cache, partial
-from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, Literal
 
 from agents.llm.errors import ModelError
@@ -13,7 +12,7 @@ from agents.llm.pacing import pacing_of, patiently, until_reset
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
 from agents.llm.schemas import schema_in_words, schema_name, strict_schema
 from agents.llm.settings import ModelSettings, TokenLimit
-from agents.llm.structured import ILL_SHAPED, Answer, converse, tokens
+from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, untold
 from agents.llm.wire import CONNECT_SECONDS, broken_off, on_request
 
 if TYPE_CHECKING:
@@ -39,11 +38,12 @@ def create(model: str, settings: ModelSettings) -> LanguageModel:
         The model, named "openai:" and its name.
 
     Raises:
-        ModelError: No key is set, and no address of a service that may need none.
+        ModelError: No key is set, and no address of a service that may need none; or it is no key.
     """
     chat = OpenAIChat(model, settings)
     if chat.service.address == "" and not chat.service.secret:
         raise chat.service.no_key()
+    chat.service.check_key()
     return chat
 
 
@@ -116,6 +116,7 @@ class OpenAIChat:
     async def _ask(
         self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...]
     ) -> Answer:
+        import aiohttp
         import openai
         from openai.types.chat import ChatCompletion
 
@@ -125,12 +126,12 @@ class OpenAIChat:
             completion: Any = await client.post(
                 "/chat/completions", cast_to=ChatCompletion, body=self._body(client, request, messages)
             )
-        except (openai.OpenAIError, JSONDecodeError, UnicodeDecodeError) as error:
+        except (openai.OpenAIError, aiohttp.ClientError, *UNREADABLE) as error:
             raise self._explain(error) from error
         try:
             return self._to_answer(completion)
         except ILL_SHAPED as error:
-            raise self.service.nonsense(str(completion)) from error
+            raise self.service.nonsense(completion) from error
 
     def _body(
         self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...]
@@ -157,7 +158,7 @@ class OpenAIChat:
 
         # A web page comes as a string, an error under status 200 as a completion without choices.
         if not isinstance(completion, ChatCompletion):
-            raise self.service.nonsense(str(completion))
+            raise self.service.nonsense(completion)
         if not completion.choices or completion.choices[0].message is None:
             raise self.service.nonsense(completion.to_json(indent=None))
         choice = completion.choices[0]
@@ -168,6 +169,7 @@ class OpenAIChat:
                 tokens_in=tokens(completion.usage.prompt_tokens),
                 tokens_out=tokens(completion.usage.completion_tokens),
                 tokens_cached=tokens(details.cached_tokens) if details else 0,
+                untold=untold(completion.usage.prompt_tokens, completion.usage.completion_tokens),
             )
         answer = partial(Answer, choice.message.content or "", usage, completion.model or self._model)
         if choice.message.refusal:
@@ -177,19 +179,20 @@ class OpenAIChat:
         return answer("truncated" if choice.finish_reason == "length" else "complete")
 
     def _explain(self, error: Exception) -> ModelError:
+        import aiohttp
         import openai
 
         if isinstance(error, openai.APITimeoutError) and not broken_off(error):
             return self.service.silent(self._settings.timeout_seconds)
-        if isinstance(error, openai.APIConnectionError):
+        if isinstance(error, openai.APIConnectionError | aiohttp.ClientError):
             return self.service.unreachable(str(error.__cause__ or error))
         if isinstance(error, openai.APIStatusError):
             body = error.body
             said = body.get("message") if isinstance(body, dict) else None
             return self.service.status(
-                error.status_code, str(said or error.message), error.code, error.response.headers
+                error.status_code, said or error.message, error.code, error.response.headers
             )
-        return self.service.nonsense(str(error))
+        return self.service.nonsense(error)
 
 
 def token_limit_field(setting: TokenLimit, host: str) -> Literal["max_tokens", "max_completion_tokens"]:

@@ -258,6 +258,6 @@ def _until_moment(told: str) -> float:
 def _until_date(told: str) -> float:
     try:
         moment = parsedate_to_datetime(told)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter for a time zone of many digits
         return math.nan
     return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()

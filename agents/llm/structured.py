@@ -21,8 +21,13 @@ from agents.llm.wire import may_send, tallied
 
 _PROBLEMS_TOLD = 8
 _MOST_TOKENS = 1 << 40
+# Each that fails takes as long as all of the text before it, and a model can write braces without end.
+_MOST_TRIES = 1000
 
-ILL_SHAPED = (AttributeError, TypeError, LookupError)
+UNREADABLE = (ValueError, RecursionError)
+"""What an SDK raises of itself where a body is no JSON, or one that Python does not read."""
+
+ILL_SHAPED = (AttributeError, TypeError, LookupError, *UNREADABLE)
 """What reading a reply ends in where one of its parts is of another type than the SDK says it is."""
 
 
@@ -54,6 +59,11 @@ class Answer:
 def tokens(told: object) -> int:
     """Return a number of tokens as a service told it; 0 where that is no number of tokens."""
     return told if type(told) is int and 0 <= told < _MOST_TOKENS else 0
+
+
+def untold(*told: object) -> int:
+    """Return 1 where one of some numbers of tokens is none, as `Usage.untold` counts it; otherwise 0."""
+    return int(any(type(number) is not int or number != tokens(number) for number in told))
 
 
 class MalformedReply(ValueError):
@@ -92,6 +102,7 @@ def _the_object(text: str) -> dict[str, Any]:
     # Line breaks inside strings are wrong JSON, but models that write code make them and nothing is lost.
     decoder = json.JSONDecoder(strict=False)
     found: list[dict[str, Any]] = []
+    tries = 0
     outside = ""
     at = 0
     failure = "there is no JSON object in the reply"
@@ -102,6 +113,9 @@ def _the_object(text: str) -> dict[str, Any]:
         except json.JSONDecodeError as error:
             if not found:
                 failure = f"the reply is not valid JSON: {error.msg} (line {error.lineno})"
+            tries += 1
+            if tries > _MOST_TRIES:
+                raise MalformedReply("there are too many braces around the JSON object") from error
             outside += "{"
             at = start + 1
         except (ValueError, RecursionError) as error:
@@ -163,9 +177,9 @@ async def converse(
                 if not isinstance(value, _Problem):
                     return ModelReply(
                         value=value,
-                        text=_storable(answer.text),
+                        text=storable(answer.text),
                         usage=usage,
-                        model=answer.model,
+                        model=storable(answer.model),
                         seconds=perf_counter() - started,
                         requests=tally.requests,
                         sdk=sdk,
@@ -173,12 +187,12 @@ async def converse(
                 if last or not may_send():
                     raise ModelError(value.kind, value.title, value.message, value.hint)
                 # An empty turn is refused by some services.
-                shown = _storable(answer.text).strip() or "(nothing)"
+                shown = storable(answer.text).strip() or "(nothing)"
                 messages = (*messages, Message("assistant", shown), Message("user", value.correction))
         except ModelError as error:
             error.requests, error.usage, error.sdk = tally.requests, usage, sdk
             if answer is not None:
-                error.model, error.text = answer.model, _storable(answer.text)
+                error.model, error.text = storable(answer.model), storable(answer.text)
             raise
     raise AssertionError("the second turn either returns or raises")
 
@@ -197,7 +211,7 @@ def _read(answer: Answer, request: ModelRequest, name: str) -> BaseModel | _Prob
             "complete JSON object only.",
         )
     if answer.stopped == "refused":
-        said = f": {_storable(answer.detail)}" if answer.detail else "."
+        said = f": {storable(answer.detail)}" if answer.detail else "."
         return _Problem(
             "refused",
             "Model declined",
@@ -221,6 +235,6 @@ def _read(answer: Answer, request: ModelRequest, name: str) -> BaseModel | _Prob
         )
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Spell out lone surrogates, which JSON escapes can smuggle in and no file or socket can take."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from loopback_models import Body, LoopbackModels, Reply, Status
+from loopback_models import Body, LoopbackModels, Reply, Slow, Status
 from small_workspace import GOOD, Told, pairs_workspace, rows, script_file, verdicts
 
 from agents.account import Account, Budget, BudgetReached
@@ -87,6 +87,22 @@ def test_a_budget_ends_a_run_with_what_was_in_flight_and_more_of_it_goes_on(work
     assert len(verdicts(workspace)) == PAIRS
 
 
+@pytest.mark.parametrize(
+    ("budget", "failing", "expected"),
+    [(50, {1}, ("stopped", 50, 1)), (59, {1, 2}, ("done", 58, 2)), (70, set(), ("done", PAIRS, 0))],
+)
+def test_a_budget_of_pairs_is_used_up_though_some_get_no_label(workspace, server, budget, failing, expected):
+    def late(seen, number):
+        pair = int(seen.text.rpartition("# pair ")[2].partition("\n")[0])
+        return Slow(0.5, Status(400, "Too long.")) if pair in failing else None
+
+    server.script = late
+    asked = settings(server, agents="ps-fa", budget=Budget(pairs=budget), concurrency=PAIRS)
+    report = run_annotation(workspace, asked, Told())
+    assert (report.state, report.done, report.failed) == expected
+    assert (report.used_up is not None) == (report.state == "stopped")
+
+
 def test_what_fails_is_not_sent_again_beyond_the_budget(workspace, server):
     server.script = lambda seen, number: Status(500, retry_after=0.01)
     budget = Budget(requests=4)
@@ -132,6 +148,16 @@ def test_a_service_that_tells_no_tokens_cannot_keep_a_budget_of_tokens(workspace
     (money,) = {step["money"] for step in rows(workspace, StepRow)}
     assert money is None  # and not 0, although the price is known
     assert report.counts.unpriced == report.counts.steps
+
+
+@pytest.mark.parametrize("again", ["{}", CLEAR["ScreenerReply"].value], ids=["malformed twice", "mended"])
+def test_an_answer_that_tells_no_tokens_and_is_asked_for_again_cannot_keep_a_budget(workspace, server, again):
+    message = {"role": "assistant", "content": "not yet"}
+    first = Body({"object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": message}]})
+    server.script = lambda seen, number: first if len(seen.body["messages"]) == 2 else again
+    report = run_annotation(workspace, settings(server, budget=Budget(money=1)), Told())
+    assert (report.state, report.error.title) == ("failed", "Cost not told")
+    assert len(server.requests) <= 2 * FLYING
 
 
 def test_the_same_question_is_asked_once_whoever_asks_it_and_whenever(tmp_path, server):

@@ -1,6 +1,7 @@
 """Jobs behind the screens: pause, resume, stop, going on, giving up, and what stays on disk."""
 
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -35,8 +36,8 @@ from agents.jobs import AnnotationJob, JobRunner, run_annotation
 from agents.llm.registry import open_model
 from agents.llm.settings import ModelSettings
 from agents.settings import AgentSettings, AnnotationSettings
-from store.errors import WorkbenchError
-from store.tables.runs import Run, StepRow
+from store.errors import WorkbenchError, WorkspaceError
+from store.tables.runs import Run, StepRow, VerdictRow
 from store.workspace import Workspace
 
 UNCLEAR = {
@@ -431,6 +432,24 @@ def test_a_bug_ends_the_job_with_a_traceback_and_is_raised_to_a_command(workspac
     (end,) = told.of(JobEnded)
     assert (end.state, end.error.title) == ("failed", "The job broke")
     assert "Traceback" in told.of(JobLog)[-1].text
+
+
+def test_a_full_disk_ends_the_job_and_is_no_mistake_of_the_program(workspace):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    long = {"assessment": "clear_match", "justification": "x" * 100_000}
+    room = workspace.path.with_name(workspace.path.name + ".wal").stat().st_size + 150_000
+    told = Told()
+    with LoopbackModels(replies={"ScreenerReply": long}) as server:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+        try:
+            with pytest.raises(WorkspaceError, match="Not written"):
+                run_annotation(workspace, settings(server, concurrency=1), told)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert [log for log in told.of(JobLog) if log.level == "error"] == []
+        report = run_annotation(workspace, settings(server), Told())
+    assert report.failed == 0
+    assert len(rows(workspace, VerdictRow)) == report.counts.items
 
 
 def test_every_setting_is_documented():

@@ -1,4 +1,5 @@
 import asyncio
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from loopback_models import (
     Body,
     HangUp,
     LoopbackModels,
+    NotHttp,
     Outcome,
     Refusal,
     Reply,
@@ -194,6 +196,35 @@ async def test_a_reply_of_other_types_than_it_should_have_is_no_bug_of_ours(
     assert (error.kind, error.title) == ("unavailable", "Unexpected answer")
 
 
+@pytest.mark.parametrize("body", [b"", b"[" * 200_000, b'{"id": ' + b"1" * 5_000 + b"}"], ids=len)
+async def test_a_body_that_cannot_be_read_is_no_bug_of_ours(
+    serve: Callable[..., LoopbackModels], body: bytes
+) -> None:
+    server = serve(in_turn(Body(body)))
+    error = await failure(server.settings(max_retries=0))
+    assert (error.kind, error.title) == ("unavailable", "Unexpected answer")
+
+
+@pytest.mark.parametrize("said", ["cut \ud800 in half", {"text": "no"}, 5], ids=str)
+async def test_an_error_in_words_that_are_none_is_told_all_the_same(
+    serve: Callable[..., LoopbackModels], said: Any
+) -> None:
+    server = serve(in_turn(Status(400, said, name=["x"])))
+    error = await failure(server.settings(max_retries=0))
+    assert error.kind == "bad_request"
+    str(error).encode()  # or it could not be recorded
+
+
+@pytest.mark.parametrize("usage", [{"input_tokens": 120.5, "output_tokens": 30}, {"output_tokens": 30}])
+async def test_a_cost_that_is_no_number_of_tokens_is_not_told(
+    serve: Callable[..., LoopbackModels], usage: dict[str, Any]
+) -> None:
+    content = [{"type": "text", "text": json.dumps(GOOD)}]
+    answer = {"type": "message", "role": "assistant", "model": "m", "content": content, "usage": usage}
+    server = serve(in_turn(Body(answer)))
+    assert (await ask(server.settings())).usage == Usage(tokens_out=30, untold=1)
+
+
 async def test_a_spending_limit_is_told_from_haste(serve: Callable[..., LoopbackModels]) -> None:
     server = serve(
         in_turn(Status(429, "Limit reached.", retry_after=QUICK, name="enforced_spend_limit_reached"))
@@ -225,6 +256,12 @@ async def test_silence_ends_at_the_timeout(serve: Callable[..., LoopbackModels])
     error = await failure(server.settings(timeout_seconds=0.05, max_retries=0))
     assert (error.kind, error.requests) == ("timeout", 1)
     assert "0.05 seconds" in error.message
+
+
+async def test_a_service_of_another_protocol(serve: Callable[..., LoopbackModels]) -> None:
+    server = serve(in_turn(NotHttp()))
+    error = await failure(server.settings(max_retries=1))
+    assert (error.kind, error.title, error.requests) == ("unavailable", "Service unreachable", 2)
 
 
 async def test_a_service_that_is_not_there() -> None:
@@ -270,3 +307,11 @@ async def test_the_sdks_own_variables_are_enough(
     assert (await ask(ModelSettings(anthropic_base_url=server.anthropic_url))).requests == 1
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.anthropic_url)
     assert (await ask(ModelSettings())).requests == 1
+
+
+@pytest.mark.parametrize("key", ["sk-1\n", "sk-é"], ids=ascii)
+def test_what_no_request_can_carry_is_no_key(key: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        create("a-model", ModelSettings(anthropic_api_key=key))
+    assert (caught.value.kind, caught.value.title) == ("unauthorised", "Not a key")
+    assert key not in str(caught.value)

@@ -12,6 +12,7 @@ from loopback_models import (
     Filtered,
     HangUp,
     LoopbackModels,
+    NotHttp,
     Outcome,
     Refusal,
     Reply,
@@ -243,8 +244,13 @@ def _completion(content: Any = GOOD_TEXT, **others: Any) -> Body:
         _completion(choices=[{"message": "x"}]),
         _completion(model=7),
         _completion(usage="much"),
+        Body({"error": {"message": "overloaded \ud800", "code": 529}}),
+        Body(b""),
+        Body(b"[" * 200_000),
+        Body(b'{"a":' * 900 + b"1" + b"}" * 900),
+        Body(b'{"created": ' + b"1" * 5_000 + b"}"),
     ],
-    ids=lambda outcome: json.dumps(outcome.content)[-60:],
+    ids=lambda outcome: str(outcome.content)[-60:],
 )
 async def test_a_reply_of_other_types_than_it_should_have_is_no_bug_of_ours(
     serve: Callable[..., LoopbackModels], outcome: Body
@@ -252,9 +258,25 @@ async def test_a_reply_of_other_types_than_it_should_have_is_no_bug_of_ours(
     server = serve(in_turn(outcome))
     error = await failure(server.settings(max_retries=0))
     assert (error.kind, error.title) == ("unavailable", "Unexpected answer")
+    str(error).encode()  # or it could not be recorded
 
 
-async def test_a_cost_that_is_no_number_of_tokens_counts_as_none(
+@pytest.mark.parametrize("said", ["cut \ud800 in half", {"text": "no"}, 5], ids=str)
+async def test_an_error_in_words_that_are_none_is_told_all_the_same(
+    serve: Callable[..., LoopbackModels], said: Any
+) -> None:
+    server = serve(in_turn(Status(400, said, name=["x"])))
+    error = await failure(server.settings(max_retries=0))
+    assert error.kind == "bad_request"
+    str(error).encode()
+
+
+async def test_the_name_of_what_answered_can_be_recorded(serve: Callable[..., LoopbackModels]) -> None:
+    server = serve(in_turn(_completion(model="gpt \ud800")))
+    assert (await ask(server.settings())).model == "gpt \\ud800"
+
+
+async def test_a_cost_that_is_no_number_of_tokens_is_not_told(
     serve: Callable[..., LoopbackModels],
 ) -> None:
     usage = {
@@ -264,7 +286,7 @@ async def test_a_cost_that_is_no_number_of_tokens_counts_as_none(
     }
     server = serve(in_turn(_completion(usage=usage)))
     reply = await ask(server.settings())
-    assert (reply.value, reply.usage) == (Screening(**GOOD), Usage())
+    assert (reply.value, reply.usage) == (Screening(**GOOD), Usage(untold=1))
 
 
 async def test_an_answer_in_the_wrong_form_is_explained(serve: Callable[..., LoopbackModels]) -> None:
@@ -296,6 +318,12 @@ async def test_silence_ends_at_the_timeout(serve: Callable[..., LoopbackModels])
     error = await failure(server.settings(timeout_seconds=0.05, max_retries=0))
     assert (error.kind, error.requests) == ("timeout", 1)
     assert "0.05 seconds" in error.message
+
+
+async def test_a_service_of_another_protocol(serve: Callable[..., LoopbackModels]) -> None:
+    server = serve(in_turn(NotHttp()))
+    error = await failure(server.settings(max_retries=1))
+    assert (error.kind, error.title, error.requests) == ("unavailable", "Service unreachable", 2)
 
 
 async def test_a_service_that_is_not_there() -> None:
@@ -364,3 +392,11 @@ def test_a_model_made_here_works_and_closes_in_the_loop_of_another_thread(
     thread.start()
     thread.join()
     assert [reply.value for reply in replies] == [Screening(**GOOD)]
+
+
+@pytest.mark.parametrize("key", ["sk-1\n", "sk-é"], ids=ascii)
+def test_what_no_request_can_carry_is_no_key(key: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        create("a-model", ModelSettings(openai_api_key=key))
+    assert (caught.value.kind, caught.value.title) == ("unauthorised", "Not a key")
+    assert key not in str(caught.value)

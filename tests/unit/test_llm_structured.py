@@ -62,6 +62,11 @@ def test_what_is_not_the_object_asked_for_is_malformed(text: str, why: str) -> N
     assert why in str(caught.value)
 
 
+def test_a_model_that_writes_braces_without_end_is_not_read_to_the_end() -> None:
+    with pytest.raises(MalformedReply, match="too many braces"):
+        parse_reply("{" * 2_000_000, Ruling)  # an hour, were each of them tried
+
+
 def test_many_problems_are_told_in_short() -> None:
     class Wide(BaseModel):
         a: int

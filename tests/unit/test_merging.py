@@ -15,6 +15,7 @@ from small_workspace import TEST, Told, clear, executions, rows, script_file, th
 from sqlalchemy import delete, insert, update
 
 from agents.jobs import run_annotation
+from agents.llm.settings import ModelSettings
 from agents.settings import AnnotationSettings
 from store.bulk.carried import CARRIED
 from store.copying import copy_workspace
@@ -416,6 +417,21 @@ def test_a_truncated_copy_changes_nothing(workspace, model, left):
     os.truncate(copy, left if left > 0 else size + left)
     refused(workspace, copy)
     assert Desk(workspace).judge(1)
+
+
+def test_a_copy_whose_free_end_was_cut_off_is_whole(workspace, model):
+    """DuckDB goes on counting the free blocks that it has cut off a file's end."""
+    copy = copied(workspace)
+    for tokens in range(1, 20):
+        with Workspace.open(copy) as other:
+            annotate(other, model, models=ModelSettings(max_output_tokens=tokens))
+        with duckdb.connect(copy, read_only=True) as database:
+            told = database.execute("SELECT block_size * total_blocks FROM pragma_database_size()").fetchone()
+        if copy.stat().st_size < told[0]:
+            break
+    else:
+        pytest.fail("no job left a file that is shorter than it says")
+    assert len(merge(workspace, copy).runs) == tokens
 
 
 def test_what_fails_on_the_way_leaves_nothing_behind(workspace, model, monkeypatch):

@@ -6,11 +6,13 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from loopback_models import LoopbackModels, Status
 
 from agents.annotation.replies import ScreenerReply
 from agents.llm.errors import ModelError
-from agents.llm.pacing import Pacing, asked_to_wait, hearing, pacing_of, patiently, until_reset
+from agents.llm.pacing import _LIMITS, Pacing, asked_to_wait, hearing, pacing_of, patiently, until_reset
 from agents.llm.protocol import Message, ModelRequest
 from agents.llm.registry import open_model
 
@@ -139,3 +141,14 @@ def test_how_a_service_asks_to_wait():
     assert 40 < asked_to_wait({"retry-after": format_datetime(later, usegmt=True)}) <= 50
     assert asked_to_wait({"retry-after": "whenever"}) is None
     assert asked_to_wait({}) is None
+
+
+@given(st.one_of(st.text(), st.from_regex(r"Mon, \d+ Jan \d+ \d\d:\d\d:\d\d [+-]\d+", fullmatch=True)))
+@example("Mon, 01 Jan 2024 00:00:00 +" + "9" * 20)
+@example("9" * 400)
+@example("-1")
+def test_whatever_a_service_asks_for_is_a_time_or_nothing(told):
+    wait = asked_to_wait({"retry-after": told})
+    assert wait is None or 0 <= wait < math.inf
+    for left, reset in _LIMITS:
+        assert until_reset({left: "0", reset: told}) >= 0
