@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 import threading
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 
 Emit = Callable[[JobEvent], None]
 CLOSE_SECONDS = 2.0
+
+# For commands. The write lane and the requests' loop hand the interpreter to and fro; each time costs both.
+_SWITCH_SECONDS = 0.02
+_THRESHOLDS = 10_000, 10, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +249,21 @@ class JobRunner:
         self.close()
 
 
+@contextmanager
+def _nobody_types() -> Iterator[None]:
+    """Let threads change less often, and the collector look at what is new, and at that less often."""
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.freeze()
+    gc.set_threshold(*_THRESHOLDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
+
+
 def run_annotation(workspace: Workspace, settings: AnnotationSettings, emit: Emit) -> AnnotationReport:
     """Annotate and wait for the end, for a command.
 
@@ -260,7 +281,7 @@ def run_annotation(workspace: Workspace, settings: AnnotationSettings, emit: Emi
     Raises:
         WorkbenchError: The job could not begin: no such model or sandbox, no key.
     """
-    with JobRunner(workspace, emit) as runner:
+    with _nobody_types(), JobRunner(workspace, emit) as runner:
         job = runner.start(AnnotationJob(settings, when_failing="end"))
         patience: float | None = None
         while True:
