@@ -145,6 +145,8 @@ class RunFigures:
             where `cost` is None.
         unpriced_steps: Steps that asked a model at no known price.
         unpriced_pairs: Pairs with such a step, which `cost_per_pair` leaves out.
+        from_cache: Steps that a reply from the workspace answered: at no cost, and in no time.
+        cost_from_cache: Dollars that these replies cost when they came; None where that is not known of all.
         seconds: Of clear, unclear and unscreened pairs.
         table_two: The figures of Table II that are about the data.
     """
@@ -182,6 +184,8 @@ class RunFigures:
     cost_per_pair: float | None
     unpriced_steps: int
     unpriced_pairs: int
+    from_cache: int
+    cost_from_cache: float | None
     seconds: Mapping[str, PairSeconds]
     table_two: TableTwo
 

@@ -60,6 +60,13 @@ SELECT count(*) AS steps, coalesce(sum(requests), 0)::BIGINT AS requests,
 FROM step WHERE run_id = $run
 """
 
+# A reply of which it is not known what it cost leaves the sum unknown.
+_KEPT = """
+SELECT count(*) AS from_cache,
+    CASE WHEN count(*) = count(reply.money) THEN coalesce(sum(reply.money), 0.0) END AS cost_from_cache
+FROM step LEFT JOIN reply ON reply.id = step.reply_id WHERE step.run_id = $run AND step.from_cache
+"""
+
 _COUNTS = """
 SELECT count(*) AS pairs, count(*) FILTER (labelled) AS labelled,
     count(*) FILTER (assessment = 'clear_match') AS clear_match,
@@ -181,6 +188,7 @@ def _figures(cursor: duckdb.DuckDBPyConnection, run: Run) -> RunFigures:
         started_at=run.started_at,
         ended_at=run.ended_at,
         **sums,
+        **row(_KEPT),
         **counts,
         **tests,
         labels=dict(rows(_LABELS)),

@@ -17,7 +17,18 @@ from store.queries.runs import run_counts
 from store.raters import ensure_rater
 from store.tables.columns import table_of
 from store.tables.imported import Code, Pair
-from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, Verdict, VerdictRow
+from store.tables.runs import (
+    Execution,
+    ExecutionRow,
+    Reply,
+    ReplyRow,
+    Run,
+    Step,
+    StepRow,
+    TestOutcomeRow,
+    Verdict,
+    VerdictRow,
+)
 
 ASSESSMENTS = ("clear_match", "clear_nonmatch", "unclear", "unclear", "unclear")
 
@@ -230,6 +241,8 @@ def expected(agents, workspace):
         ),
         "unpriced_steps": len(unpriced),
         "unpriced_pairs": len(by_item) - len(priced),
+        "from_cache": 0,
+        "cost_from_cache": 0.0,
         "seconds_by_stage": {
             name: seconds([by_item[item] for item in items]) for name, items in groups.items()
         },
@@ -342,6 +355,24 @@ def test_a_cost_that_nobody_knows_stays_unknown_and_what_nobody_was_asked_for_co
     shares = ("unclear_share", "executable_rate", "mean_test_cases")
     assert [nothing[name] for name in shares] == [None, None, None]
     assert (nothing["pairs"], nothing["table_2"]["code_mean_length"]) == (0, None)
+
+
+@pytest.mark.parametrize(("money", "cost"), [((0.25, 0.5), 1.25), ((0.25, None), None)])
+def test_what_replies_from_the_workspace_cost_once_is_told_beside_the_cost(tmp_path, money, cost):
+    with judged_workspace(tmp_path) as workspace:
+        agents = Agents(workspace, "p/m/a", random.Random(1))
+        keys = [workspace.ids.next() for _ in money]
+        replies = [{"id": key, "money": paid} for key, paid in zip(keys, money, strict=True)]
+        texts = dict.fromkeys(("role", "model", "service", "snapshot", "text", "sdk"), "")
+        agents.records[ReplyRow] = [Reply(**texts, **reply, created_at=now()) for reply in replies]
+        for item, key in ((1, keys[0]), (2, keys[1]), (3, keys[1])):
+            step = agents.step(item, "screener", {"assessment": "clear_match"})
+            taken = {"requests": 0, "money": 0.0, "from_cache": True, "reply_id": key}
+            agents.records[StepRow][-1] = step.model_copy(update=taken)
+        agents.step(4, "screener", {"assessment": "clear_match"})
+        agents.store()
+        (found,) = figures_of(workspace, [agents.run])
+    assert (found.from_cache, found.cost_from_cache) == (3, cost)
 
 
 @pytest.fixture

@@ -149,6 +149,7 @@ def _account(one: RunFigures) -> list[tuple[str, str | None]]:
         ("tokens", tokens(one.tokens_in, one.tokens_cached, one.tokens_out, one.unpriced_steps)),
         ("requests", f"{one.requests:,} in {counted(one.steps, 'step')}"),
         ("cost", _cost(one)),
+        ("from the cache", _from_cache(one)),
         ("cost a pair", _dollars(one.cost_per_pair)),
     ]
 
@@ -173,6 +174,15 @@ def _percent(share: float | None) -> str | None:
 
 def _dollars(value: float | None) -> str:
     return "unknown" if value is None else f"${value:,.5f}"
+
+
+def _from_cache(one: RunFigures) -> str | None:
+    from store.counted import counted
+
+    if not one.from_cache:
+        return None
+    cost = "nobody knows how much" if one.cost_from_cache is None else f"${one.cost_from_cache:,.4f}"
+    return f"{counted(one.from_cache, 'step')}, which cost {cost} when they were paid for"
 
 
 def _cost(one: RunFigures) -> str:
