@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal
 
-from agents.account import Account, Budget, BudgetReached
+from agents.account import Account, Budget
+from agents.errors import BudgetReached
 from agents.events import (
     ItemAnnotated,
     JobEvent,

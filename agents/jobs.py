@@ -25,7 +25,8 @@ from store.errors import WorkbenchError, not_written
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from agents.account import Budget, BudgetReached
+    from agents.account import Budget
+    from agents.errors import BudgetReached
     from store.workspace import Workspace
 
 Emit = Callable[[JobEvent], None]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID
 
-from agents.account import BudgetReached
+from agents.errors import BudgetReached
 from store.errors import WorkbenchError
 from store.queries.runs import RunCounts
 

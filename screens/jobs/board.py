@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from agents.account import BudgetReached
+from agents.errors import BudgetReached
 from agents.events import (
     ItemAnnotated,
     JobEnded,

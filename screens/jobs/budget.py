@@ -19,7 +19,8 @@ from screens.jobs.wording import amount
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
-    from agents.account import Budget, BudgetReached
+    from agents.account import Budget
+    from agents.errors import BudgetReached
     from agents.events import JobProgressed
     from screens.app import WorkbenchApp
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from agents.account import BudgetReached
+from agents.errors import BudgetReached
 from screens.jobs.facts import in_all, spent_of
 from screens.jobs.wording import STATE_GLYPHS, amount, bar, parts
 from screens.widgets.visible import one_line

@@ -28,7 +28,8 @@ from store.queries.run_stages import StageCounts, stage_counts
 from store.queries.runs import RunCounts, run_counts
 
 if TYPE_CHECKING:
-    from agents.account import Budget, BudgetReached
+    from agents.account import Budget
+    from agents.errors import BudgetReached
     from agents.jobs import Job
     from screens.app import WorkbenchApp
 

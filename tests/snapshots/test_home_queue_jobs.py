@@ -14,7 +14,8 @@ from sqlalchemy import Connection, insert
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agents.account import Budget, BudgetReached
+from agents.account import Budget
+from agents.errors import BudgetReached
 from agents.events import ItemAnnotated, JobLog, JobPaused, JobProgressed, JobState, PathCounts, Spent
 from agents.jobs import AnnotationJob
 from agents.settings import AnnotationSettings

@@ -7,7 +7,8 @@ import pytest
 from loopback_models import Body, LoopbackModels, Reply, Slow, Status
 from small_workspace import GOOD, Told, pairs_workspace, rows, script_file, verdicts
 
-from agents.account import Account, Budget, BudgetReached
+from agents.account import Account, Budget
+from agents.errors import BudgetReached
 from agents.estimate import estimate
 from agents.events import JobPaused, JobProgressed, Spent
 from agents.jobs import AnnotationJob, JobRunner, run_annotation

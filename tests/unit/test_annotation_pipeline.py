@@ -432,7 +432,7 @@ def test_progress_is_told_and_the_last_state_always_comes(workspace, tmp_path):
     assert (last.done, last.failed, last.total) == (5, 1, 6)
     assert (last.counts.unclear, last.counts.executed, last.counts.executable) == (4, 4, 3)
     assert last.labels == ((0.0, 2), (1.0, 3))
-    assert (last.requests, last.tokens) == (15, 180)
+    assert (last.spent.requests, last.spent.tokens) == (15, 180)
     assert last.seconds_left == 0
     assert counts_as_json(report.counts)["labels"] == {"0": 2, "1": 3}
     assert len(told.of(JobProgressed)) <= last.seconds / 0.1 + 3

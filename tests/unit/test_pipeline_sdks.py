@@ -130,8 +130,8 @@ def test_every_pair_is_labelled_though_the_service_stumbles(tmp_path, model, san
         assert {row["sandbox"] for row in rows(workspace, ExecutionRow)} == {sandbox}
 
         last = told.of(JobProgressed)[-1]
-        assert (last.done, last.failed, last.requests) == (15, 0, 36)
-        assert last.tokens == counts.tokens_in + counts.tokens_out
+        assert (last.done, last.failed, last.spent.requests) == (15, 0, 36)
+        assert last.spent.tokens == counts.tokens_in + counts.tokens_out
         assert told.of(JobEnded) == [JobEnded(1, "done", report.run_id)]
         assert the_run(workspace)["model"] == model
 

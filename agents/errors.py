@@ -1,0 +1,24 @@
+"""Why a job ends, or goes no further, though nothing failed."""
+
+from __future__ import annotations
+
+from store.errors import WorkbenchError
+
+
+class BudgetReached(WorkbenchError):
+    """A run has spent what it may; nothing failed.
+
+    `what` is the budget that was reached, a field of `Budget`; `limit` and `spent` are in its unit.
+    """
+
+    exit_code = 3
+
+    def __init__(self, what: str, limit: float, spent: float) -> None:
+        self.what, self.limit, self.spent = what, limit, spent
+        dollars = what == "money"
+        told = [f"${number:,.4f}" if dollars else f"{number:,} {what}" for number in (limit, spent)]
+        super().__init__(
+            "Budget reached",
+            f"The budget of this run is {told[0]}; all its jobs together have spent {told[1]}.",
+            f"Everything is kept. Give more with --budget-{what}, and the same command goes on from here.",
+        )
