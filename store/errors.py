@@ -9,7 +9,7 @@ WorkbenchError
 ├── ExportFailed            a file could not be written
 ├── UnknownName             a name (rater, format, model, item) that nothing answers to
 ├── JudgmentRefused         a judgment that the record cannot take (value off the scale, no rater)
-├── BudgetReached           a run has spent what it may; nothing failed (agents.account)
+├── BudgetReached           a run has spent what it may; nothing failed (agents.errors)
 ├── ModelError              a language model gave no usable reply (agents.llm.errors)
 └── SandboxError            a program could not be run (agents.sandbox.errors)
     ├── NeedsSandbox        only isolation may run it, and there is none: it waits (agents.sandbox.errors)
