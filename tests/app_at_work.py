@@ -186,7 +186,9 @@ def script(
     return AnnotationSettings(model=f"scripted:{path}", concurrency=1, stop_seconds=0.0)
 
 
-async def until(pilot: Pilot[Any], true: Callable[[], bool], what: str = "", *, seconds: float = 30.0) -> None:
+async def until(
+    pilot: Pilot[Any], true: Callable[[], bool], what: str = "", *, seconds: float = 30.0
+) -> None:
     """Let the app work until something is true; fail when it does not come about."""
     for _ in range(round(seconds * 100)):
         if true():
