@@ -13,7 +13,7 @@ from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
     from agents.llm.protocol import Usage
-    from store.queries.runs import RunCounts
+    from store.queries.run_counts import RunCounts
     from store.tables.runs import Step
 
 

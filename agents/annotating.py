@@ -18,10 +18,10 @@ from agents.events import (
     JobState,
     JobWaits,
 )
+from agents.failing import Failing
 from agents.feed import Feed
 from agents.gate import Gate, Halted, WaitingRoom
 from agents.kinds import agents_part
-from agents.llm.errors import ModelError
 from agents.llm.pacing import Pause, hearing
 from agents.progress import Progress
 from agents.records import RunRecord
@@ -34,17 +34,15 @@ from agents.sandbox.registry import RESTRICTED, choose_sandbox
 from agents.turns import Turns
 from store.counted import counted
 from store.errors import WorkbenchError
-from store.queries.runs import run_counts
+from store.queries.run_counts import run_counts
 
 if TYPE_CHECKING:
     from agents.kinds import Annotation, Annotator, Configuration, WorkItem
     from agents.sandbox.protocol import Sandbox
     from agents.settings import AnnotationSettings
-    from store.queries.runs import RunCounts
+    from store.queries.run_counts import RunCounts
     from store.workspace import Workspace
 
-# A request that the service rejects can be the item's fault (too long); three at the start are the settings'.
-_REJECTED_AT_ONCE = 3
 # So many items for each that is worked on may still have to be written.
 _WRITTEN_BEHIND = 4
 
@@ -86,9 +84,7 @@ class AnnotationWork:
         self._progress: Progress | None = None
         self._workers: list[asyncio.Task[None]] = []
         self._notes: set[asyncio.Task[None]] = set()
-        self._failed_in_a_row = 0
-        self._rejected = 0
-        self._answered = False
+        self._failing = Failing(settings.failures_in_a_row)
 
     async def run(self) -> Literal["done", "stopped", "failed"]:
         """Do the work.
@@ -183,7 +179,7 @@ class AnnotationWork:
             return
         self.state = "running"
         self.used_up = None
-        self._failed_in_a_row = 0
+        self._failing.stopped()
         if self._progress is not None:
             self._progress.resume()
         self._note("running")
@@ -369,7 +365,7 @@ class AnnotationWork:
         if self._account.untold is not None:
             self._give_up(self._account.untold)
         if step.outcome == "ok":
-            self._answered = True
+            self._failing.answered()
         if self._progress is not None:
             self._progress.step(step)
 
@@ -390,37 +386,19 @@ class AnnotationWork:
             )
         )
         if failure is None:
-            self._failed_in_a_row = 0
+            self._failing.stopped()
             return
         if isinstance(failure, NeedsSandbox):
             return  # the item waits; screening goes on without a sandbox, and one warning told of it
         self._emit(JobLog(self._number, "warning", f"{item.external_id}: {failure}"))
-        if self._concerns_all(failure, progress.total):
+        if self._failing.concerns_all(failure, progress.total):
             self._give_up(failure)
-        else:
-            self._failed_in_a_row += 1
-            if self._failed_in_a_row >= self._settings.failures_in_a_row and self.state == "running":
-                self._too_many(failure)
-
-    def _concerns_all(self, failure: WorkbenchError, total: int) -> bool:
-        """Tell whether every other item would fail in the same way."""
-        if not isinstance(failure, ModelError):
-            return False
-        if failure.kind == "bad_request" and not self._answered:
-            self._rejected += 1
-            return self._rejected >= min(_REJECTED_AT_ONCE, total)
-        return failure.kind == "unauthorised"
-
-    def _too_many(self, failure: WorkbenchError) -> None:
-        reason = WorkbenchError(
-            "Agents keep failing",
-            f"{counted(self._failed_in_a_row, 'item')} in a row failed, "
-            f"at last: {failure.title}: {failure.message}",
-            failure.hint or "Mend the cause, then go on: items that failed are tried again by the next job.",
-        )
-        if self._when_failing == "pause":
+            return
+        self._failing.count()
+        reason = self._failing.too_many(failure) if self.state == "running" else None
+        if reason is not None and self._when_failing == "pause":
             self.pause(reason)
-        else:
+        elif reason is not None:
             self._give_up(reason)
 
     def _give_up(self, error: WorkbenchError) -> None:

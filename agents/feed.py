@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agents.records import Earlier
+from store.queries.run_failures import failed_items
 from store.queries.runs import (
     count_verdicts,
     count_without_verdict,
-    failed_items,
     items_without_verdict,
     those_without_verdict,
 )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from agents.kinds import Annotation
-    from store.queries.runs import RunCounts
+    from store.queries.run_counts import RunCounts
     from store.tables.runs import Step
 
 INTERVAL_SECONDS = 0.1

@@ -8,12 +8,12 @@ from uuid import UUID
 
 from agents.errors import BudgetReached
 from store.errors import WorkbenchError
-from store.queries.runs import RunCounts
+from store.queries.run_counts import RunCounts
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotationReport:
-    """How a job ended, and what the whole run's records add up to (`store.queries.runs.run_counts`).
+    """How a job ended, and what the whole run's records add up to (`store.queries.run_counts.run_counts`).
 
     Attributes:
         run_id: The run.

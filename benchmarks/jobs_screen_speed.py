@@ -23,11 +23,11 @@ from sqlalchemy import Connection
 from terminal import Terminal
 
 from store.ids import now
+from store.queries.run_counts import run_counts
 from store.queries.run_failures import failed_turns, failure_causes
 from store.queries.run_list import listed_runs
 from store.queries.run_outputs import run_outputs
 from store.queries.run_stages import stage_counts
-from store.queries.runs import run_counts
 from store.workspace import Workspace
 
 ROUNDS = 20

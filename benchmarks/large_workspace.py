@@ -7,7 +7,7 @@ The texts are synthetic and written straight by SQL; `import_speed.py` measures 
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 from store.raters import ensure_rater, register_kinds
@@ -67,4 +67,6 @@ def build(path: Path, pairs: int = PAIRS) -> Path:
 
 
 if __name__ == "__main__":
-    print(build(Path(sys.argv[1])))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("path", type=Path)
+    print(build(parser.parse_args().path))

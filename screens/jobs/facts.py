@@ -8,8 +8,8 @@ from agents.events import Spent
 from screens.jobs.wording import dollars
 from screens.widgets.item_columns import value_word
 from store.counted import counted
+from store.queries.run_counts import RunCounts
 from store.queries.run_stages import StageCounts
-from store.queries.runs import RunCounts
 
 BAR_CELLS = 16
 BAR = "▇"

@@ -14,6 +14,8 @@ from screens.widgets.visible import one_line, pieces
 LINE_CELLS = 400
 """Cells of a line that are shown at most."""
 
+_INDENT = "    "
+
 
 class LogPane(Log):
     """Shows lines folded to its width. It follows the tail, unless one has scrolled away from it."""
@@ -32,7 +34,7 @@ class LogPane(Log):
             empty: What is said where there are none.
         """
         self.border_subtitle = None if lines else empty
-        width = max(20, (self.size.width or self.app.size.width) - 3)
+        width = max(20, self.size.width or self.app.size.width)
         told = (width, tuple(lines))
         if told == self._shown:
             return
@@ -47,7 +49,7 @@ class LogPane(Log):
 
 
 def folded(line: LogLine, width: int) -> list[str]:
-    """Return a line in lines of a width, the first with its mark, the others indented."""
+    """Return a line in lines of at most `width` cells, the first with its mark, the others indented."""
     mark = "  " if line.level == "info" else "! "
     times = f"{line.count:,} × " if line.count > 1 else ""
     name = one_line(line.latest, 40)
@@ -55,8 +57,9 @@ def folded(line: LogLine, width: int) -> list[str]:
     head += times or (f"{name}: " if name else "")
     tail = f" · last {name}" if name and line.count > 1 else ""
     shown = one_line(head + line.text, LINE_CELLS) + tail
+    room = width - len(_INDENT)
     if cell_len(shown) == len(shown):
-        parts = textwrap.wrap(shown, width) or [""]
+        parts = textwrap.wrap(shown, room) or [""]
     else:
-        parts = list(pieces(shown, width // 2))
-    return [(mark if number == 0 else "    ") + part for number, part in enumerate(parts)]
+        parts = list(pieces(shown, room // 2))
+    return [(mark if number == 0 else _INDENT) + part for number, part in enumerate(parts)]

@@ -15,6 +15,7 @@ from screens.jobs.paced import Paced
 from screens.widgets.visible import one_line
 from store.errors import WorkbenchError
 from store.ids import now
+from store.queries.run_counts import RunCounts, run_counts
 from store.queries.run_failures import (
     FailedTurns,
     FailureCause,
@@ -25,7 +26,6 @@ from store.queries.run_failures import (
 )
 from store.queries.run_list import ListedRun, listed_runs
 from store.queries.run_stages import StageCounts, stage_counts
-from store.queries.runs import RunCounts, run_counts
 
 if TYPE_CHECKING:
     from agents.account import Budget

@@ -11,7 +11,7 @@ import duckdb
 
 from store.pipeline_report import PairSeconds, Repairs, RepairTries, RunFigures, StageSeconds, TableTwo
 from store.queries.rows import NEEDS_SANDBOX
-from store.queries.runs import known_cost
+from store.queries.run_counts import known_cost
 from store.tables.runs import Run
 from store.workspace import Workspace
 

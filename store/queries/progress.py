@@ -11,7 +11,7 @@ from sqlalchemy import Connection, case, func, select
 
 from store.ids import now
 from store.queries.current import REVIEW, current_labels, current_marks, current_verdicts, status_of
-from store.queries.runs import known_cost, unpriced
+from store.queries.run_counts import known_cost, unpriced
 from store.tables.columns import table_of
 from store.tables.imported import Item, Source
 from store.tables.people import Rater
@@ -46,7 +46,7 @@ class Progress:
         agreed: Those of them where both are the same; None in a blind review.
         raters: The raters with standing labels.
         tokens: Tokens that the agents used, in and out.
-        money: What they cost in dollars; see `store.queries.runs.known_cost`.
+        money: What they cost in dollars; see `store.queries.run_counts.known_cost`.
         unpriced: Steps that asked a model and of which it is not known.
     """
 

@@ -113,7 +113,7 @@ def failure_causes(connection: Connection, run_id: UUID) -> tuple[FailureCause, 
     Returns:
         The causes, the most frequent first, those that only wait last.
     """
-    ended = _failed(run_id).subquery()
+    ended = failed_steps(run_id).subquery()
     by_message = select(ended.c.cause, ended.c.error, func.count().label("number"))
     grouped = by_message.group_by(ended.c.cause, ended.c.error).subquery()
     each = grouped.c
@@ -165,7 +165,7 @@ def run_items(workspace: Workspace, run_id: UUID, group: ItemGroup) -> Ids:
         return workspace.column(wanted.order_by(verdict.c.item_id))
     if group.role is not None:
         return workspace.column(items_replied(run_id, group.role, group.output))
-    ended = _failed(run_id).subquery()
+    ended = failed_steps(run_id).subquery()
     wanted = select(ended.c.item_id).order_by(ended.c.item_id)
     # What only waits for a sandbox did not fail.
     wanted = wanted.where(ended.c.cause != WAITING if group.cause is None else ended.c.cause == group.cause)
@@ -174,7 +174,7 @@ def run_items(workspace: Workspace, run_id: UUID, group: ItemGroup) -> Ids:
     return workspace.column(wanted)
 
 
-def _failed(run_id: UUID) -> Select[Any]:
+def failed_steps(run_id: UUID) -> Select[Any]:
     """Select the items without a verdict whose last step failed, with its error and its cause.
 
     Failed steps are few, so that they are looked for first: all steps of a large run are not put in order.
@@ -202,3 +202,13 @@ def _failed(run_id: UUID) -> Select[Any]:
 def _last(statement: Select[Any], run_id: UUID) -> Select[Any]:
     step = table_of(StepRow)
     return statement.where(step.c.run_id == run_id).group_by(step.c.item_id)
+
+
+def failed_items(connection: Connection, run_id: UUID) -> list[int]:
+    """Return the items that a run failed on and has no verdict on since, rising.
+
+    Those that only wait for a sandbox are not among them.
+    """
+    failed = failed_steps(run_id).subquery()
+    found = select(failed.c.item_id).where(failed.c.cause != WAITING).order_by(failed.c.item_id)
+    return list(connection.execute(found).scalars())

@@ -25,7 +25,7 @@ from screens.jobs.wording import bar, in_words
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
 from screens.widgets.key_line import KeyLine
-from store.queries.runs import RunCounts
+from store.queries.run_counts import RunCounts
 from store.tables.runs import Run, StepRow
 from store.workspace import Workspace
 from tests.app_at_work import app_of, labelled_by_agents, script, until

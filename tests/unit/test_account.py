@@ -19,7 +19,7 @@ from agents.sandbox.settings import SandboxSettings
 from agents.settings import AnnotationSettings
 from store.errors import WorkbenchError
 from store.queries.replies import list_replies, reply_totals
-from store.queries.runs import run_counts
+from store.queries.run_counts import run_counts
 from store.tables.runs import ReplyRow, Run, StepRow
 
 MODEL = "openai:gpt-4o-mini"

@@ -37,7 +37,8 @@ from store.ids import now
 from store.queries.item import load_pair
 from store.queries.queue import queue_ids, queue_rows
 from store.queries.rows import WAITING_PATH, QueueFilter
-from store.queries.runs import all_runs, run_counts
+from store.queries.run_counts import run_counts
+from store.queries.runs import all_runs
 from store.tables.people import Rater
 from store.tables.runs import StepRow, TestOutcomeRow, VerdictRow
 

@@ -24,7 +24,7 @@ from store.expert_runs import record_expert_run
 from store.ids import IdClock, now
 from store.journal import journal_path
 from store.merging import merge
-from store.queries.runs import run_counts
+from store.queries.run_counts import run_counts
 from store.raters import ensure_rater
 from store.recovery import journal_ahead, recover
 from store.tables.columns import table_of

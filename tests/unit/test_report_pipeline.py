@@ -13,7 +13,7 @@ from sqlalchemy import insert
 
 from store.bulk.pipeline import figures_of
 from store.ids import now
-from store.queries.runs import run_counts
+from store.queries.run_counts import run_counts
 from store.raters import ensure_rater
 from store.tables.columns import table_of
 from store.tables.imported import Code, Pair

@@ -7,8 +7,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from rich.cells import cell_len
 from sqlalchemy import Connection, insert
 
+from screens.jobs.board import LogLine
+from screens.jobs.log_pane import folded
 from store.queries.run_failures import ItemGroup, failed_turns, failure_causes, run_items
 from store.queries.run_list import listed_runs
 from store.queries.run_outputs import RoleOutputs, RunOutput, run_outputs
@@ -151,3 +154,12 @@ def test_equal_outputs_stand_once_with_the_items_behind_them(workspace: Workspac
     for text, items in ((None, [1, 2, 3, 4]), (match, [1, 3]), (other, [2]), (unclear, [4])):
         group = ItemGroup(role="screener", output=text)
         assert run_items(workspace, made, group).tolist() == items
+
+
+def test_a_line_of_the_log_is_folded_within_its_width() -> None:
+    long = LogLine("warning", "a service asks to wait " * 12, count=3, latest="q/10", when="12:03")
+    wide = LogLine("error", "この要求は受け付けられません" * 6)
+    for line in (long, wide):
+        parts = folded(line, 40)
+        assert len(parts) > 1
+        assert all(cell_len(part) <= 40 for part in parts)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from agents.report import AnnotationReport
     from agents.settings import AnnotationSettings
-    from store.queries.runs import RunCounts
+    from store.queries.run_counts import RunCounts
     from store.workspace import Workspace as OpenWorkspace
 
 NAMES = [each.name for each in CONFIGURATIONS]
