@@ -23,6 +23,12 @@ class FileReport:
         items_differing: Those of them whose other fields (rank, origin, extra) differ; what is stored stays.
         queries_added: New query texts.
         codes_added: New snippets.
+        responses_added: New responses of models to items that are here.
+        responses_aside: New responses whose item is not here; they are kept until it is.
+        scores_added: New scores of responses that judges gave.
+        chunks_added: New pieces of context.
+        responses_known: Responses, scores and pieces that were there already.
+        told: What was left out or changed on the way in, with how often.
         judgments_added: New judgments by rater.
         judgments_known: Labels, judgments and marks that were there already.
         rater_assumed: Whether its labels were given to a rater named after the file, since nothing says whose
@@ -45,6 +51,12 @@ class FileReport:
     items_differing: int
     queries_added: int
     codes_added: int
+    responses_added: int
+    responses_aside: int
+    scores_added: int
+    chunks_added: int
+    responses_known: int
+    told: dict[str, int]
     judgments_added: dict[str, int]
     judgments_known: int
     rater_assumed: bool
@@ -58,7 +70,8 @@ class FileReport:
     @property
     def adds(self) -> bool:
         """Whether anything of it is new."""
-        return bool(self.items_added or self.marks_added or sum(self.judgments_added.values()))
+        beside = self.responses_added + self.responses_aside + self.scores_added + self.chunks_added
+        return bool(self.items_added or beside or self.marks_added or sum(self.judgments_added.values()))
 
     def sentence(self, *, dry_run: bool = False) -> str:
         """Return what came of the file as one line to read.
@@ -74,6 +87,17 @@ class FileReport:
             if self.items_added
             else f"no item {would}added"
         )
+        beside = (
+            (self.responses_added, "response"),
+            (self.scores_added, "score"),
+            (self.chunks_added, "chunk"),
+        )
+        parts += [f"{counted(number, name)} {would}added" for number, name in beside if number]
+        if self.responses_aside:
+            aside = counted(self.responses_aside, "response")
+            parts.append(f"{aside} of items that are not here {would}kept aside")
+        if self.responses_known:
+            parts.append(f"{self.responses_known:,} responses, scores and chunks already there")
         if self.items_known:
             parts.append(f"{self.items_known:,} already there")
         if self.items_differing:
@@ -91,6 +115,7 @@ class FileReport:
             parts.append(f"{counted(self.judgments_known, 'judgment')} already there")
         if self.rejected:
             parts.append(f"{self.rejected:,} {would}rejected")
+        parts += [f"{what}: {number:,}" for what, number in self.told.items() if number]
         if self.extra_kept:
             parts.append(f"{would}kept as extra: {', '.join(self.extra_kept)}")
         if self.extra_ignored:
@@ -108,11 +133,13 @@ class ImportReport:
         files: Of each file, in the order given.
         dry_run: Whether nothing was imported since nothing was to be.
         rejects: Where refused records were written; None when they were not, as in a dry run.
+        found_items: Responses that were kept aside before and whose item came with this import.
     """
 
     files: tuple[FileReport, ...]
     dry_run: bool = False
     rejects: str | None = None
+    found_items: int = 0
 
     @property
     def adds(self) -> bool:
@@ -160,5 +187,8 @@ class ImportReport:
             "judgments_added": self.judgments_added,
             "rejected": self.rejected,
             "rejects": self.rejects,
+            "responses_added": sum(file.responses_added for file in self.files),
+            "responses_aside": sum(file.responses_aside for file in self.files),
+            "responses_found_items": self.found_items,
             "files": [asdict(file) for file in self.files],
         }

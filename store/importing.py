@@ -10,9 +10,11 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
+from store.bulk.entries import entry_counts, number_entries, resolve_entries
 from store.bulk.files import InputFile, prepare
 from store.bulk.inputs import Input, listed, tell
 from store.bulk.judgments import record_counts, resolve_judgments, take_items
@@ -20,9 +22,12 @@ from store.bulk.labels import label_counts, reserve, resolve_labels
 from store.bulk.pairs import join_texts, number_items, pair_counts, resolve_pairs
 from store.bulk.problems import MOST_KEPT, Problem, write_rejects
 from store.bulk.publishing import publish
+from store.bulk.records import read_records
+from store.bulk.responses import coming_home, resolve_responses, response_counts
 from store.bulk.staging import Stages, located
 from store.errors import ImportFailed, RecordsRefused, place
 from store.events import Progress, Report, silent
+from store.formats.making import Converter, Known
 from store.formats.protocol import Sample
 from store.import_report import FileReport, ImportReport
 from store.kinds.protocol import QuestionSpec, task_kinds
@@ -43,6 +48,8 @@ def import_files(
     mapping: Mapping[str, str] | None = None,
     prefix: str = "",
     licence: str = "",
+    model: str = "",
+    setting: str = "",
     rejects: Path | None = None,
     dry_run: bool = False,
     progress: Report | None = None,
@@ -57,6 +64,8 @@ def import_files(
         mapping: Our field name to the files' column, such as query -> question.
         prefix: Put before every external id.
         licence: Of the data, noted with the source.
+        model: Whose responses the files hold, where they do not say it; their names by default.
+        setting: Under which setting these, or the pieces of context, were made, where the files do not say it.
         rejects: Where to write records that cannot be taken; the good ones are then imported.
         dry_run: Whether to do everything but import.
         progress: Is told how far it is, in this thread; what it raises ends the import with nothing imported.
@@ -92,7 +101,7 @@ def import_files(
         cursor = workspace.native()
         try:
             work = _Import(workspace, cursor, inputs, rejects, report)
-            work.stage(prefix)
+            work.stage(prefix, model, setting)
             work.resolve(label_as)
             return work.finish(licence, dry_run=dry_run)
         finally:
@@ -121,15 +130,18 @@ class _Import:
         self._label_ids = (0, 0)
         self._label_as: str | None = None
         self._extra: list[tuple[str, ...]] = []
+        self._told: list[Mapping[str, int]] = []
         self._names = [given.file.name for given in inputs]
         self._questions: dict[str, tuple[str, QuestionSpec]] = {
             spec.name: (kind.name, spec) for kind in task_kinds().values() for spec in kind.questions
         }
 
-    def stage(self, prefix: str) -> None:
+    def stage(self, prefix: str, model: str, setting: str) -> None:
         """Read every file into the staging tables."""
+        converters = self._converters(model, setting)
         for given in self._inputs:
-            staging = self._stages.add(given, prefix, self._progress)
+            converter = converters.get(given.file.number)
+            staging = self._stages.add(given, prefix, self._progress, converter)
             if staging.records == 0:
                 raise ImportFailed(
                     "Empty file",
@@ -139,6 +151,7 @@ class _Import:
                 )
             self._records.append(staging.records)
             self._extra.append(staging.extra)
+            self._told.append(staging.told)
             self._problems += staging.problems
         if self._problems and self._rejects is None:
             self._refuse(self._problems)
@@ -150,10 +163,29 @@ class _Import:
                 "Import them together with the file of pairs that refers to them.",
             )
 
+    def _converters(self, model: str, setting: str) -> dict[int, Converter]:
+        """Return what converts the records of each file that needs it; they know of each other's files."""
+        shared: dict[str, Any] = {}
+        converters = {
+            given.file.number: given.format.converter(Known(given.file.bare_name, model, setting, shared))
+            for given in self._inputs
+            if given.format.converter is not None
+        }
+        for given in self._inputs:
+            converter = converters.get(given.file.number)
+            if converter is not None and converter.two_passes:
+                for raw in read_records(given.file, given.sample):
+                    if raw.value is not None:
+                        converter.look(raw.value)
+        return converters
+
     def resolve(self, label_as: str | None) -> None:
         """Find what every record refers to and what is there already, setting aside what is wrong."""
         self._progress(Progress("comparing with the workspace", 0, None))
         take_items(self._stages)
+        if problems := self._stages.unpack_contents():
+            self._set_aside(problems)
+        self._know_questions()
         # Labels are compared with what stands now, so what is judged from now on must be later.
         self._label_ids = reserve(self._workspace.ids, sum(self._records))
         self._workspace.lane.submit(lambda _: None, urgent=True).result()
@@ -162,11 +194,26 @@ class _Import:
         while problems := self._compare(raters):
             self._set_aside(problems)
 
+    def _know_questions(self) -> None:
+        """Take in the questions about single responses that staged labels and judgments answer."""
+        named = self._cursor.execute(
+            "SELECT DISTINCT question FROM stage_label UNION SELECT DISTINCT question FROM stage_judgment"
+        ).fetchall()
+        for (name,) in named:
+            for kind in task_kinds().values():
+                spec = kind.question(name) if name and name not in self._questions else None
+                if spec is not None:
+                    self._questions[name] = (kind.name, spec)
+
     def _compare(self, raters: dict[int, str]) -> list[Problem]:
         """Return what is wrong with the staged records; when nothing is, they are ready to be published."""
-        if problems := join_texts(self._stages) or resolve_pairs(self._cursor):
+        problems = join_texts(self._stages) or resolve_pairs(self._cursor)
+        if problems := problems or resolve_entries(self._cursor):
             return problems
+        number_entries(self._cursor)
         number_items(self._cursor)
+        if problems := resolve_responses(self._cursor):
+            return problems
         problems = resolve_labels(self._cursor, self._questions, raters)
         return problems + resolve_judgments(self._cursor, self._questions)
 
@@ -214,9 +261,12 @@ class _Import:
     def _report(self, *, dry_run: bool) -> ImportReport:
         refused = [problem.file for problem in self._problems]
         files = []
-        for given, records, extra in zip(self._inputs, self._records, self._extra, strict=True):
+        every = zip(self._inputs, self._records, self._extra, self._told, strict=True)
+        for given, records, extra, told in every:
             number = given.file.number
             pairs = pair_counts(self._cursor, number, self._stages.offsets[number], records)
+            entries = entry_counts(self._cursor, number)
+            responses = response_counts(self._cursor, number)
             labels, labels_known = label_counts(self._cursor, number)
             judgments, marks, records_known = record_counts(self._cursor, number)
             known = self._cursor.execute(
@@ -229,11 +279,17 @@ class _Import:
                     detected=given.detected,
                     why=given.why,
                     records=records,
-                    items_added=pairs.added,
-                    items_known=pairs.known,
-                    items_differing=pairs.differing,
+                    items_added=pairs.added + entries.added,
+                    items_known=pairs.known + entries.known,
+                    items_differing=pairs.differing + entries.differing,
                     queries_added=pairs.queries,
                     codes_added=pairs.codes,
+                    responses_added=responses.responses,
+                    responses_aside=responses.aside,
+                    scores_added=responses.scores,
+                    chunks_added=responses.chunks,
+                    responses_known=responses.known,
+                    told=dict(told),
                     judgments_added={**judgments, **labels},
                     judgments_known=labels_known + records_known,
                     rater_assumed=given.layout.makes == "pair"
@@ -248,4 +304,4 @@ class _Import:
                 )
             )
         rejects = None if self._rejects is None or dry_run else str(self._rejects)
-        return ImportReport(tuple(files), dry_run, rejects)
+        return ImportReport(tuple(files), dry_run, rejects, coming_home(self._cursor))

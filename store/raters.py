@@ -6,7 +6,7 @@ from sqlalchemy import Connection, Table, func, insert, select
 
 from store.errors import JudgmentRefused, UnknownName
 from store.ids import now
-from store.kinds.protocol import task_kinds
+from store.kinds.protocol import QuestionSpec, task_kinds
 from store.tables.columns import table_of
 from store.tables.people import Guideline, Question, Rater
 from store.who import RaterKind, checked_name
@@ -98,18 +98,25 @@ def guideline_number(connection: Connection, kind: str, version: str) -> int:
 
 
 def register_kinds(workspace: Workspace) -> None:
-    """Store the questions and guidelines of every installed kind that the workspace lacks."""
-    question, guideline = table_of(Question), table_of(Guideline)
+    """Store what the workspace lacks of every installed kind: its table, its questions, its guideline."""
+    guideline = table_of(Guideline)
 
     def write(connection: Connection) -> None:
         for kind in task_kinds().values():
+            if kind.schema:
+                connection.exec_driver_sql(kind.schema)
             for spec in kind.questions:
-                fields = {"task_kind": kind.name, "text": spec.text, "scale": spec.scale.to_json()}
-                _add(connection, question, {"name": spec.name}, fields)
+                add_question(connection, kind.name, spec)
             key = {"task_kind": kind.name, "version": kind.guideline_version}
             _add(connection, guideline, key, {"text": kind.guideline})
 
     workspace.lane.submit(write, urgent=True).result()
+
+
+def add_question(connection: Connection, kind: str, spec: QuestionSpec) -> None:
+    """Store a question of a kind, unless it is there; in the lane."""
+    fields = {"task_kind": kind, "text": spec.text, "scale": spec.scale.to_json()}
+    _add(connection, table_of(Question), {"name": spec.name}, fields)
 
 
 def _add(connection: Connection, table: Table, key: dict[str, str], fields: dict[str, str]) -> None:

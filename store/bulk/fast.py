@@ -128,7 +128,7 @@ def _value(type_: FieldType, column: Column) -> str:
     if type_ in ("uuid", "moment"):
         return f"TRY_CAST({text} AS {STAGED[type_]})"
     if type_ != "scores":
-        return column.sql if type_ != "object" else text
+        return column.sql if type_ not in ("object", "list") else text
     one = f"MAP {{{quoted(column.field.columns[0] if column.field else '')}: TRY_CAST({text} AS DOUBLE)}}"
     return (
         f"(CASE WHEN {text} IS NULL THEN NULL WHEN NOT starts_with({text}, '{{') THEN {one} "

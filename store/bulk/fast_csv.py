@@ -32,6 +32,7 @@ _PATTERNS: dict[FieldType, str] = {
     "uuid": UUID,
     "moment": MOMENT,
     "object": r"\{\}",
+    "list": r"\[\]",
 }
 
 

@@ -15,6 +15,7 @@ from store.events import Progress, Report
 
 _BLOCK = 1 << 20
 _BOM = codecs.BOM_UTF8
+_STORED = frozenset({"gz", "json", "jsonl", "ndjson", "csv", "tsv", "parquet"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,14 @@ class InputFile:
     def name(self) -> str:
         """The file's name as messages give it."""
         return str(self.path)
+
+    @property
+    def bare_name(self) -> str:
+        """The file's name without the endings that say how its records are stored, dots within it kept."""
+        name = self.path.name
+        while (cut := name.rpartition("."))[0] and cut[2].lower() in _STORED:
+            name = cut[0]
+        return name
 
     @property
     def stem(self) -> str:

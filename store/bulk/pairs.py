@@ -201,6 +201,7 @@ def number_items(cursor: duckdb.DuckDBPyConnection) -> None:
         """
         CREATE OR REPLACE TEMP VIEW item_key AS
         SELECT 'pair' AS kind, external_id, id, content_hash FROM fresh_item
+        UNION ALL SELECT kind, external_id, id, content_hash FROM fresh_entry
         UNION ALL SELECT kind, external_id, id, content_hash FROM item
         """
     )

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 
 import duckdb
 from sqlalchemy import Connection
 
+from store.bulk.entries import publish_entries
 from store.bulk.inputs import Input
 from store.bulk.judgments import publish_judgments
 from store.bulk.labels import publish_labels
 from store.bulk.pairs import publish_pairs
+from store.bulk.responses import answered_by, publish_responses
 from store.errors import ImportFailed, JudgmentRefused
 from store.ids import now
 from store.import_report import ImportReport
-from store.raters import guideline_number, rater_row, register_kinds
+from store.kinds.instances import Instance
+from store.kinds.protocol import QuestionSpec, task_kinds
+from store.raters import add_question, guideline_number, rater_row, register_kinds
 from store.who import RaterKind
 from store.workspace import Workspace
 
@@ -54,6 +58,8 @@ def publish(
     try:
         numbers = _add_sources(cursor, inputs, report, licence, imported_at)
         publish_pairs(cursor, numbers)
+        publish_entries(cursor, numbers)
+        publish_responses(cursor, numbers, imported_at)
         publish_labels(cursor, label_ids, imported_at)
         publish_judgments(cursor, workspace.ids)
         cursor.execute("COMMIT")
@@ -90,7 +96,15 @@ def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> Non
         "WHERE guideline IS NOT NULL AND NOT (held OR repeated)"
     ).fetchall()
 
+    asked = cursor.execute(
+        "SELECT DISTINCT question FROM fresh_label UNION SELECT DISTINCT question FROM new_record "
+        "WHERE question IS NOT NULL AND NOT (held OR repeated) ORDER BY 1"
+    ).fetchall()
+    questions = [*_named(name for (name,) in asked), *_of_responses(cursor)]
+
     def write(connection: Connection) -> None:
+        for kind_name, spec in questions:
+            add_question(connection, kind_name, spec)
         for name, kind in sorted(raters):
             rater_row(connection, name, kind)
         for kind_name, version in versions:
@@ -101,6 +115,23 @@ def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> Non
         workspace.lane.submit(write, urgent=True).result()
     except JudgmentRefused as error:
         raise ImportFailed(error.title, f"{error.message} Nothing was imported.", error.hint) from error
+
+
+def _named(names: Iterable[str]) -> Iterator[tuple[str, QuestionSpec]]:
+    """Yield the questions of some names, with the kind that asks them."""
+    for name in names:
+        for kind in task_kinds().values():
+            if (spec := kind.question(name)) is not None:
+                yield kind.name, spec
+
+
+def _of_responses(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, QuestionSpec]]:
+    """Yield the questions about the responses that are published next."""
+    for kind_name, model, setting, trial in answered_by(cursor):
+        kind = task_kinds().get(kind_name)
+        specs = kind.questions if kind is not None else ()
+        names = (Instance(spec.name, model, setting, trial).name for spec in specs if spec.of_responses)
+        yield from _named(names)
 
 
 def _add_sources(

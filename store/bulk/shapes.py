@@ -19,6 +19,7 @@ _JSON_TYPES: dict[FieldType, tuple[str, ...]] = {
     "number": _NUMBERS,
     "scores": ("OBJECT", *_NUMBERS),
     "object": ("OBJECT",),
+    "list": ("ARRAY",),
     "uuid": ("VARCHAR",),
     "boolean": ("BOOLEAN",),
     "moment": ("VARCHAR",),
@@ -29,6 +30,7 @@ _READ_AS: dict[FieldType, str] = {
     "boolean": "BOOLEAN",
     "scores": "JSON",
     "object": "JSON",
+    "list": "JSON",
 }
 # DuckDB takes a comma after the last field, which is no JSON; this looks at the end of the record alone.
 _SOUND = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -66,8 +66,8 @@ def staged(
     return values, extra
 
 
-def as_json(extra: Mapping[str, Any]) -> str:
-    """Return extra fields as JSON text.
+def as_json(extra: Mapping[str, Any] | Sequence[Any]) -> str:
+    """Return extra fields, or a field that holds a list, as JSON text.
 
     Raises:
         Refused: They hold half a surrogate pair, or a number without a JSON form.
@@ -187,13 +187,21 @@ def _moment(value: Any, column: str, texts: bool) -> str:
 
 
 def _object(value: Any, column: str, texts: bool) -> str:
+    return _nested(value, column, texts, dict, "a JSON object")
+
+
+def _list(value: Any, column: str, texts: bool) -> str:
+    return _nested(value, column, texts, list, "a JSON list")
+
+
+def _nested(value: Any, column: str, texts: bool, wanted: type, said: str) -> str:
     if texts and isinstance(value, str):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError) as error:
-            raise _wrong(value, column, "a JSON object") from error
-    if not isinstance(value, dict):
-        raise _wrong(value, column, "a JSON object")
+            raise _wrong(value, column, said) from error
+    if not isinstance(value, wanted):
+        raise _wrong(value, column, said)
     return as_json(value)
 
 
@@ -232,6 +240,7 @@ _CONVERT: dict[str, Any] = {
     "integer": _integer,
     "number": _number,
     "object": _object,
+    "list": _list,
     "uuid": _uuid,
     "boolean": _boolean,
     "moment": _moment,

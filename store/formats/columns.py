@@ -6,6 +6,7 @@ import json
 
 import duckdb
 
+from store.bulk.contents import content_table
 from store.errors import ExportFailed
 from store.kinds.pair import MATCH
 from store.queries.current import REVIEW
@@ -50,10 +51,12 @@ RECORD_COLUMNS: tuple[str, ...] = (
     "rank",
     "similarity",
     "extra",
+    "content",
 )
 """The columns of the full record, in order. `record` is judgment or mark; `value` and `word` are the code and
 its word on the question's scale; `mark` and `active` belong to marks; times are ISO 8601 in UTC; from
-`content_hash` on it is the item, so that the file recreates the items too."""
+`content_hash` on it is the item, so that the file recreates the items too. `content` holds, in the first record of
+an item of a kind with columns of its own, these and what belongs to it (see `store.bulk.contents`)."""
 
 LABEL_COLUMNS: tuple[str, ...] = (
     "id",
@@ -118,11 +121,12 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
                     shown_execution, created_at),
                 {uuids}, i.kind, i.external_id AS item, u.name AS question, a.name AS rater,
                 a.kind AS rater_kind, w.word, g.version AS guideline, r.assignment_id::VARCHAR AS assignment,
-                strftime(r.created_at, '%Y-%m-%dT%H:%M:%S.%f+00:00') AS created_at, {_CONTENT}
+                strftime(r.created_at, '%Y-%m-%dT%H:%M:%S.%f+00:00') AS created_at, {_CONTENT}, CAST(k.content AS JSON) AS content
             FROM ({both}) r
             JOIN item i ON i.id = r.item_id JOIN rater a ON a.id = r.rater_id
             LEFT JOIN question u ON u.id = r.question_id LEFT JOIN guideline g ON g.id = r.guideline_id
             LEFT JOIN word w ON w.question_id = r.question_id AND w.value = r.value
+            LEFT JOIN {content_table(cursor)} k ON k.item_id = r.item_id AND k.first = r.id
             {_ITEM}
         ) ORDER BY id"""
 

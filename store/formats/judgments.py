@@ -48,6 +48,7 @@ RECORD_FIELDS = (
     Field("mark", ("mark",), values=MARK_KINDS),
     Field("scores", ("similarity",), "scores"),
     Field("item_extra", ("extra",), "object"),
+    Field("content", ("content",), "object"),
     *(Field(name, (name,), type_) for name, type_ in _OPTIONAL.items()),
 )
 """What is read of a judgment or mark, and staged under the same names."""

@@ -13,6 +13,7 @@ import duckdb
 from store.errors import ImportFailed, UnknownName
 from store.events import Report
 from store.formats.fields import Layout
+from store.formats.making import Converter, Known
 from store.plugins import registered
 
 GROUP = "workbench.formats"
@@ -79,6 +80,7 @@ class Format:
         write: Writes the workspace's records; None when it cannot be written.
         needs_rater: Whether only the labels of one rater can be written.
         folder: Whether it is written as a folder of several files.
+        converter: Makes, for each file, what turns its records into others; None where each stands for one.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Format:
     write: Callable[[Export], Written] | None = None
     needs_rater: bool = False
     folder: bool = False
+    converter: Callable[[Known], Converter] | None = None
 
     def detect(self, sample: Sample) -> str | None:
         """Return why a file is of this format, or None when it is not."""

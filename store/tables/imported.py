@@ -1,4 +1,4 @@
-"""What imports write, and nothing changes afterwards: sources, queries, codes, items, pairs, similarities."""
+"""What imports write, and nothing changes afterwards: sources, items, and the own columns of each kind."""
 
 from __future__ import annotations
 
@@ -68,3 +68,45 @@ class Similarity(SQLModel, table=True):
     item_id: int = big(primary_key=True)
     model: str = string(primary_key=True)
     value: float = real()
+
+
+class Completion(SQLModel, table=True):
+    """A file cut at a cursor, and what stood after it (CrossCodeEval, section 2).
+
+    The lines are those of the file at which prompt, reference and right context begin, from 0.
+    """
+
+    item_id: int = big(primary_key=True)
+    language: str = string(default="")
+    repository: str = string(default="")
+    path: str = string(default="")
+    prompt: str = string()
+    reference: str = string()
+    right_context: str = string(default="")
+    prompt_line: int | None = big(default=None)
+    reference_line: int | None = big(default=None)
+    right_context_line: int | None = big(default=None)
+
+
+class RepositoryQuestion(SQLModel, table=True):
+    """A question about a repository, with its reference answer and the issue that it comes from (CoReQA, III.B).
+
+    `comments` is a JSON list of objects with by, created_at, body and reactions; `labels` one of texts.
+    """
+
+    __tablename__ = "repository_question"
+
+    item_id: int = big(primary_key=True)
+    repository: str = string(default="")
+    revision: str = string(default="")
+    language: str = string(default="")
+    url: str = string(default="")
+    question: str = string()
+    reference: str = string(default="")
+    issue_number: int | None = big(default=None)
+    issue_title: str = string(default="")
+    issue_body: str = string(default="")
+    comments: str = string(default="[]")
+    labels: str = string(default="[]")
+    created_at: str = string(default="")
+    closed_at: str = string(default="")

@@ -19,6 +19,9 @@ ORIGINS = ("independent", "accept", "override", "withdraw", "undo", "redo", "imp
 MARK_KINDS = ("cannot_decide", "skip", "flag", "comment")
 """What a rater can say of an item without judging it. None of them enters a measure."""
 
+REVISION = "revision."
+"""Begins the kind of a mark by which a text of an item is rewritten: `revision.question`."""
+
 
 class Judgment(SQLModel):
     """One rater's value for one question on one item.
@@ -69,9 +72,10 @@ class JudgmentRow(Judgment, table=True):
 
 
 class Mark(SQLModel):
-    """What a rater says of an item without judging it: cannot decide, skip, flag, comment.
+    """What a rater says of an item without judging it: cannot decide, skip, flag, comment, a revision.
 
-    Its key is (item, rater, assignment, phase, kind). `active` False takes the mark away.
+    Its key is (item, rater, assignment, phase, kind). `active` False takes the mark away. The text of a revision
+    stands in place of the imported one; of several raters' revisions the latest does.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)  # type: ignore[assignment]

@@ -88,6 +88,14 @@ def import_command(
     ] = None,
     prefix: Annotated[str, typer.Option(help="Put before every item's id.")] = "",
     licence: Annotated[str, typer.Option(help="The files' licence, where they do not say it.")] = "",
+    model: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Whose responses the files hold, where they do not say it."),
+    ] = "",
+    setting: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="The setting they, or the pieces of context, were made under."),
+    ] = "",
     rejects: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Take the good records, and write the bad ones here with reasons."),
@@ -96,7 +104,7 @@ def import_command(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Import query-code pairs and labels: CoSQA, CoSQA+, JSONL, CSV, Parquet.
+    """Import items of any kind, what models made of them, and labels; the format is found out.
 
     All or nothing: when a record is bad, nothing is imported, unless --rejects is given.
     """
@@ -114,6 +122,8 @@ def import_command(
             mapping=fields,
             prefix=prefix,
             licence=licence,
+            model=model,
+            setting=setting,
             rejects=rejects,
             dry_run=dry_run,
             progress=shown_by(bar),
@@ -126,6 +136,9 @@ def import_command(
             say(f"Refused: {counted(report.rejected, 'record')}, in {report.rejects} with the reasons.")
         elif rejects:
             say(f"{counted(report.rejected, 'record')} would be refused, and written to {rejects}.")
+        if report.found_items:
+            found = counted(report.found_items, "response")
+            say(f"{found} that had been kept aside found their items.")
         say(_end(workspace, dry_run=dry_run, adds=report.adds, all_good=not report.rejected))
 
 

@@ -1,0 +1,145 @@
+"""An item of a kind with a table of its own as one JSON object: how the full record carries it, both ways.
+
+The object holds `fields` (the kind's columns), `chunks`, and `responses` with their `scores`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import duckdb
+
+from store.bulk.columns import entry_kinds
+from store.bulk.values import Refused, as_json, staged
+from store.formats.fields import Field, FieldType, Layout
+from store.formats.making import Made
+from store.kinds.protocol import TaskKind
+
+_TEXTS = frozenset({"text", "id", "uuid"})
+
+
+def _layout(makes: str, required: Mapping[str, FieldType], optional: Mapping[str, FieldType]) -> Layout:
+    fields = [Field(name, (name,), type_, required=True) for name, type_ in required.items()]
+    fields += [Field(name, (name,), type_) for name, type_ in optional.items()]
+    return Layout(makes, tuple(fields))
+
+
+_CHUNK = _layout(
+    "chunk", {"rank": "integer", "text": "text"}, {"setting": "text", "path": "text", "score": "number"}
+)
+_RESPONSE = _layout(
+    "response",
+    {"model": "text", "text": "text"},
+    {"setting": "text", "trial": "integer", "extra": "object", "scores": "list"},
+)
+_SCORE = _layout(
+    "score",
+    {"judge": "text", "measure": "text"},
+    {"id": "uuid", "value": "number", "raw": "text", "reason": "text", "extra": "object"},
+)
+_CONTENT = Layout(
+    "content",
+    (
+        Field("fields", ("fields",), "object", required=True),
+        Field("chunks", ("chunks",), "list"),
+        Field("responses", ("responses",), "list"),
+    ),
+)
+
+
+def made_of(kind: TaskKind, external_id: str, content: str, extra: str) -> Iterator[Made]:
+    """Yield what a record's content stands for: the item, and what belongs to it.
+
+    Args:
+        kind: The item's kind.
+        external_id: The item's name.
+        content: The JSON object.
+        extra: The item's extra fields, a JSON object.
+
+    Raises:
+        Refused: Something in it is missing or of the wrong type.
+    """
+    whole = _values(json.loads(content), _CONTENT)
+    optional = _layout(kind.name, {}, kind.content)
+    fields = _values(json.loads(whole["fields"]), optional)
+    yield Made(kind.name, {"external_id": external_id, **fields}, json.loads(extra))
+    placed = {"kind": kind.name, "external_id": external_id}
+    for one in _each(whole["chunks"]):
+        yield Made("chunk", {**placed, **_values(one, _CHUNK)}, {})
+    for one in _each(whole["responses"]):
+        response = _values(one, _RESPONSE)
+        scores, own = _each(response.pop("scores")), json.loads(response.pop("extra") or "{}")
+        yield Made("response", {**placed, **response}, own)
+        key = {name: response[name] for name in ("model", "setting", "trial")}
+        for score in scores:
+            found = _values(score, _SCORE)
+            own = json.loads(found.pop("extra") or "{}")
+            yield Made("score", {**placed, **key, **found}, own)
+
+
+def _each(text: str | None) -> list[Any]:
+    found: list[Any] = json.loads(text) if text else []
+    return found
+
+
+def _values(record: Any, layout: Layout) -> dict[str, Any]:
+    if not isinstance(record, dict):
+        raise Refused(f"the content's {layout.makes} is no JSON object")
+    values, _ = staged(record, layout, texts=False, typed=False)
+    return values
+
+
+def content_table(cursor: duckdb.DuckDBPyConnection) -> str:
+    """Put the content of the items that something was recorded of into a table (item_id, first, content).
+
+    `first` is the first record of the item, the one that carries the content.
+
+    Args:
+        cursor: The cursor that is to hold it.
+
+    Returns:
+        Its name.
+    """
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE recorded_item AS
+        SELECT item_id, min(r.id) AS first FROM (
+            SELECT item_id, id FROM judgment UNION ALL SELECT item_id, id FROM mark
+        ) r JOIN item i ON i.id = r.item_id WHERE list_contains($kinds, i.kind) GROUP BY item_id
+        """,
+        {"kinds": list(entry_kinds())},
+    )
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE belonging AS
+        WITH scored AS (
+            SELECT response_id, list({'id': id::VARCHAR, 'judge': judge, 'measure': measure, 'value': value,
+                'raw': raw, 'reason': reason, 'extra': extra::JSON} ORDER BY judge, measure) AS scores
+            FROM score GROUP BY response_id
+        ), answered AS (
+            SELECT item_id, list({'model': model, 'setting': setting, 'trial': trial, 'text': text,
+                'extra': extra::JSON, 'scores': coalesce(scores, [])} ORDER BY model, setting, trial) AS responses
+            FROM response LEFT JOIN scored ON response_id = id GROUP BY item_id
+        ), chunked AS (
+            SELECT item_id, list({'setting': setting, 'rank': rank, 'path': path, 'text': text, 'score': score}
+                ORDER BY setting, rank) AS chunks
+            FROM context_chunk GROUP BY item_id
+        )
+        SELECT item_id, first, coalesce(to_json(responses), '[]') AS responses, coalesce(to_json(chunks), '[]') AS chunks
+        FROM recorded_item LEFT JOIN answered USING (item_id) LEFT JOIN chunked USING (item_id)
+        """
+    )
+    cursor.execute("CREATE OR REPLACE TEMP TABLE item_content (item_id BIGINT, first UUID, content VARCHAR)")
+    for kind in entry_kinds().values():
+        fields = ", ".join(
+            f"'{column}': t.{column}{'' if type_ not in ('list', 'object') else '::JSON'}"
+            for column, type_ in kind.content.items()
+        )
+        cursor.execute(
+            "INSERT INTO item_content SELECT t.item_id, b.first, json_object('fields', "
+            f"{{{fields}}}, 'chunks', b.chunks, 'responses', b.responses)::VARCHAR "
+            f"FROM {kind.table} t JOIN belonging b ON b.item_id = t.item_id"
+        )
+    return "item_content"

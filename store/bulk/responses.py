@@ -1,0 +1,336 @@
+"""From staged responses, scores and pieces of context to their items: what was there, what is new, what waits.
+
+A response names its item, or is joined by what its kind says (`TaskKind.joined_by`). One whose item is not
+here is kept aside, with its scores, and finds the item when it is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+import duckdb
+
+from store.bulk.columns import entry_kinds
+from store.bulk.pairs import any_row
+from store.bulk.problems import Problem
+
+_WHOSE = "coalesce(item_id::VARCHAR, 'item ' || external_id, 'text ' || joined_by)"
+"""What tells the item of a response or a score, also where it is not here."""
+
+_SAME_KEY = " AND ".join(
+    (
+        "b.kind = a.kind",
+        "b.external_id IS NOT DISTINCT FROM a.external_id",
+        "b.joined_by IS NOT DISTINCT FROM a.joined_by",
+        *(f"b.{name} = a.{name}" for name in ("model", "setting", "trial")),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseCounts:
+    """What one file adds beside items.
+
+    Attributes:
+        responses: New responses of items that are here.
+        aside: New responses whose item is not here.
+        scores: New scores of responses that are here.
+        chunks: New pieces of context.
+        known: Responses, scores and pieces that were there already.
+    """
+
+    responses: int = 0
+    aside: int = 0
+    scores: int = 0
+    chunks: int = 0
+    known: int = 0
+
+
+def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+    """Find the item of every staged response, piece and score: the tables new_response, new_chunk, new_score.
+
+    Returns:
+        Those that cannot be taken: another text under the same name, a score of no response.
+    """
+    _join_keys(cursor)
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE new_response AS
+        SELECT n.*, r.id AS known, r.text AS known_text,
+            row_number() OVER (PARTITION BY n.kind, n.whose, n.model, n.setting, n.trial
+                ORDER BY n.position) AS nth
+        FROM (SELECT *, {_WHOSE} AS whose FROM (
+            SELECT s.file, s.position, s.number, s.line, s.kind, s.external_id, s.joined_by, s.model,
+                coalesce(s.setting, '') AS setting, coalesce(s.trial, 0) AS trial,
+                coalesce(s.text, '') AS text, s.extra, coalesce(i.id, j.item_id) AS item_id
+            FROM stage_response s
+            LEFT JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
+            LEFT JOIN join_key j ON s.external_id IS NULL AND j.kind = s.kind AND j.key = s.joined_by
+        )) n
+        LEFT JOIN response r
+            ON (r.item_id, r.model, r.setting, r.trial) = (n.item_id, n.model, n.setting, n.trial)
+        """
+    )
+    row = cursor.execute("SELECT coalesce(max(id), 0) FROM response").fetchone()
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE fresh_response AS
+        SELECT {int(row[0]) if row else 0} + row_number() OVER (ORDER BY position, item_id) AS id, *
+        FROM new_response WHERE item_id IS NOT NULL AND known IS NULL AND nth = 1
+        """
+    )
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE fresh_aside AS
+        SELECT a.* FROM new_response a ANTI JOIN response_aside b ON {_SAME_KEY} AND b.text = a.text
+        WHERE a.item_id IS NULL AND a.nth = 1
+        """
+    )
+    problems = _torn_responses(cursor) + _resolve_scores(cursor) + _resolve_chunks(cursor)
+    _find_homes(cursor)
+    return problems
+
+
+def _join_keys(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Put what responses without an item's name are joined by into join_key, where it means one item only."""
+    selects = []
+    for kind, known in entry_kinds().items():
+        if not known.joined_by:
+            continue
+        selects += [
+            f"SELECT '{kind}' AS kind, {known.joined_by} AS key, item_id FROM {known.table}",
+            f"SELECT '{kind}', s.{known.joined_by}, e.id FROM fresh_entry e "
+            f"JOIN stage_{kind} s ON s.position = e.position AND s.file = e.file WHERE e.kind = '{kind}'",
+        ]
+    none = "SELECT ''::VARCHAR AS kind, ''::VARCHAR AS key, 0::BIGINT AS item_id LIMIT 0"
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE join_key AS SELECT kind, key, min(item_id) AS item_id "
+        f"FROM ({' UNION ALL '.join(selects) or none}) GROUP BY kind, key HAVING count(DISTINCT item_id) = 1"
+    )
+
+
+def _problems(cursor: duckdb.DuckDBPyConnection, statement: str) -> list[Problem]:
+    return [Problem(*row) for row in cursor.execute(statement).fetchall()]
+
+
+def _torn_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+    named = "concat_ws(' ', model, nullif(setting, ''), nullif(trial, 0))"
+    item = "coalesce(external_id, 'the one with this reference')"
+    return _problems(
+        cursor,
+        f"""
+        SELECT file, number, line, 'another text of ' || {named} || ' for item ' || {item} ||
+            ' than the workspace has; number several of one setting: trial'
+        FROM new_response WHERE known IS NOT NULL AND known_text <> text
+        UNION ALL
+        SELECT file, number, line, 'another text of ' || {named} || ' for item ' || {item} ||
+            ' came before; number several of one setting: trial'
+        FROM new_response n WHERE nth > 1 AND text <> (
+            SELECT arg_min(f.text, f.position) FROM new_response f
+            WHERE (f.kind, f.whose, f.model, f.setting, f.trial)
+                = (n.kind, n.whose, n.model, n.setting, n.trial))
+        """,
+    )
+
+
+def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE new_score AS
+        SELECT n.*, w.id AS known_id, w.value AS known_value, w.raw AS known_raw,
+            row_number() OVER (PARTITION BY n.kind, n.whose, n.model, n.setting, n.trial, n.judge, n.measure
+                ORDER BY n.position) AS nth
+        FROM (SELECT *, {_WHOSE} AS whose FROM (
+            SELECT s.file, s.position, s.number, s.line, s.kind, s.external_id, s.joined_by, s.model,
+                coalesce(s.setting, '') AS setting, coalesce(s.trial, 0) AS trial, s.id, s.judge, s.measure,
+                s.value, coalesce(s.raw, '') AS raw, coalesce(s.reason, '') AS reason, s.extra,
+                coalesce(i.id, j.item_id) AS item_id, coalesce(f.id, r.id) AS response_id
+            FROM stage_score s
+            LEFT JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
+            LEFT JOIN join_key j ON s.external_id IS NULL AND j.kind = s.kind AND j.key = s.joined_by
+            LEFT JOIN fresh_response f ON (f.item_id, f.model, f.setting, f.trial) =
+                (coalesce(i.id, j.item_id), s.model, coalesce(s.setting, ''), coalesce(s.trial, 0))
+            LEFT JOIN response r ON (r.item_id, r.model, r.setting, r.trial) =
+                (coalesce(i.id, j.item_id), s.model, coalesce(s.setting, ''), coalesce(s.trial, 0))
+        )) n
+        LEFT JOIN score w ON (w.response_id, w.judge, w.measure) = (n.response_id, n.judge, n.measure)
+        """
+    )
+    return _problems(
+        cursor,
+        """
+        SELECT file, number, line, 'a score of ' || model || ', which has no response for item '
+            || external_id || ' here'
+        FROM new_score WHERE item_id IS NOT NULL AND response_id IS NULL
+        UNION ALL
+        SELECT file, number, line, 'another ' || measure || ' of ' || judge || ' for ' || model ||
+            CASE WHEN known_id IS NULL THEN ' came before' ELSE ' than the workspace has' END
+        FROM new_score n WHERE (known_id IS NOT NULL AND (value IS DISTINCT FROM known_value OR raw <> known_raw))
+            OR (nth > 1 AND EXISTS (FROM new_score f WHERE f.nth = 1
+                AND (f.kind, f.whose, f.model, f.setting, f.trial, f.judge, f.measure)
+                    = (n.kind, n.whose, n.model, n.setting, n.trial, n.judge, n.measure)
+                AND (f.value IS DISTINCT FROM n.value OR f.raw <> n.raw)))
+        """,
+    )
+
+
+def _resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+    """Compare the pieces of each item and setting as a whole: they are there, or not, or are others."""
+    told = "md5(string_agg(concat_ws(chr(31), rank, path, md5(text), coalesce(score, -1)), chr(30) ORDER BY rank))"
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE new_chunk AS
+        WITH given AS (
+            SELECT s.file, s.position, s.number, s.line, i.id AS item_id, coalesce(s.setting, '') AS setting,
+                s.rank, coalesce(s.path, '') AS path, coalesce(s.text, '') AS text, s.score
+            FROM stage_chunk s JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
+        ), whole AS (
+            SELECT file, position, item_id, setting, {told} AS told FROM given GROUP BY ALL
+        ), firsts AS (
+            SELECT item_id, setting, arg_min(told, position) AS first_told, min(position) AS first
+            FROM whole GROUP BY ALL
+        ), stored AS (
+            SELECT item_id, setting, {told} AS stored_told FROM context_chunk
+            WHERE item_id IN (SELECT item_id FROM given) GROUP BY ALL
+        )
+        SELECT g.*, w.told, f.first_told, f.first, k.stored_told,
+            k.stored_told IS NULL AND f.first = g.position AS fresh
+        FROM given g JOIN whole w USING (file, position, item_id, setting) JOIN firsts f USING (item_id, setting)
+        LEFT JOIN stored k USING (item_id, setting)
+        """
+    )
+    return _problems(
+        cursor,
+        """
+        SELECT DISTINCT file, number, line, 'other context than ' ||
+            CASE WHEN stored_told IS NULL THEN 'came before' ELSE 'the workspace has' END ||
+            ' for this item under the setting ''' || setting || '''; give it another one: --setting NAME'
+        FROM new_chunk WHERE told <> coalesce(stored_told, first_told)
+        """,
+    )
+
+
+def _find_homes(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Put the responses that were kept aside and whose item comes with this import into the table come_home."""
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE come_home AS
+        SELECT a.*, a.rowid AS place, coalesce(i.id, j.item_id) AS item_id
+        FROM response_aside a
+        LEFT JOIN fresh_entry i ON i.kind = a.kind AND i.external_id = a.external_id
+        LEFT JOIN join_key j ON a.external_id IS NULL AND j.kind = a.kind AND j.key = a.joined_by
+        WHERE coalesce(i.id, j.item_id) IS NOT NULL
+        """
+    )
+    cursor.execute(
+        "DELETE FROM come_home h USING fresh_response f "
+        "WHERE (f.item_id, f.model, f.setting, f.trial) = (h.item_id, h.model, h.setting, h.trial)"
+    )
+
+
+def response_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> ResponseCounts:
+    """Count what a file, by its number, adds beside items."""
+    row = cursor.execute(
+        """
+        SELECT (SELECT count(*) FROM fresh_response WHERE file = $file),
+            (SELECT count(*) FROM fresh_aside WHERE file = $file),
+            (SELECT count(*) FROM new_score WHERE file = $file AND response_id IS NOT NULL
+                AND known_id IS NULL AND nth = 1),
+            (SELECT count(*) FROM new_chunk WHERE file = $file AND fresh),
+            (SELECT count(*) FROM new_response WHERE file = $file),
+            (SELECT count(*) FROM new_score WHERE file = $file AND response_id IS NOT NULL),
+            (SELECT count(*) FROM new_chunk WHERE file = $file)
+        """,
+        {"file": file},
+    ).fetchone()
+    responses, aside, scores, chunks, *staged = row or (0,) * 7
+    return ResponseCounts(responses, aside, scores, chunks, sum(staged) - responses - aside - scores - chunks)
+
+
+def coming_home(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Return how many responses that were kept aside find their item with this import."""
+    row = cursor.execute("SELECT count(*) FROM come_home").fetchone()
+    return int(row[0]) if row else 0
+
+
+def answered_by(cursor: duckdb.DuckDBPyConnection) -> Iterable[tuple[str, str, str, int]]:
+    """Return (kind, model, setting, trial) of the responses that are published next."""
+    return cursor.execute(
+        "SELECT DISTINCT kind, model, setting, trial FROM fresh_response "
+        "UNION SELECT DISTINCT kind, model, setting, trial FROM come_home ORDER BY ALL"
+    ).fetchall()
+
+
+def publish_responses(
+    cursor: duckdb.DuckDBPyConnection, sources: dict[int, int], imported_at: datetime
+) -> None:
+    """Append new responses, scores and pieces, and what was aside; inside the publishing transaction.
+
+    Args:
+        cursor: The cursor that holds the staging tables.
+        sources: File number to source id, for every file that adds something.
+        imported_at: When.
+    """
+    given = {"sources": [sources.get(number, 0) for number in range(max(sources, default=0) + 1)]}
+    cursor.execute(
+        "INSERT INTO response SELECT id, item_id, model, setting, trial, text, extra, $sources[file + 1] "
+        "FROM fresh_response ORDER BY id",
+        given,
+    )
+    cursor.execute(
+        "INSERT INTO context_chunk SELECT item_id, setting, rank, path, text, score FROM new_chunk "
+        "WHERE fresh ORDER BY item_id, setting, rank"
+    )
+    cursor.execute(
+        "INSERT INTO score SELECT coalesce(id, uuidv7()), response_id, judge, measure, value, raw, reason, extra, "
+        "$now FROM new_score WHERE response_id IS NOT NULL AND known_id IS NULL AND nth = 1 ORDER BY position",
+        {"now": imported_at},
+    )
+    if any_row(cursor, "fresh_aside"):
+        _put_aside(cursor, given)
+    if any_row(cursor, "come_home"):
+        _bring_home(cursor, imported_at)
+
+
+_SCORES = (
+    'STRUCT(judge VARCHAR, measure VARCHAR, "value" DOUBLE, raw VARCHAR, reason VARCHAR, extra VARCHAR)[]'
+)
+
+
+def _put_aside(cursor: duckdb.DuckDBPyConnection, given: dict[str, list[int]]) -> None:
+    cursor.execute(
+        """
+        INSERT INTO response_aside
+        SELECT $sources[a.file + 1], a.line, a.kind, a.external_id, a.joined_by, a.model, a.setting, a.trial,
+            a.text, a.extra, coalesce((
+                SELECT to_json(list({'judge': judge, 'measure': measure, 'value': value, 'raw': raw,
+                    'reason': reason, 'extra': extra} ORDER BY position))::VARCHAR
+                FROM new_score s WHERE s.response_id IS NULL AND s.nth = 1
+                    AND (s.kind, s.whose, s.model, s.setting, s.trial)
+                        = (a.kind, a.whose, a.model, a.setting, a.trial)), '[]')
+        FROM fresh_aside a ORDER BY a.position
+        """,
+        given,
+    )
+
+
+def _bring_home(cursor: duckdb.DuckDBPyConnection, imported_at: datetime) -> None:
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE at_home AS
+        SELECT (SELECT coalesce(max(id), 0) FROM response) + row_number() OVER (ORDER BY place) AS id, *
+        FROM come_home
+        """
+    )
+    cursor.execute(
+        "INSERT INTO response SELECT id, item_id, model, setting, trial, text, extra, source_id "
+        "FROM at_home ORDER BY id"
+    )
+    cursor.execute(
+        "INSERT INTO score SELECT uuidv7(), id, s.judge, s.measure, s.value, s.raw, s.reason, s.extra, $now "
+        f"FROM (SELECT id, unnest(scores::JSON::{_SCORES}) AS s FROM at_home)",
+        {"now": imported_at},
+    )
+    cursor.execute("DELETE FROM response_aside WHERE rowid IN (SELECT place FROM come_home)")

@@ -1,0 +1,145 @@
+"""The task kind `answer`: how good are answers to this question about a repository (CoReQA, section III.C)?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from store.kinds.protocol import QuestionSpec, TaskKind
+from store.scales import Scale, ScaleValue
+
+if TYPE_CHECKING:
+    from sqlalchemy import Select
+
+Bands = tuple[str, str, str, str, str]
+"""What two points each mean, from 1 and 2 up to 9 and 10."""
+
+ACCURACY: Bands = (
+    "mostly wrong",
+    "serious errors of fact",
+    "some errors, mainly right",
+    "small inaccuracies, right as a whole",
+    "right, without errors",
+)
+COMPLETENESS: Bands = (
+    "misses nearly everything asked",
+    "misses most key points",
+    "covers about half",
+    "misses only minor points",
+    "covers every key point",
+)
+RELEVANCE: Bands = (
+    "about something else",
+    "touches the question only",
+    "partly answers, much beside the point",
+    "answers it, little beside the point",
+    "answers just what was asked",
+)
+CLARITY: Bands = (
+    "cannot be followed",
+    "hard to follow",
+    "can be followed with effort",
+    "clear, with rough places",
+    "clear and to the point",
+)
+
+
+def _ten(bands: Bands) -> Scale:
+    """Return a scale from 1 to 10; its keys are the digits, 0 for ten."""
+    values = (ScaleValue(number, bands[(number - 1) // 2], str(number % 10)) for number in range(1, 11))
+    return Scale("interval", tuple(values))
+
+
+def _asked(title: str, text: str, bands: Bands) -> QuestionSpec:
+    return QuestionSpec(name=f"answer.{title}", text=text, scale=_ten(bands), of_responses=True)
+
+
+QUESTIONS = (
+    _asked("accuracy", "How right is it, held against the reference answer and the sources?", ACCURACY),
+    _asked("completeness", "How much of what the question asks for does it cover?", COMPLETENESS),
+    _asked("relevance", "How far does it keep to the core of the question?", RELEVANCE),
+    _asked("clarity", "How easily is it understood?", CLARITY),
+)
+"""The four dimensions of the paper, each from 1 to 10 in five bands of two points."""
+
+
+def _bands(question: QuestionSpec) -> str:
+    values = question.scale.values
+    pairs = zip(values[::2], values[1::2], strict=True)
+    return "".join(f"{low.value:g}-{high.value:g}  {low.word}\n" for low, high in pairs)
+
+
+GUIDELINE = (
+    "Score each answer from 1 to 10 on four counts. Hold it against the reference answer, and against the "
+    "issue and the code where the reference itself is in doubt. Where no model has answered, score the "
+    "reference answer itself, or the best answer in the issue's comments.\n"
+    "\n"
+    "First find the band of two points that fits, then the point: the higher one where nothing is missing "
+    "of what the band says.\n"
+    "\n"
+    + "\n".join(
+        f"{question.name.rpartition('.')[2].capitalize()}: {question.text}\n{_bands(question)}"
+        for question in QUESTIONS
+    )
+    + "\n"
+    "The counts are independent: an answer can be clear and wrong, or right and beside the point. Length is "
+    "no merit. Who wrote an answer does not count.\n"
+)
+
+
+def _summary(item_ids: Collection[int] | None) -> Select[Any]:
+    # Imported when a list is read, not when one asks what a question is.
+    from store.kinds.listing import summary_of
+    from store.tables.columns import table_of
+    from store.tables.imported import RepositoryQuestion
+
+    table = table_of(RepositoryQuestion)
+    return summary_of(table, table.c.question, table.c.repository, item_ids)
+
+
+def _texts(item_ids: Collection[int]) -> Select[Any]:
+    from store.kinds.listing import texts_of
+    from store.tables.columns import table_of
+    from store.tables.imported import RepositoryQuestion
+
+    names = ("question", "reference", "issue_title", "issue_body", "comments", "repository", "url")
+    return texts_of(table_of(RepositoryQuestion), {name: name for name in names}, item_ids)
+
+
+def _containing(text: str) -> Select[Any]:
+    from store.kinds.listing import containing_of
+    from store.tables.columns import table_of
+    from store.tables.imported import RepositoryQuestion
+
+    columns = ("question", "reference", "issue_title", "issue_body", "comments", "repository")
+    return containing_of(table_of(RepositoryQuestion), columns, text)
+
+
+ANSWER = TaskKind(
+    name="answer",
+    plural="repository questions",
+    questions=QUESTIONS,
+    guideline_version="1",
+    guideline=GUIDELINE,
+    summary=_summary,
+    texts=_texts,
+    containing=_containing,
+    label="",
+    table="repository_question",
+    content={
+        "repository": "text",
+        "revision": "text",
+        "language": "text",
+        "url": "text",
+        "question": "text",
+        "reference": "text",
+        "issue_number": "integer",
+        "issue_title": "text",
+        "issue_body": "text",
+        "comments": "list",
+        "labels": "list",
+        "created_at": "text",
+        "closed_at": "text",
+    },
+    editable={"question": "question", "reference": "reference answer"},
+)
