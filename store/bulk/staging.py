@@ -21,8 +21,9 @@ from store.bulk.inputs import Input
 from store.bulk.problems import Problem
 from store.bulk.records import read_records
 from store.bulk.shapes import quoted
-from store.bulk.values import Refused, as_json, staged
+from store.bulk.values import staged
 from store.events import Progress, Report
+from store.formats.checking import Refused, as_json
 from store.formats.fields import STAGED, FieldType, Makes
 from store.formats.protocol import Sample
 

@@ -1,0 +1,208 @@
+"""CrossCodeEval: completion tasks with code of other files, and models' completions of them.
+
+The fields are those of the published files (Ding et al., NeurIPS 2023, Appendix B). Lines count from 0
+there, and stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from store.formats.making import Known, Made, attempt, tell
+from store.formats.taking import Taking, put_back
+
+_ENDINGS = {
+    ".py": "python",
+    ".pyi": "python",
+    ".cs": "csharp",
+    ".java": "java",
+    ".ts": "typescript",
+    ".tsx": "typescript",
+}
+_LANGUAGES = ("python", "csharp", "java", "typescript")
+_SETTING = "line_completion"
+"""What the names of CrossCodeEval's own files begin with; what follows says how context was retrieved."""
+
+FROM_NAME = "completions whose model is told from the file's name"
+
+
+def told(stem: str) -> tuple[str, str]:
+    """Return the model and the setting that a file's name tells.
+
+    `python.StarCoder-1B.line_completion_rg1_bm25` tells the model StarCoder-1B and the setting
+    line_completion_rg1_bm25; any other name is the model's as a whole.
+    """
+    *before, last = stem.split(".")
+    if not last.startswith(_SETTING):
+        return stem, ""
+    if len(before) > 1 and before[0] in _LANGUAGES:
+        before = before[1:]
+    return ".".join(before) or stem, last
+
+
+def language(task_id: str, path: str | None) -> str | None:
+    """Return the language that a task's id tells (`project_cc_python/62`), else its file's ending."""
+    for name in _LANGUAGES:
+        if task_id.startswith(f"project_cc_{name}/"):
+            return name
+    return _ENDINGS.get(PurePosixPath(path or "").suffix.lower())
+
+
+class Tasks:
+    """Makes completions and their chunks of CrossCodeEval's tasks."""
+
+    two_passes = False
+
+    def __init__(self, known: Known) -> None:
+        self.counts: dict[str, int] = {}
+        self._setting = known.setting or told(known.stem)[1]
+
+    def look(self, record: Mapping[str, Any]) -> None:
+        """Nothing is to be known before."""
+
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
+        """Return a task and its chunks.
+
+        Raises:
+            Refused: A field is missing or of the wrong type.
+        """
+        whole = Taking(record)
+        prompt = whole.text("prompt", required=True)
+        reference = whole.text("groundtruth", required=True, filled=True)
+        right_context = whole.text("right_context") or ""
+        metadata = whole.object("metadata", required=True)
+        task_id = metadata.identity("task_id", required=True) or ""
+        path = metadata.text("file")
+        fields = {
+            "external_id": task_id,
+            "language": metadata.text("language") or language(task_id, path),
+            "repository": metadata.text("repository"),
+            "path": path,
+            "prompt": prompt,
+            "reference": reference,
+            "right_context": right_context,
+            "prompt_line": metadata.whole("context_start_lineno"),
+            "reference_line": metadata.whole("groundtruth_start_lineno"),
+            "right_context_line": metadata.whole("right_context_start_lineno"),
+        }
+        retrieved = whole.object("crossfile_context")
+        setting = retrieved.text("setting")
+        chunks = [
+            {
+                "kind": "completion",
+                "item": task_id,
+                "setting": self._setting if setting is None else setting,
+                "rank": rank,
+                "path": chunk.text("filename"),
+                "text": chunk.text("retrieved_chunk", required=True),
+                "score": chunk.number("score"),
+            }
+            for rank, chunk in enumerate(retrieved.objects("list"), start=1)
+        ]
+        # The text of all chunks, as the models were given it, stays among the extra fields.
+        retrieved.kept("text")
+        return [
+            Made("completion", fields, whole.rest()),
+            *(Made("chunk", chunk, {}) for chunk in chunks),
+        ]
+
+
+class Predictions:
+    """Makes responses of models' completions, in each of the three forms in which they are found.
+
+    `{task_id, pred}`; `{groundtruth, prediction, ...}` and `{prompt, label, prediction}`, which name no task
+    and are joined by their reference.
+    """
+
+    two_passes = False
+
+    def __init__(self, known: Known) -> None:
+        self.counts: dict[str, int] = {}
+        self._known = known
+
+    def look(self, record: Mapping[str, Any]) -> None:
+        """Nothing is to be known before."""
+
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
+        """Return the response that a row makes.
+
+        Raises:
+            Refused: A field is missing or of the wrong type.
+        """
+        row = Taking(record)
+        item = row.identity("task_id")
+        reference = None
+        if item is None:
+            name = "groundtruth" if row.has("groundtruth") or not row.has("label") else "label"
+            reference = row.text(name, required=True, filled=True)
+        text = row.text(
+            "pred" if row.has("pred") or not row.has("prediction") else "prediction", required=True
+        )
+        model, setting = told(self._known.stem)
+        own = row.text("model", filled=True) or self._known.model
+        fields = {
+            "kind": "completion",
+            "item": item,
+            "reference": reference,
+            "model": own or model,
+            **attempt(row, self._known.setting or setting),
+            "text": text,
+        }
+        extra = row.rest()
+        if not own:
+            tell(self.counts, f"{FROM_NAME}: {model}")
+        return [Made("response", fields, extra)]
+
+
+def write_task(task: Made, chunks: Sequence[Made]) -> dict[str, Any]:
+    """Return the CrossCodeEval record of a task.
+
+    Args:
+        task: The completion.
+        chunks: Its chunks of one setting, by rank.
+    """
+    fields = task.fields
+    metadata = {
+        "task_id": fields["external_id"],
+        "repository": fields["repository"],
+        "file": fields["path"],
+        "context_start_lineno": fields["prompt_line"],
+        "groundtruth_start_lineno": fields["reference_line"],
+        "right_context_start_lineno": fields["right_context_line"],
+    }
+    if fields["language"] != language(fields["external_id"], fields["path"]):
+        metadata["language"] = fields["language"]
+    record: dict[str, Any] = {
+        "prompt": fields["prompt"],
+        "groundtruth": fields["reference"],
+        "right_context": fields["right_context"],
+        "metadata": {name: value for name, value in metadata.items() if value is not None},
+    }
+    if chunks or "crossfile_context" in task.extra:
+        record["crossfile_context"] = {"text": "", "list": [_chunk(chunk) for chunk in chunks]}
+        if chunks and chunks[0].fields["setting"]:
+            record["crossfile_context"]["setting"] = chunks[0].fields["setting"]
+        if text := task.extra.get("crossfile_context", {}).get("text"):
+            record["crossfile_context"]["text"] = text
+    return put_back(record, task.extra)
+
+
+def _chunk(chunk: Made) -> dict[str, Any]:
+    named = {"retrieved_chunk": "text", "filename": "path", "score": "score"}
+    return {ours: chunk.fields[name] for ours, name in named.items() if chunk.fields[name] is not None}
+
+
+def write_prediction(response: Made) -> dict[str, Any]:
+    """Return the row of a response: `task_id, pred`, or `groundtruth, prediction` where it has no task."""
+    fields = response.fields
+    if fields["item"] is not None:
+        row = {"task_id": fields["item"], "pred": fields["text"]}
+    else:
+        name = "pred" if "prediction" in response.extra else "prediction"
+        row = {"groundtruth": fields["reference"], name: fields["text"]}
+    row |= {"model": fields["model"], "setting": fields["setting"]}
+    if fields["trial"]:
+        row["trial"] = fields["trial"]
+    return put_back(row, response.extra)

@@ -1,0 +1,181 @@
+"""The fields of a record taken one by one; what is left over are its extra fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, overload
+
+from store.formats import checking
+from store.formats.checking import Refused, as_json, wrong
+
+
+class Taking:
+    """One object of a record. A field that is null counts as missing.
+
+    Attributes:
+        path: Where the object stands in its record, as reasons name it: `metadata`, `issue.comments[2]`.
+    """
+
+    def __init__(self, value: Mapping[str, Any], path: str = "") -> None:
+        self.path = path
+        self._left = dict(value)
+        self._parts: dict[str, Taking | list[Taking]] = {}
+
+    def named(self, name: str) -> str:
+        """Return what reasons call a field of this object."""
+        return f"{self.path}.{name}" if self.path else name
+
+    def has(self, name: str) -> bool:
+        """Return whether a field is there that was not taken yet, and is not null."""
+        return self._left.get(name) is not None
+
+    @overload
+    def text(self, name: str, *, filled: bool = False) -> str | None: ...
+    @overload
+    def text(self, name: str, *, required: Literal[True], filled: bool = False) -> str: ...
+    def text(self, name: str, *, required: bool = False, filled: bool = False) -> str | None:
+        """Take a text; None when it is missing and not required.
+
+        Raises:
+            Refused: It is missing and required, empty and to be filled, or no text.
+        """
+        value = self._take(name, required=required)
+        found = None if value is None else checking.text(value, self.named(name))
+        if filled and found == "":
+            raise Refused(f"{self.named(name)!r} is empty")
+        return found
+
+    @overload
+    def identity(self, name: str, *, filled: bool = True) -> str | None: ...
+    @overload
+    def identity(self, name: str, *, required: Literal[True], filled: bool = True) -> str: ...
+    def identity(self, name: str, *, required: bool = False, filled: bool = True) -> str | None:
+        """Take an id: a text, or a whole number, which becomes a text.
+
+        Raises:
+            Refused: It is missing and required, empty and to be filled, or neither.
+        """
+        value = self._take(name, required=required)
+        if value is None or (value == "" and not filled):
+            return value  # type: ignore[no-any-return]
+        return checking.identity(value, self.named(name))
+
+    def whole(self, name: str) -> int | None:
+        """Take a whole number; None when it is missing.
+
+        Raises:
+            Refused: It is no whole number.
+        """
+        value = self._take(name)
+        return None if value is None else checking.whole(value, self.named(name))
+
+    def number(self, name: str) -> float | None:
+        """Take a finite number; None when it is missing.
+
+        Raises:
+            Refused: It is no number.
+        """
+        value = self._take(name)
+        return None if value is None else checking.number(value, self.named(name))
+
+    def kept(self, name: str) -> str:
+        """Return a text that stays among the extra fields; one that is empty or missing does not.
+
+        Raises:
+            Refused: It is no text.
+        """
+        found = self.text(name)
+        if found:
+            self._left[name] = found
+        return found or ""
+
+    def value(self, name: str) -> Any:
+        """Take a field of any type; None when it is missing."""
+        return self._take(name)
+
+    def object(self, name: str, *, required: bool = False) -> Taking:
+        """Take an object, whose own fields are taken from what is returned; an empty one when it is missing.
+
+        Raises:
+            Refused: It is missing and required, or no object.
+        """
+        value = self._take(name, required=required)
+        if value is not None and not isinstance(value, dict):
+            raise wrong(value, self.named(name), "an object")
+        part = Taking(value or {}, self.named(name))
+        self._parts[name] = part
+        return part
+
+    def objects(self, name: str) -> list[Taking]:
+        """Take a list of objects; an empty one when it is missing.
+
+        Raises:
+            Refused: It is no list, or holds something else.
+        """
+        parts = []
+        for place, value in enumerate(self._list(name)):
+            at = f"{self.named(name)}[{place}]"
+            if not isinstance(value, dict):
+                raise wrong(value, at, "an object")
+            parts.append(Taking(value, at))
+        self._parts[name] = parts
+        return parts
+
+    def texts(self, name: str) -> list[str]:
+        """Take a list of texts; an empty one when it is missing.
+
+        Raises:
+            Refused: It is no list, or holds something else.
+        """
+        return [
+            checking.text(value, f"{self.named(name)}[{place}]")
+            for place, value in enumerate(self._list(name))
+        ]
+
+    def rest(self) -> dict[str, Any]:
+        """Return the fields that were not taken, those of its objects in the places where they stood.
+
+        Raises:
+            Refused: They cannot be kept as JSON.
+        """
+        left = dict(self._left)
+        for name, part in self._parts.items():
+            found: Any = [one.rest() for one in part] if isinstance(part, list) else part.rest()
+            if any(found):
+                left[name] = found
+        if not self.path:
+            as_json(left)
+        return left
+
+    def _list(self, name: str) -> Sequence[Any]:
+        value = self._take(name)
+        if value is not None and not isinstance(value, list):
+            raise wrong(value, self.named(name), "a list")
+        return value or []
+
+    def _take(self, name: str, *, required: bool = False) -> Any:
+        there = name in self._left
+        value = self._left.pop(name, None)
+        if value is None and required:
+            reason = "no value in" if there else "missing field"
+            raise Refused(f"{reason} {self.named(name)!r}")
+        return value
+
+
+def put_back(record: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with its extra fields where they stood; what the record says itself stays.
+
+    Args:
+        record: The fields of ours, as a file names them.
+        extra: What `Taking.rest` returned.
+    """
+    for name, value in extra.items():
+        if name not in record:
+            record[name] = value
+        elif isinstance(value, dict) and isinstance(record[name], dict):
+            put_back(record[name], value)
+        elif isinstance(value, list) and isinstance(record[name], list):
+            for ours, theirs in zip(record[name], value, strict=False):
+                if isinstance(ours, dict) and isinstance(theirs, dict):
+                    put_back(ours, theirs)
+    return record
