@@ -65,7 +65,7 @@ def import_files(
         prefix: Put before every external id.
         licence: Of the data, noted with the source.
         model: Whose responses the files hold, where they do not say it; their names by default.
-        setting: Under which setting these, or the pieces of context, were made, where the files do not say it.
+        setting: Under which setting these, or the pieces of context, were made, where the files do not say.
         rejects: Where to write records that cannot be taken; the good ones are then imported.
         dry_run: Whether to do everything but import.
         progress: Is told how far it is, in this thread; what it raises ends the import with nothing imported.

@@ -12,7 +12,8 @@ from typing import Any
 import duckdb
 
 from store.bulk.columns import entry_kinds
-from store.bulk.values import Refused, as_json, staged
+from store.bulk.values import staged
+from store.formats.checking import Refused
 from store.formats.fields import Field, FieldType, Layout
 from store.formats.making import Made
 from store.kinds.protocol import TaskKind
@@ -61,21 +62,19 @@ def made_of(kind: TaskKind, external_id: str, content: str, extra: str) -> Itera
     Raises:
         Refused: Something in it is missing or of the wrong type.
     """
-    whole = _values(json.loads(content), _CONTENT)
-    optional = _layout(kind.name, {}, kind.content)
-    fields = _values(json.loads(whole["fields"]), optional)
+    whole, _ = _values(json.loads(content), _CONTENT)
+    fields, _ = _values(json.loads(whole["fields"]), _layout(kind.name, {}, kind.content))
     yield Made(kind.name, {"external_id": external_id, **fields}, json.loads(extra))
-    placed = {"kind": kind.name, "external_id": external_id}
-    for one in _each(whole["chunks"]):
-        yield Made("chunk", {**placed, **_values(one, _CHUNK)}, {})
+    placed = {"kind": kind.name, "item": external_id}
+    for chunk in _each(whole["chunks"]):
+        yield Made("chunk", {**placed, **_values(chunk, _CHUNK)[0]}, {})
     for one in _each(whole["responses"]):
-        response = _values(one, _RESPONSE)
-        scores, own = _each(response.pop("scores")), json.loads(response.pop("extra") or "{}")
+        response, own = _values(one, _RESPONSE)
+        scores = _each(response.pop("scores"))
         yield Made("response", {**placed, **response}, own)
         key = {name: response[name] for name in ("model", "setting", "trial")}
         for score in scores:
-            found = _values(score, _SCORE)
-            own = json.loads(found.pop("extra") or "{}")
+            found, own = _values(score, _SCORE)
             yield Made("score", {**placed, **key, **found}, own)
 
 
@@ -84,11 +83,11 @@ def _each(text: str | None) -> list[Any]:
     return found
 
 
-def _values(record: Any, layout: Layout) -> dict[str, Any]:
+def _values(record: Any, layout: Layout) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the values of a part of the content, and its extra fields."""
     if not isinstance(record, dict):
         raise Refused(f"the content's {layout.makes} is no JSON object")
-    values, _ = staged(record, layout, texts=False, typed=False)
-    return values
+    return staged(record, layout, texts=False, typed=False)
 
 
 def content_table(cursor: duckdb.DuckDBPyConnection) -> str:
@@ -116,18 +115,21 @@ def content_table(cursor: duckdb.DuckDBPyConnection) -> str:
         CREATE OR REPLACE TEMP TABLE belonging AS
         WITH scored AS (
             SELECT response_id, list({'id': id::VARCHAR, 'judge': judge, 'measure': measure, 'value': value,
-                'raw': raw, 'reason': reason, 'extra': extra::JSON} ORDER BY judge, measure) AS scores
+                'raw': raw, 'reason': reason, 'extra': extra::JSON}
+                ORDER BY judge, measure) AS scores
             FROM score GROUP BY response_id
         ), answered AS (
             SELECT item_id, list({'model': model, 'setting': setting, 'trial': trial, 'text': text,
-                'extra': extra::JSON, 'scores': coalesce(scores, [])} ORDER BY model, setting, trial) AS responses
+                'extra': extra::JSON, 'scores': coalesce(scores, [])}
+                ORDER BY model, setting, trial) AS responses
             FROM response LEFT JOIN scored ON response_id = id GROUP BY item_id
         ), chunked AS (
-            SELECT item_id, list({'setting': setting, 'rank': rank, 'path': path, 'text': text, 'score': score}
-                ORDER BY setting, rank) AS chunks
+            SELECT item_id, list(
+                {'setting': setting, 'rank': rank, 'path': path, 'text': text, 'score': score} ORDER BY setting, rank) AS chunks
             FROM context_chunk GROUP BY item_id
         )
-        SELECT item_id, first, coalesce(to_json(responses), '[]') AS responses, coalesce(to_json(chunks), '[]') AS chunks
+        SELECT item_id, first, coalesce(to_json(responses), '[]') AS responses,
+            coalesce(to_json(chunks), '[]') AS chunks
         FROM recorded_item LEFT JOIN answered USING (item_id) LEFT JOIN chunked USING (item_id)
         """
     )

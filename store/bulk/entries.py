@@ -1,4 +1,4 @@
-"""From staged items of kinds with a table of their own to items: ids given, repeated ones told apart, in SQL."""
+"""From staged items of kinds with a table of their own to items: ids given, repeated ones told apart."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def resolve_entries(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         for kind in entry_kinds()
     ]
     none = (
-        "SELECT ''::VARCHAR AS kind, 0 AS file, 0::BIGINT AS position, 0::BIGINT AS number, 0::BIGINT AS line, "
-        "''::VARCHAR AS external_id, '' AS extra, '' AS content_hash LIMIT 0"
+        "SELECT ''::VARCHAR AS kind, 0 AS file, 0::BIGINT AS position, 0::BIGINT AS number, "
+        "0::BIGINT AS line, ''::VARCHAR AS external_id, '' AS extra, '' AS content_hash LIMIT 0"
     )
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE new_entry AS "

@@ -1,4 +1,4 @@
-"""From staged responses, scores and pieces of context to their items: what was there, what is new, what waits.
+"""From staged responses, scores and pieces of context to their items: what is there, what is new, what waits.
 
 A response names its item, or is joined by what its kind says (`TaskKind.joined_by`). One whose item is not
 here is kept aside, with its scores, and finds the item when it is imported.
@@ -167,7 +167,8 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         UNION ALL
         SELECT file, number, line, 'another ' || measure || ' of ' || judge || ' for ' || model ||
             CASE WHEN known_id IS NULL THEN ' came before' ELSE ' than the workspace has' END
-        FROM new_score n WHERE (known_id IS NOT NULL AND (value IS DISTINCT FROM known_value OR raw <> known_raw))
+        FROM new_score n
+        WHERE (known_id IS NOT NULL AND (value IS DISTINCT FROM known_value OR raw <> known_raw))
             OR (nth > 1 AND EXISTS (FROM new_score f WHERE f.nth = 1
                 AND (f.kind, f.whose, f.model, f.setting, f.trial, f.judge, f.measure)
                     = (n.kind, n.whose, n.model, n.setting, n.trial, n.judge, n.measure)
@@ -178,7 +179,8 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
 
 def _resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     """Compare the pieces of each item and setting as a whole: they are there, or not, or are others."""
-    told = "md5(string_agg(concat_ws(chr(31), rank, path, md5(text), coalesce(score, -1)), chr(30) ORDER BY rank))"
+    one = "concat_ws(chr(31), rank, path, md5(text), coalesce(score, -1))"
+    told = f"md5(string_agg({one}, chr(30) ORDER BY rank))"
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE new_chunk AS
@@ -197,7 +199,8 @@ def _resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         )
         SELECT g.*, w.told, f.first_told, f.first, k.stored_told,
             k.stored_told IS NULL AND f.first = g.position AS fresh
-        FROM given g JOIN whole w USING (file, position, item_id, setting) JOIN firsts f USING (item_id, setting)
+        FROM given g JOIN whole w USING (file, position, item_id, setting)
+        JOIN firsts f USING (item_id, setting)
         LEFT JOIN stored k USING (item_id, setting)
         """
     )
@@ -213,7 +216,7 @@ def _resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
 
 
 def _find_homes(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Put the responses that were kept aside and whose item comes with this import into the table come_home."""
+    """Put the responses that were kept aside and whose item comes with this import into come_home."""
     cursor.execute(
         """
         CREATE OR REPLACE TEMP TABLE come_home AS
@@ -246,7 +249,8 @@ def response_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> ResponseCou
         {"file": file},
     ).fetchone()
     responses, aside, scores, chunks, *staged = row or (0,) * 7
-    return ResponseCounts(responses, aside, scores, chunks, sum(staged) - responses - aside - scores - chunks)
+    known = sum(staged) - responses - aside - scores - chunks
+    return ResponseCounts(responses, aside, scores, chunks, known)
 
 
 def coming_home(cursor: duckdb.DuckDBPyConnection) -> int:
@@ -284,8 +288,9 @@ def publish_responses(
         "WHERE fresh ORDER BY item_id, setting, rank"
     )
     cursor.execute(
-        "INSERT INTO score SELECT coalesce(id, uuidv7()), response_id, judge, measure, value, raw, reason, extra, "
-        "$now FROM new_score WHERE response_id IS NOT NULL AND known_id IS NULL AND nth = 1 ORDER BY position",
+        "INSERT INTO score SELECT coalesce(id, uuidv7()), response_id, judge, measure, value, raw, reason, "
+        "extra, $now FROM new_score WHERE response_id IS NOT NULL AND known_id IS NULL AND nth = 1 "
+        "ORDER BY position",
         {"now": imported_at},
     )
     if any_row(cursor, "fresh_aside"):

@@ -22,8 +22,9 @@ from store.bulk.inputs import Input
 from store.bulk.problems import Problem
 from store.bulk.records import read_records
 from store.bulk.shapes import quoted
-from store.bulk.values import Refused, as_json, staged
+from store.bulk.values import staged
 from store.events import Progress, Report
+from store.formats.checking import Refused, as_json
 from store.formats.fields import STAGED, FieldType, Makes
 from store.formats.making import Converter, Made
 from store.formats.protocol import Sample
@@ -85,8 +86,8 @@ class _Part:
 class Stages:
     """The records of all files of an import: a view stage_MAKES over the tables of the files that make it.
 
-    Each has the columns that `stage_columns` says, and file, position, number, line and extra. The position counts on over
-    all files, so that new keys can be taken from it.
+    Each has the columns that `stage_columns` says, and file, position, number, line and extra. The position
+    counts on over all files, so that new keys can be taken from it.
     """
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:

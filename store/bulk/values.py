@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from store.formats.checking import Refused, as_json, identity, number, short, text, whole, wrong
 from store.formats.fields import SCORE_PREFIX, Field, Layout
-
-_WHOLE = 1 << 63
-_NAMED = {
-    str: "text",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    list: "a list",
-    dict: "an object",
-}
-
-
-class Refused(ValueError):
-    """A record that cannot be taken, and why."""
 
 
 def staged(
@@ -66,22 +53,6 @@ def staged(
     return values, extra
 
 
-def as_json(extra: Mapping[str, Any] | Sequence[Any]) -> str:
-    """Return extra fields, or a field that holds a list, as JSON text.
-
-    Raises:
-        Refused: They hold half a surrogate pair, or a number without a JSON form.
-    """
-    try:
-        text = json.dumps(extra, ensure_ascii=False, allow_nan=False, default=str, separators=(",", ":"))
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise Refused("an extra field holds half a surrogate pair, which is no text") from error
-    except (ValueError, RecursionError) as error:
-        raise Refused(f"an extra field cannot be kept as JSON: {error}") from error
-    return text
-
-
 def _value(value: Any, field: Field, column: str, *, texts: bool) -> Any:
     converted = _CONVERT[field.type](value, column, texts)
     if field.filled and converted == "":
@@ -90,18 +61,8 @@ def _value(value: Any, field: Field, column: str, *, texts: bool) -> Any:
         allowed = ", ".join(
             f"{value:g}" if isinstance(value, float) else str(value) for value in field.values
         )
-        raise Refused(f"{column!r} is {_short(value)}, which is off the scale: {allowed}")
+        raise Refused(f"{column!r} is {short(value)}, which is off the scale: {allowed}")
     return converted
-
-
-def _short(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 40 else shown[:39] + "…"
-
-
-def _wrong(value: Any, column: str, expected: str) -> Refused:
-    kind = _NAMED.get(type(value), type(value).__name__)
-    return Refused(f"{column!r} is {kind} ({_short(value)}) where {expected} is expected")
 
 
 def _text(value: Any, column: str, _: bool) -> str:
@@ -110,22 +71,11 @@ def _text(value: Any, column: str, _: bool) -> str:
             return value.decode("utf-8")
         except UnicodeDecodeError as error:
             raise Refused(f"{column!r} is not UTF-8 text") from error
-    if not isinstance(value, str):
-        raise _wrong(value, column, "text")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise Refused(f"{column!r} holds half a surrogate pair, which is no text") from error
-    return value
+    return text(value, column)
 
 
-def _id(value: Any, column: str, _: bool) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    text = _text(value, column, _)
-    if text == "":
-        raise Refused(f"{column!r} is empty")
-    return text
+def _id(value: Any, column: str, texts: bool) -> str:
+    return identity(_text(value, column, texts) if isinstance(value, bytes) else value, column)
 
 
 def _integer(value: Any, column: str, texts: bool) -> int:
@@ -133,37 +83,29 @@ def _integer(value: Any, column: str, texts: bool) -> int:
         try:
             value = int(value)
         except ValueError as error:
-            raise _wrong(value, column, "a whole number") from error
+            raise wrong(value, column, "a whole number") from error
     if texts and isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not -_WHOLE <= value < _WHOLE:
-        raise _wrong(value, column, "a whole number")
-    return value
+    return whole(value, column)
 
 
 def _number(value: Any, column: str, texts: bool) -> float:
-    number = value
     if texts and isinstance(value, str):
         try:
-            number = float(value)
+            parsed = float(value)
         except ValueError as error:
-            raise _wrong(value, column, "a number") from error
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise _wrong(value, column, "a number")
-    try:
-        number = float(number)
-    except OverflowError as error:
-        raise _wrong(value, column, "a number of ordinary size") from error
-    if not math.isfinite(number):
-        raise _wrong(value, column, "a finite number")
-    return number
+            raise wrong(value, column, "a number") from error
+        if not math.isfinite(parsed):
+            raise wrong(value, column, "a finite number")
+        return parsed
+    return number(value, column)
 
 
 def _boolean(value: Any, column: str, texts: bool) -> bool:
     if texts and value in ("true", "false"):
         return bool(value == "true")
     if not isinstance(value, bool):
-        raise _wrong(value, column, "true or false")
+        raise wrong(value, column, "true or false")
     return value
 
 
@@ -171,7 +113,7 @@ def _uuid(value: Any, column: str, texts: bool) -> str:
     try:
         return str(UUID(_text(value, column, texts)))
     except ValueError as error:
-        raise _wrong(value, column, "a UUID") from error
+        raise wrong(value, column, "a UUID") from error
 
 
 def _moment(value: Any, column: str, texts: bool) -> str:
@@ -180,9 +122,9 @@ def _moment(value: Any, column: str, texts: bool) -> str:
         try:
             moment = datetime.fromisoformat(_text(value, column, texts))
         except ValueError as error:
-            raise _wrong(value, column, "a time in ISO 8601") from error
+            raise wrong(value, column, "a time in ISO 8601") from error
     if moment.tzinfo is None:
-        raise _wrong(value, column, "a time with its offset from UTC")
+        raise wrong(value, column, "a time with its offset from UTC")
     return str(moment.isoformat())
 
 
@@ -194,14 +136,16 @@ def _list(value: Any, column: str, texts: bool) -> str:
     return _nested(value, column, texts, list, "a JSON list")
 
 
-def _nested(value: Any, column: str, texts: bool, wanted: type, said: str) -> str:
+def _nested(
+    value: Any, column: str, texts: bool, of: type[dict[str, Any]] | type[list[Any]], said: str
+) -> str:
     if texts and isinstance(value, str):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError) as error:
-            raise _wrong(value, column, said) from error
-    if not isinstance(value, wanted):
-        raise _wrong(value, column, said)
+            raise wrong(value, column, said) from error
+    if not isinstance(value, of):
+        raise wrong(value, column, said)
     return as_json(value)
 
 

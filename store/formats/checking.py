@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _WHOLE = 1 << 63
@@ -97,8 +97,8 @@ def number(value: Any, name: str) -> float:
     return found
 
 
-def as_json(extra: Mapping[str, Any]) -> str:
-    """Return extra fields as JSON text.
+def as_json(extra: Mapping[str, Any] | Sequence[Any]) -> str:
+    """Return extra fields, or a field that nests, as JSON text.
 
     Raises:
         Refused: They hold half a surrogate pair, or a number without a JSON form.

@@ -55,8 +55,8 @@ RECORD_COLUMNS: tuple[str, ...] = (
 )
 """The columns of the full record, in order. `record` is judgment or mark; `value` and `word` are the code and
 its word on the question's scale; `mark` and `active` belong to marks; times are ISO 8601 in UTC; from
-`content_hash` on it is the item, so that the file recreates the items too. `content` holds, in the first record of
-an item of a kind with columns of its own, these and what belongs to it (see `store.bulk.contents`)."""
+`content_hash` on it is the item, so that the file recreates the items too. `content` holds, in the first
+record of an item of a kind with columns of its own, these and what belongs to it (`store.bulk.contents`)."""
 
 LABEL_COLUMNS: tuple[str, ...] = (
     "id",
@@ -121,7 +121,8 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
                     shown_execution, created_at),
                 {uuids}, i.kind, i.external_id AS item, u.name AS question, a.name AS rater,
                 a.kind AS rater_kind, w.word, g.version AS guideline, r.assignment_id::VARCHAR AS assignment,
-                strftime(r.created_at, '%Y-%m-%dT%H:%M:%S.%f+00:00') AS created_at, {_CONTENT}, CAST(k.content AS JSON) AS content
+                strftime(r.created_at, '%Y-%m-%dT%H:%M:%S.%f+00:00') AS created_at, {_CONTENT},
+                CAST(k.content AS JSON) AS content
             FROM ({both}) r
             JOIN item i ON i.id = r.item_id JOIN rater a ON a.id = r.rater_id
             LEFT JOIN question u ON u.id = r.question_id LEFT JOIN guideline g ON g.id = r.guideline_id

@@ -41,7 +41,8 @@ class Field:
         columns: What files call it, the preferred name first.
         type: `text`; `id` (a text that is not empty, or a whole number); `integer` of 64 bits; `number`
             (finite); `scores` (an object model -> number, or one number); `object` (a JSON object, in CSV
-            and Parquet as text); `list` (a JSON list, likewise); `uuid`; `boolean`; `moment` (ISO 8601 with its offset).
+            and Parquet as text); `list` (a JSON list, likewise); `uuid`; `boolean`; `moment` (ISO 8601
+            with its offset).
         required: Whether a record without it is refused.
         filled: Whether an empty text is refused.
         values: The only values it can take; empty for any.
@@ -62,8 +63,8 @@ class Layout:
     """The fields of one sort of record, and what such records make.
 
     Attributes:
-        makes: The name of a task kind: its items; `query`, `code`: texts that pairs refer to; `label`: labels of
-            items; `judgment`: the full record.
+        makes: The name of a task kind: its items; `query`, `code`: texts that pairs refer to; `label`: labels
+            of items; `judgment`: the full record.
         fields: What a record holds; every other field is extra.
         extra: Whether there is a place for extra fields; otherwise they are left out, and said to be.
     """

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from store.formats.taking import Taking
-
-MadeKind = Literal["completion", "answer", "chunk", "response", "score"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +14,7 @@ class Made:
     """One item, or one text or score that belongs to an item, as it was made of a record.
 
     Attributes:
-        makes: What it is.
+        makes: What it is: an item of the task kind of that name, or what belongs to one.
         fields: Its fields, all of them; what the record lacks is None, or "" for a text that cannot lack.
 
             - `completion`: external_id, language, repository, path, prompt, reference, right_context,
@@ -32,7 +30,7 @@ class Made:
         extra: The fields of the record that are none of ours, in the shape in which they stood there.
     """
 
-    makes: MadeKind
+    makes: str
     fields: Mapping[str, Any]
     extra: Mapping[str, Any]
 

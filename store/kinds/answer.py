@@ -1,4 +1,4 @@
-"""The task kind `answer`: how good are answers to this question about a repository (CoReQA, section III.C)?"""
+"""The task kind `answer`: how good are the answers to a question about a repository (CoReQA, III.C)?"""
 
 from __future__ import annotations
 
@@ -141,5 +141,6 @@ ANSWER = TaskKind(
         "created_at": "text",
         "closed_at": "text",
     },
+    place=3,
     editable={"question": "question", "reference": "reference answer"},
 )

@@ -39,7 +39,7 @@ KEEP = QuestionSpec(
 """The three questions of the paper's annotation (Appendix B), in its order."""
 
 GUIDELINE = (
-    "Judge whether the example is good enough for a benchmark of completion across files. The cursor ▮ stands "
+    "Judge whether the example is good enough for a benchmark of completion across files. The cursor stands "
     "where a model has to go on; the reference is what stood there.\n"
     "\n"
     "1. Names from other files. Read the reference with the pieces of other files beside it.\n"
@@ -114,4 +114,5 @@ COMPLETION = TaskKind(
         "right_context_line": "integer",
     },
     joined_by="reference",
+    place=2,
 )

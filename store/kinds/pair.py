@@ -60,4 +60,5 @@ PAIR = TaskKind(
     summary=_summary,
     texts=_texts,
     containing=_containing,
+    place=1,
 )

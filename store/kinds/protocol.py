@@ -60,11 +60,12 @@ class TaskKind:
         containing: Given a text, returns a select of the ids of the items that contain it, in any case.
         label: The name of the question whose value queues show; the first question by default, empty for a
             kind of which no single value tells.
-        table: The table of the kind's own columns, with `item_id`; empty for a kind that writes its rows itself.
+        table: The table of the kind's own columns, with `item_id`; empty for pairs, which are written apart.
         content: Those columns in order, with the type of what a file holds for each; `list` and `object` are
             kept as JSON text. Together they are the content that an item is known by.
         schema: SQL that makes that table where it is not there, for a kind of another package.
         joined_by: The column by which a response finds its item where it does not name it; empty for none.
+        place: Where it stands among the kinds in lists; those of other packages stand last.
         editable: Those of the columns that an expert may rewrite, by the word that the screen has for each.
     """
 
@@ -81,6 +82,7 @@ class TaskKind:
     content: Mapping[str, FieldType] = field(default_factory=dict)
     schema: str = ""
     joined_by: str = ""
+    place: int = 100
     editable: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -101,7 +103,8 @@ class TaskKind:
 @cache
 def task_kinds() -> dict[str, TaskKind]:
     """Return every registered kind by name, ours and those of other packages."""
-    return {kind.name: kind for kind in registered(GROUP, TaskKind, ".store")}
+    found = registered(GROUP, TaskKind, ".store")
+    return {kind.name: kind for kind in sorted(found, key=lambda kind: (kind.place, kind.name))}
 
 
 def question_named(name: str) -> QuestionSpec | None:

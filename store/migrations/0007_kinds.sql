@@ -1,30 +1,30 @@
 -- Completions and repository questions beside the pairs, and what models answered to either: their responses, the
 -- scores that judges gave these, and the pieces of other files that go with an item. No indexes and no foreign keys, for the reasons in 0001 and 0002.
-CREATE TABLE completion (
+CREATE TABLE IF NOT EXISTS completion (
     item_id BIGINT NOT NULL, language VARCHAR NOT NULL, repository VARCHAR NOT NULL, path VARCHAR NOT NULL,
     prompt VARCHAR NOT NULL, reference VARCHAR NOT NULL, right_context VARCHAR NOT NULL,
     prompt_line BIGINT, reference_line BIGINT, right_context_line BIGINT
 );
-CREATE TABLE repository_question (
+CREATE TABLE IF NOT EXISTS repository_question (
     item_id BIGINT NOT NULL, repository VARCHAR NOT NULL, revision VARCHAR NOT NULL, language VARCHAR NOT NULL,
     url VARCHAR NOT NULL, question VARCHAR NOT NULL, reference VARCHAR NOT NULL, issue_number BIGINT,
     issue_title VARCHAR NOT NULL, issue_body VARCHAR NOT NULL, comments VARCHAR NOT NULL, labels VARCHAR NOT NULL,
     created_at VARCHAR NOT NULL, closed_at VARCHAR NOT NULL
 );
-CREATE TABLE context_chunk (
+CREATE TABLE IF NOT EXISTS context_chunk (
     item_id BIGINT NOT NULL, setting VARCHAR NOT NULL, rank BIGINT NOT NULL, path VARCHAR NOT NULL,
     text VARCHAR NOT NULL, score DOUBLE
 );
-CREATE TABLE response (
+CREATE TABLE IF NOT EXISTS response (
     id BIGINT NOT NULL, item_id BIGINT NOT NULL, model VARCHAR NOT NULL, setting VARCHAR NOT NULL,
     trial BIGINT NOT NULL, text VARCHAR NOT NULL, extra VARCHAR NOT NULL, source_id BIGINT NOT NULL
 );
-CREATE TABLE score (
+CREATE TABLE IF NOT EXISTS score (
     id UUID NOT NULL, response_id BIGINT NOT NULL, judge VARCHAR NOT NULL, measure VARCHAR NOT NULL, value DOUBLE,
     raw VARCHAR NOT NULL, reason VARCHAR NOT NULL, extra VARCHAR NOT NULL, created_at TIMESTAMPTZ NOT NULL
 );
 -- Responses whose item is not here: they find it when it is imported.
-CREATE TABLE response_aside (
+CREATE TABLE IF NOT EXISTS response_aside (
     source_id BIGINT NOT NULL, line BIGINT, kind VARCHAR NOT NULL, external_id VARCHAR, joined_by VARCHAR,
     model VARCHAR NOT NULL, setting VARCHAR NOT NULL, trial BIGINT NOT NULL, text VARCHAR NOT NULL,
     extra VARCHAR NOT NULL, scores VARCHAR NOT NULL

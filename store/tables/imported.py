@@ -89,7 +89,7 @@ class Completion(SQLModel, table=True):
 
 
 class RepositoryQuestion(SQLModel, table=True):
-    """A question about a repository, with its reference answer and the issue that it comes from (CoReQA, III.B).
+    """A question about a repository, its reference answer and the issue that it comes from (CoReQA, III.B).
 
     `comments` is a JSON list of objects with by, created_at, body and reactions; `labels` one of texts.
     """

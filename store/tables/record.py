@@ -74,8 +74,8 @@ class JudgmentRow(Judgment, table=True):
 class Mark(SQLModel):
     """What a rater says of an item without judging it: cannot decide, skip, flag, comment, a revision.
 
-    Its key is (item, rater, assignment, phase, kind). `active` False takes the mark away. The text of a revision
-    stands in place of the imported one; of several raters' revisions the latest does.
+    Its key is (item, rater, assignment, phase, kind). `active` False takes the mark away. The text of a
+    revision stands in place of the imported one; of several raters' revisions the latest does.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)  # type: ignore[assignment]

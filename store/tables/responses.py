@@ -1,4 +1,4 @@
-"""What models answered to an item, how judges scored that, and what else belongs to items of several kinds."""
+"""What models answered to an item, how judges scored that, and what else belongs to items of any kind."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import shlex
 import pytest
 
 from store.errors import WorkbenchError
+from store.kinds.protocol import task_kinds
 from store.workspace import Workspace
 from workbench.cli.exchange import mapping_of
 
@@ -222,4 +223,5 @@ def test_a_new_workspace_holds_the_questions(workbench, pairs):
     workbench("import", "new.duckdb", pairs)
     with Workspace.open("new.duckdb") as workspace, workspace.reading() as connection:
         found = connection.exec_driver_sql("SELECT name FROM question").scalars().all()
-    assert found == ["pair.match"]
+    assert found == [spec.name for kind in task_kinds().values() for spec in kind.questions]
+    assert found[0] == "pair.match"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from judging import EVIDENCE
 from sqlalchemy import select
 
-from store.bulk.columns import STAGE
+from store.bulk.columns import stage_columns
 from store.errors import ExportFailed, ImportFailed, UnknownName
 from store.exporting import export
 from store.formats.columns import LABEL_COLUMNS, RECORD_COLUMNS
@@ -393,7 +393,9 @@ def test_what_is_staged_of_a_record_is_what_is_written_of_it():
     (layout,) = JUDGMENTS.layouts
     read = {column for field in layout.fields for column in field.columns}
     assert read == set(RECORD_COLUMNS)
-    assert STAGE["judgment"] == {field.name: field.type for field in layout.fields if field.name != "word"}
+    assert stage_columns()["judgment"] == {
+        field.name: field.type for field in layout.fields if field.name != "word"
+    }
 
 
 def test_the_columns_are_documented_in_their_order(repository):

@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from store.bulk import fast, fast_csv
+from store.bulk.columns import stage_columns
 from store.bulk.files import prepare
 from store.bulk.inputs import tell
-from store.bulk.staging import STAGE, Stages
+from store.bulk.staging import Stages
 from store.errors import ImportFailed
 from store.events import silent
 from store.importing import import_files
@@ -192,13 +193,13 @@ def test_parquet_arrives_exactly(imported, tmp_path, pairs, as_bytes):
 def read_both_ways(path, folder, form="jsonl"):
     """Return what the fast reader (None when it declines) and the exact one stage of a file."""
     given_ = tell(prepare(0, path, folder, silent), form, {})
-    columns = f"{', '.join(STAGE['pair'])}, extra"
+    columns = f"{', '.join(stage_columns()['pair'])}, extra"
     with duckdb.connect() as cursor:
         cursor.execute("SET TimeZone = 'UTC'")
         if given_.sample.container == "CSV":
-            quick = fast_csv.read_into(cursor, "quick", given_, STAGE["pair"], silent)
+            quick = fast_csv.read_into(cursor, "quick", given_, stage_columns()["pair"], silent)
         else:
-            quick = fast.read_into(cursor, "quick", given_, STAGE["pair"])
+            quick = fast.read_into(cursor, "quick", given_, stage_columns()["pair"])
         rows = None
         if quick is not None:
             rows = cursor.execute(f"SELECT {columns} FROM quick ORDER BY rowid").fetchall()

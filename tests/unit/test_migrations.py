@@ -14,6 +14,7 @@ import store.schema
 import store.tables.imported
 import store.tables.people
 import store.tables.record
+import store.tables.responses
 import store.tables.runs
 from store.errors import WorkspaceError, WorkspaceTooNew
 from store.queries.rows import VERDICT_PATHS

@@ -1,0 +1,98 @@
+"""Completions and repository questions to import, and what is in a workspace of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from store.workspace import Workspace
+
+
+def task(number: int, **fields: Any) -> dict[str, Any]:
+    """A completion task in CrossCodeEval's form."""
+    told = {
+        "prompt": f"from tools import make\n\n\ndef run_{number}(value):\n    return make.",
+        "groundtruth": f"thing_{number}(value)",
+        "right_context": "\n\n\nprint(run(1))\n",
+        "metadata": {
+            "task_id": f"project_cc_python/{number}",
+            "repository": "own-tools-1a2b3c",
+            "file": f"run_{number}.py",
+            "context_start_lineno": 0,
+            "groundtruth_start_lineno": 4,
+            "right_context_start_lineno": 5,
+        },
+        "crossfile_context": {
+            "text": "# tools.py\n# def thing(value):\n",
+            "list": [
+                {
+                    "retrieved_chunk": f"def thing_{number}(value):\n    ...",
+                    "filename": "tools.py",
+                    "score": 2.5,
+                },
+                {"retrieved_chunk": "PI = 3", "filename": "numbers.py", "score": 0.25},
+            ],
+        },
+    }
+    return {**told, **fields}
+
+
+def prediction(number: int, text: str, **fields: Any) -> dict[str, Any]:
+    """A completion of a task by a model."""
+    return {"task_id": f"project_cc_python/{number}", "pred": text, **fields}
+
+
+def json_lines(path: Path, records: Sequence[Mapping[str, Any]]) -> Path:
+    """Write a file of JSON lines."""
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+KEPT = {
+    "item": "SELECT kind, external_id, content_hash, extra FROM item ORDER BY ALL",
+    "completion": "SELECT external_id, c.* EXCLUDE (item_id) FROM completion c JOIN item i ON i.id = item_id ORDER BY ALL",
+    "repository_question": (
+        "SELECT external_id, c.* EXCLUDE (item_id) FROM repository_question c JOIN item i ON i.id = item_id ORDER BY ALL"
+    ),
+    "context_chunk": (
+        "SELECT external_id, c.* EXCLUDE (item_id) FROM context_chunk c JOIN item i ON i.id = item_id ORDER BY ALL"
+    ),
+    "response": (
+        "SELECT external_id, r.model, r.setting, r.trial, r.text, r.extra FROM response r "
+        "JOIN item i ON i.id = item_id ORDER BY ALL"
+    ),
+    "score": (
+        "SELECT s.id, external_id, r.model, r.setting, r.trial, s.* EXCLUDE (id, response_id, created_at) "
+        "FROM score s JOIN response r ON r.id = response_id JOIN item i ON i.id = item_id ORDER BY ALL"
+    ),
+    "judgment": (
+        "SELECT j.* EXCLUDE (item_id, question_id, rater_id, guideline_id), i.kind, external_id, q.name, a.name, "
+        "g.version FROM judgment j JOIN item i ON i.id = item_id JOIN question q ON q.id = question_id "
+        "JOIN rater a ON a.id = rater_id LEFT JOIN guideline g ON g.id = guideline_id ORDER BY j.id"
+    ),
+    "mark": (
+        "SELECT m.* EXCLUDE (item_id, rater_id), external_id, a.name FROM mark m JOIN item i ON i.id = item_id "
+        "JOIN rater a ON a.id = rater_id ORDER BY m.id"
+    ),
+}
+"""What a workspace holds, by the names that people know it by: keys of another workspace are others."""
+
+
+def kept(workspace: Workspace, *tables: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Return what a workspace holds in some tables; in all of them by default."""
+    cursor = workspace.native()
+    try:
+        return {name: cursor.execute(KEPT[name]).fetchall() for name in tables or KEPT}
+    finally:
+        cursor.close()
+
+
+def many(workspace: Workspace, table: str) -> int:
+    """Return how many rows a table has."""
+    cursor = workspace.native()
+    try:
+        return int(cursor.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+    finally:
+        cursor.close()

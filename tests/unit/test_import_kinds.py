@@ -1,0 +1,188 @@
+"""Import of completions and what models made of them: joined, kept aside, refused, and out and in again."""
+
+import json
+
+import pytest
+from kinds import json_lines, kept, many, prediction, task
+
+from store.errors import RecordsRefused
+from store.exporting import export
+from store.ids import now
+from store.importing import import_files
+from store.raters import ensure_rater, question_number, register_kinds
+from store.recording import Action, Recorder
+from store.tables.record import Judgment, Mark
+from store.workspace import Workspace
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with Workspace.create(tmp_path / "kinds.duckdb") as made:
+        register_kinds(made)
+        yield made
+
+
+@pytest.fixture
+def tasks(tmp_path):
+    """A file of three tasks."""
+    return json_lines(tmp_path / "tasks.jsonl", [task(number) for number in (1, 2, 3)])
+
+
+def test_tasks_come_with_their_context(workspace, tasks):
+    (file,) = import_files(workspace, [tasks]).files
+    assert (file.format, file.items_added, file.chunks_added) == ("crosscodeeval", 3, 6)
+    (first, *_) = kept(workspace, "completion")["completion"]
+    assert first[:4] == ("project_cc_python/1", "python", "own-tools-1a2b3c", "run_1.py")
+    assert first[4:7] == (task(1)["prompt"], task(1)["groundtruth"], task(1)["right_context"])
+    assert kept(workspace, "context_chunk")["context_chunk"][0] == (
+        "project_cc_python/1",
+        "",
+        1,
+        "tools.py",
+        "def thing_1(value):\n    ...",
+        2.5,
+    )
+    again = import_files(workspace, [tasks])
+    assert not again.adds
+    assert again.items_known == 3
+
+
+def test_predictions_are_joined_by_task_or_reference_and_others_kept_aside(workspace, tasks, tmp_path):
+    import_files(workspace, [tasks])
+    named = [prediction(1, "thing_1(value)", model="small"), prediction(9, "x", model="small")]
+    unnamed = [
+        {"groundtruth": task(2)["groundtruth"], "prediction": "", "match": 0},
+        {"groundtruth": "no such", "prediction": "y"},
+    ]
+    files = [
+        json_lines(tmp_path / "named.jsonl", named),
+        json_lines(tmp_path / "python.Large-1B.line_completion_rg1.jsonl", unnamed),
+    ]
+    first, second = import_files(workspace, files).files
+    assert (first.responses_added, first.responses_aside) == (1, 1)
+    assert (second.responses_added, second.responses_aside) == (1, 1)
+    assert kept(workspace, "response")["response"] == [
+        ("project_cc_python/1", "small", "", 0, "thing_1(value)", "{}"),
+        ("project_cc_python/2", "Large-1B", "line_completion_rg1", 0, "", '{"match":0}'),
+    ]
+    # Objects one after another without newlines are the same file to us.
+    joined = tmp_path / "joined.json"
+    joined.write_text("".join(json.dumps(one) for one in named))
+    assert not import_files(workspace, [joined], model="small").adds
+
+
+def test_what_was_kept_aside_finds_its_item_when_that_comes(workspace, tasks, tmp_path):
+    rows = [prediction(1, "a", model="m"), prediction(7, "b", model="m")]
+    rows.append({"groundtruth": task(3)["groundtruth"], "prediction": "c", "model": "m"})
+    (file,) = import_files(workspace, [json_lines(tmp_path / "rows.jsonl", rows[:2])]).files
+    assert file.responses_aside == 2
+    import_files(workspace, [json_lines(tmp_path / "more.jsonl", rows[2:])])
+    report = import_files(workspace, [tasks])
+    assert report.found_items == 2
+    assert [(row[0], row[4]) for row in kept(workspace, "response")["response"]] == [
+        ("project_cc_python/1", "a"),
+        ("project_cc_python/3", "c"),
+    ]
+    assert many(workspace, "response_aside") == 1
+
+
+def test_a_reference_that_two_tasks_share_joins_nothing(workspace, tmp_path):
+    both = [task(1, groundtruth="same()"), task(2, groundtruth="same()")]
+    import_files(workspace, [json_lines(tmp_path / "tasks.jsonl", both)])
+    row = {"groundtruth": "same()", "prediction": "x", "model": "m"}
+    (file,) = import_files(workspace, [json_lines(tmp_path / "rows.jsonl", [row])]).files
+    assert (file.responses_added, file.responses_aside) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (prediction(1, "other", model="m"), "number several of one setting: trial"),
+        (prediction(1, "", model="m", trial="first"), "where a whole number is expected"),
+        ({"task_id": "project_cc_python/1", "pred": 3, "model": "m"}, "'pred' is a number"),
+        ({"task_id": "project_cc_python/1", "pred": None, "model": "m"}, "'pred'"),
+    ],
+)
+def test_what_is_refused_leaves_nothing_behind(workspace, tasks, tmp_path, second, said):
+    import_files(workspace, [tasks])
+    before = kept(workspace)
+    rows = json_lines(tmp_path / "rows.jsonl", [prediction(1, "one", model="m"), second])
+    with pytest.raises(RecordsRefused, match="cannot be taken") as refused:
+        import_files(workspace, [rows])
+    assert said in str(refused.value)
+    assert f"{rows}:2:" in str(refused.value)
+    assert kept(workspace) == before
+    rejects = tmp_path / "rejects.jsonl"
+    (file,) = import_files(workspace, [rows], rejects=rejects).files
+    assert (file.responses_added, file.rejected) == (1, 1)
+    assert said in rejects.read_text()
+
+
+def test_another_context_needs_another_setting(workspace, tasks, tmp_path):
+    import_files(workspace, [tasks])
+    other = task(1)
+    other["crossfile_context"] = {
+        "text": "",
+        "list": [{"retrieved_chunk": "x", "filename": "y.py", "score": 1}],
+    }
+    file = json_lines(tmp_path / "oracle.jsonl", [other])
+    with pytest.raises(RecordsRefused, match="give it another one: --setting NAME"):
+        import_files(workspace, [file])
+    (report,) = import_files(workspace, [file], setting="oracle").files
+    assert (report.items_known, report.chunks_added) == (1, 1)
+    assert [row[1] for row in kept(workspace, "context_chunk")["context_chunk"][:3]] == ["", "", "oracle"]
+
+
+def test_an_id_stands_for_one_content(workspace, tasks, tmp_path):
+    import_files(workspace, [tasks])
+    changed = json_lines(tmp_path / "changed.jsonl", [task(2, right_context="other")])
+    with pytest.raises(RecordsRefused, match="the workspace has it with other content"):
+        import_files(workspace, [changed])
+    assert import_files(workspace, [changed], prefix="second/").items_added == 1
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_judged_tasks_come_out_and_in_again(workspace, tasks, tmp_path, form):
+    import_files(workspace, [tasks])
+    rows = [
+        prediction(number, f"x {number}\n", model="m", setting="s", trial=1, more=[1]) for number in (1, 2)
+    ]
+    import_files(workspace, [json_lines(tmp_path / "rows.jsonl", rows)])
+    rater = ensure_rater(workspace, "dana")
+    recorder = Recorder(workspace, rater)
+    names = ("completion.cross_file", "completion.predictable", "completion.keep")
+    for item, values in ((1, (1, 2, 1)), (2, (3, 3, 3))):
+        for name, value in zip(names, values, strict=True):
+            action = workspace.ids.next()
+            with workspace.reading() as connection:
+                question = question_number(connection, name)
+            record = Judgment(
+                id=workspace.ids.next(),
+                action=action,
+                item_id=item,
+                question_id=question,
+                rater_id=rater.id,
+                value=value,
+                created_at=now(),
+            )
+            recorder.submit(Action(action, (record,))).result(60)
+    action = workspace.ids.next()
+    flag = Mark(
+        id=workspace.ids.next(), action=action, item_id=1, rater_id=rater.id, kind="flag", created_at=now()
+    )
+    recorder.submit(Action(action, (flag,))).result(60)
+    before = kept(workspace)
+    target = tmp_path / f"out.{form}"
+    assert export(workspace, target, form).records == 7
+    with Workspace.create(tmp_path / "again.duckdb") as again:
+        register_kinds(again)
+        import_files(again, [target])
+        after = kept(again)
+        # Only what was judged is in the record.
+        judged = {"project_cc_python/1", "project_cc_python/2"}
+        for name in ("judgment", "mark"):
+            assert after[name] == before[name]
+        for name in ("completion", "context_chunk", "response"):
+            assert after[name] == [row for row in before[name] if row[0] in judged]
+        assert after["item"] == [row for row in before["item"] if row[1] in judged]
+        assert not import_files(again, [target]).adds
