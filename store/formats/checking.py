@@ -55,6 +55,18 @@ def text(value: Any, name: str) -> str:
     return value
 
 
+def filled(value: Any, name: str) -> str:
+    """Return a text that is not empty.
+
+    Raises:
+        Refused: It is empty, or something else.
+    """
+    found = text(value, name)
+    if found == "":
+        raise Refused(f"{name!r} is empty")
+    return found
+
+
 def identity(value: Any, name: str) -> str:
     """Return an id as text: a text that is not empty, or a whole number.
 
@@ -63,10 +75,7 @@ def identity(value: Any, name: str) -> str:
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    found = text(value, name)
-    if found == "":
-        raise Refused(f"{name!r} is empty")
-    return found
+    return filled(value, name)
 
 
 def whole(value: Any, name: str) -> int:

@@ -25,6 +25,10 @@ class Taking:
         """Return what reasons call a field of this object."""
         return f"{self.path}.{name}" if self.path else name
 
+    def names(self) -> list[str]:
+        """Return the names of the fields that were not taken yet."""
+        return list(self._left)
+
     def has(self, name: str) -> bool:
         """Return whether a field is there that was not taken yet, and is not null."""
         return self._left.get(name) is not None
@@ -40,10 +44,9 @@ class Taking:
             Refused: It is missing and required, empty and to be filled, or no text.
         """
         value = self._take(name, required=required)
-        found = None if value is None else checking.text(value, self.named(name))
-        if filled and found == "":
-            raise Refused(f"{self.named(name)!r} is empty")
-        return found
+        if value is None:
+            return None
+        return (checking.filled if filled else checking.text)(value, self.named(name))
 
     @overload
     def identity(self, name: str, *, filled: bool = True) -> str | None: ...
@@ -89,8 +92,14 @@ class Taking:
             self._left[name] = found
         return found or ""
 
-    def value(self, name: str) -> Any:
-        """Take a field of any type; None when it is missing."""
+    def there(self, name: str) -> Any:
+        """Take a field of any type that has to be there, if only as null.
+
+        Raises:
+            Refused: It is missing.
+        """
+        if name not in self._left:
+            raise Refused(f"missing field {self.named(name)!r}")
         return self._take(name)
 
     def object(self, name: str, *, required: bool = False) -> Taking:
@@ -145,6 +154,18 @@ class Taking:
                 left[name] = found
         if not self.path:
             as_json(left)
+        return left
+
+    def take_rest(self) -> dict[str, Any]:
+        """Return the fields that were not taken, and take them: the object around this one has them no more.
+
+        Raises:
+            Refused: They cannot be kept as JSON.
+        """
+        left = self.rest()
+        as_json(left)
+        self._left.clear()
+        self._parts.clear()
         return left
 
     def _list(self, name: str) -> Sequence[Any]:

@@ -10,9 +10,9 @@ from store.formats.making import Known
 
 
 def records(path):
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
-        return [json.loads(line) for line in lines]
+    stored = path.read_bytes()
+    lines = gzip.decompress(stored) if path.suffix == ".gz" else stored
+    return [json.loads(line) for line in lines.decode("utf-8").splitlines() if line]
 
 
 def test_tasks_are_written_back_as_they_stood(shared_data):

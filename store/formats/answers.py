@@ -1,0 +1,77 @@
+"""Models' answers to repository questions, and judges' scores of them: JSON lines of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from store.formats.checking import Refused
+from store.formats.making import Known, Made, attempt
+from store.formats.scoring import as_it_stood, scored, tell_score
+from store.formats.taking import Taking, put_back
+
+
+class Answers:
+    """Makes responses of models' answers, and their scores."""
+
+    two_passes = False
+
+    def __init__(self, known: Known) -> None:
+        self.counts: dict[str, int] = {}
+        self._known = known
+
+    def look(self, record: Mapping[str, Any]) -> None:
+        """Nothing is to be known before."""
+
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
+        """Return an answer and its scores.
+
+        Raises:
+            Refused: A field is missing or of the wrong type.
+        """
+        whole = Taking(record)
+        item = whole.identity("question_id", required=True)
+        model = whole.text("model", filled=True) or self._known.model
+        if not model:
+            raise Refused("missing field 'model'")
+        of = {"kind": "answer", "item": item, "model": model, **attempt(whole, self._known.setting)}
+        text = whole.text("answer", required=True)
+        scores = [self._score(score, of) for score in whole.objects("scores")]
+        response = Made("response", {**of, "reference": None, "text": text}, whole.rest())
+        for score in scores:
+            tell_score(self.counts, score.fields["value"])
+        return [response, *scores]
+
+    def _score(self, score: Taking, of: Mapping[str, Any]) -> Made:
+        fields = {
+            "judge": score.text("judge", required=True, filled=True),
+            "measure": score.text("measure", required=True, filled=True),
+            "reason": score.text("reason") or "",
+        }
+        value, raw = scored(score.there("score"), score.named("score"))
+        return Made("score", {**of, **fields, "value": value, "raw": raw}, score.take_rest())
+
+
+def write_answer(response: Made, scores: Sequence[Made]) -> dict[str, Any]:
+    """Return the record of an answer with its scores."""
+    fields = response.fields
+    record: dict[str, Any] = {
+        "question_id": fields["item"],
+        "model": fields["model"],
+        "setting": fields["setting"],
+        "answer": fields["text"],
+    }
+    if fields["trial"]:
+        record["trial"] = fields["trial"]
+    if scores:
+        record["scores"] = [_score(score) for score in scores]
+    return put_back(record, response.extra)
+
+
+def _score(score: Made) -> dict[str, Any]:
+    fields = score.fields
+    record = {name: fields[name] for name in ("judge", "measure")}
+    record["score"] = as_it_stood(fields["value"], fields["raw"])
+    if fields["reason"]:
+        record["reason"] = fields["reason"]
+    return put_back(record, score.extra)

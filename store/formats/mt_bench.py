@@ -1,0 +1,208 @@
+"""MT-bench's single form (FastChat): a judge's rating of one model's answer, with the prompt it was given.
+
+The question, the reference and the answer stand only within that prompt. They are taken out of it where the
+marks of a known template are found: FastChat's own, for one turn and for two, and the Japanese ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from store.formats import checking
+from store.formats.checking import wrong
+from store.formats.making import Known, Made, attempt, tell
+from store.formats.scoring import as_it_stood, scored, tell_score
+from store.formats.taking import Taking, put_back
+
+KEPT_WHOLE = "prompts without the marks of a known template, each kept whole as a question of its own"
+DIFFERS = "scores that differ from the last [[n]] of their judgment"
+
+_RATED = re.compile(r"\[\[(\d+(?:\.\d+)?)\]\]")
+_RATING = "rating"
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """What stands before the question, the answer and the end, and around a reference, in a prompt."""
+
+    question: str
+    answer: str
+    end: str
+    reference: str
+    reference_end: str
+
+
+_ENGLISH = _Marks(
+    "[Question]\n",
+    "\n\n[The Start of Assistant's Answer]\n",
+    "\n[The End of Assistant's Answer]",
+    "\n\n[The Start of Reference Answer]\n",
+    "\n[The End of Reference Answer]",
+)
+_JAPANESE = _Marks(
+    "[質問]\n",
+    "\n\n[アシスタントの回答の開始]\n",
+    "\n[アシスタントの回答の終了]",
+    "\n\n[参考回答の開始]\n",
+    "\n[参考回答の終了]",
+)
+_TALK = "<|The Start of Assistant A's Conversation with User|>\n\n### User:\n"
+_TALK_END = "\n\n<|The End of Assistant A's Conversation with User|>"
+_USER, _ASSISTANT = "\n\n### User:\n", "\n\n### Assistant A:\n"
+_REFERENCES = "<|The Start of Reference Answer|>\n\n### User:\n"
+_REFERENCE = "\n\n### Reference answer:\n"
+
+
+def parts(prompt: str) -> tuple[str, str, str] | None:
+    """Return the question, the reference and the answer that a judge was given.
+
+    The answer of a second turn is the whole conversation after the first question, as the judge saw it.
+
+    Returns:
+        The three texts; None when the marks of no template are there, or leave it open where a part ends.
+    """
+    found = _talk(prompt) if _TALK in prompt else None
+    for marks in (_ENGLISH, _JAPANESE):
+        found = found or _turn(prompt, marks)
+    return found if found and found[0] else None
+
+
+def _turn(prompt: str, marks: _Marks) -> tuple[str, str, str] | None:
+    _, begun, rest = ("\n" + prompt).partition("\n" + marks.question)
+    if not begun or rest.count(marks.answer) != 1 or not rest.endswith(marks.end):
+        return None
+    question, answer = rest.removesuffix(marks.end).split(marks.answer)
+    if marks.reference not in question:
+        return question, "", answer
+    if question.count(marks.reference) != 1 or not question.endswith(marks.reference_end):
+        return None
+    question, reference = question.removesuffix(marks.reference_end).split(marks.reference)
+    return question, reference, answer
+
+
+def _talk(prompt: str) -> tuple[str, str, str] | None:
+    before, _, talk = prompt.partition(_TALK)
+    if not talk.endswith(_TALK_END) or talk.count(_ASSISTANT) != 2 or talk.count(_USER) != 1:
+        return None
+    question, _, answer = talk.removesuffix(_TALK_END).partition(_ASSISTANT)
+    given = _REFERENCES + question + _REFERENCE
+    if _REFERENCES not in before:
+        return question, "", answer
+    references = before[before.index(_REFERENCES) :]
+    if not references.startswith(given) or references.count(_REFERENCE) != 2 or references.count(_USER) != 1:
+        return None
+    return question, references.removeprefix(given).partition(_USER)[0], answer
+
+
+class Single:
+    """Makes a question, an answer to it and a score of each judgment."""
+
+    two_passes = False
+
+    def __init__(self, known: Known) -> None:
+        self.counts: dict[str, int] = {}
+        self._known = known
+
+    def look(self, record: Mapping[str, Any]) -> None:
+        """Nothing is to be known before."""
+
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
+        """Return the question, the answer and the score of a judgment.
+
+        Raises:
+            Refused: A field is missing or of the wrong type.
+        """
+        whole = Taking(record)
+        item = whole.identity("question_id", required=True)
+        model = whole.text("model", required=True, filled=True)
+        judge, judge_extra = _judge(whole)
+        prompt = whole.text("user_prompt", required=True, filled=True)
+        reason = whole.text("judgment") or ""
+        value, raw = scored(whole.there("score"), whole.named("score"))
+        turn = whole.whole("turn")
+        if turn is not None and turn < 1:
+            raise wrong(turn, "turn", "a number from 1")
+        setting = " ".join(filter(None, (self._known.setting, f"turn {turn}" if (turn or 1) > 1 else "")))
+        attempted = attempt(whole, setting)
+        measure = whole.text("measure") or _RATING
+        extra = {**judge_extra, "user_prompt": prompt, **whole.rest()}
+        if turn is not None:
+            extra["turn"] = turn
+        found = parts(prompt)
+        if found is None:
+            extra["question_id"] = item
+            item = " ".join(filter(None, (item, model, *attempted.values(), judge)))
+        question, reference, answer = found or (prompt, "", "")
+        of = {"kind": "answer", "item": item, "model": model, **attempted}
+        self._tell(found is not None, value, reason)
+        score = {"judge": judge, "measure": measure, "value": value, "raw": raw, "reason": reason}
+        return [
+            Made("answer", _question(item, question, reference), {}),
+            Made("response", {**of, "reference": None, "text": answer}, {}),
+            Made("score", {**of, **score}, extra),
+        ]
+
+    def _tell(self, known: bool, value: float | None, reason: str) -> None:
+        if not known:
+            tell(self.counts, KEPT_WHOLE)
+        tell_score(self.counts, value)
+        rated = _RATED.findall(reason)
+        if rated and (value is None or float(rated[-1]) != value):
+            tell(self.counts, DIFFERS)
+
+
+def _judge(record: Taking) -> tuple[str, dict[str, Any]]:
+    """Take the judge: its name, or a list of its name and of its prompt's, which stays among the extra."""
+    value = record.there("judge")
+    if not isinstance(value, list):
+        return checking.filled(value, "judge"), {}
+    names = [checking.text(name, f"judge[{place}]") for place, name in enumerate(value)]
+    if not names:
+        raise wrong(value, "judge", "a name, or a list that begins with one,")
+    return checking.filled(names[0], "judge[0]"), {"judge": names}
+
+
+def _question(item: str, question: str, reference: str) -> dict[str, Any]:
+    return {
+        "external_id": item,
+        **dict.fromkeys(("repository", "revision", "language", "url")),
+        "question": question,
+        "reference": reference,
+        **dict.fromkeys(("issue_number", "issue_title", "issue_body")),
+        "comments": [],
+        "labels": [],
+        **dict.fromkeys(("created_at", "closed_at")),
+    }
+
+
+def _prompt(question: str, reference: str, answer: str) -> str:
+    marks = _ENGLISH
+    given = marks.reference + reference + marks.reference_end if reference else ""
+    return marks.question + question + given + marks.answer + answer + marks.end
+
+
+def write_judgment(item: Made, response: Made, score: Made) -> dict[str, Any]:
+    """Return the record of a score; where no prompt was kept, one of the known form is made."""
+    fields, extra = score.fields, dict(score.extra)
+    turn = extra.pop("turn", None)
+    record: dict[str, Any] = {
+        "question_id": extra.pop("question_id", item.fields["external_id"]),
+        "model": fields["model"],
+        "judge": extra.pop("judge", fields["judge"]),
+        "user_prompt": extra.pop("user_prompt", None)
+        or _prompt(item.fields["question"], item.fields["reference"], response.fields["text"]),
+        "judgment": fields["reason"],
+        "score": as_it_stood(fields["value"], fields["raw"]),
+    }
+    if turn is not None:
+        record["turn"] = turn
+    if fields["setting"] != (f"turn {turn}" if isinstance(turn, int) and turn > 1 else ""):
+        record["setting"] = fields["setting"]
+    if fields["trial"]:
+        record["trial"] = fields["trial"]
+    if fields["measure"] != _RATING:
+        record["measure"] = fields["measure"]
+    return put_back(record, extra)

@@ -1,0 +1,132 @@
+"""Repository questions as JSON lines of ours, of which SWE-QA's `question, answer` is the smallest form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from store.formats.checking import wrong
+from store.formats.making import Known, Made
+from store.formats.taking import Taking, put_back
+
+_ISSUE = {
+    "issue_number": "number",
+    "issue_title": "title",
+    "issue_body": "body",
+    "url": "url",
+    "created_at": "created_at",
+    "closed_at": "closed_at",
+}
+
+
+class Questions:
+    """Makes repository questions and their chunks."""
+
+    two_passes = False
+
+    def __init__(self, known: Known) -> None:
+        self.counts: dict[str, int] = {}
+        self._known = known
+
+    def look(self, record: Mapping[str, Any]) -> None:
+        """Nothing is to be known before."""
+
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
+        """Return a question and its chunks; without an id it is called after the file and its number.
+
+        Raises:
+            Refused: A field is missing or of the wrong type.
+        """
+        whole = Taking(record)
+        external_id = whole.identity("id") or f"{self._known.stem}-{number}"
+        question = whole.text("question", required=True, filled=True)
+        issue = whole.object("issue")
+        fields = {
+            "external_id": external_id,
+            "repository": whole.text("repository"),
+            "revision": whole.text("commit"),
+            "language": whole.text("language"),
+            "url": issue.text("url"),
+            "question": question,
+            "reference": whole.text("answer") or "",
+            "issue_number": issue.whole("number"),
+            "issue_title": issue.text("title"),
+            "issue_body": issue.text("body"),
+            "comments": [_comment(comment) for comment in issue.objects("comments")],
+            "labels": issue.texts("labels"),
+            "created_at": issue.text("created_at"),
+            "closed_at": issue.text("closed_at"),
+        }
+        ranks: dict[str, int] = {}
+        chunks = []
+        for chunk in whole.objects("chunks"):
+            own = chunk.text("setting")
+            setting = self._known.setting if own is None else own
+            ranks[setting] = ranks.get(setting, 0) + 1
+            chunks.append(
+                {
+                    "kind": "answer",
+                    "item": external_id,
+                    "setting": setting,
+                    "rank": ranks[setting],
+                    "path": chunk.text("file"),
+                    "text": chunk.text("text", required=True),
+                    "score": chunk.number("score"),
+                }
+            )
+        return [Made("answer", fields, whole.rest()), *(Made("chunk", chunk, {}) for chunk in chunks)]
+
+
+def _comment(comment: Taking) -> dict[str, Any]:
+    return {
+        "by": comment.text("by") or "",
+        "created_at": comment.text("created_at"),
+        "body": comment.text("body") or "",
+        "reactions": reactions(comment),
+    }
+
+
+def reactions(comment: Taking) -> dict[str, int]:
+    """Take the reactions of a comment: an object of names and how many there are.
+
+    Raises:
+        Refused: They are something else.
+    """
+    found = comment.object("reactions")
+    counts = {name: found.whole(name) for name in found.names()}
+    for name, count in counts.items():
+        if count is not None and count < 0:
+            raise wrong(count, found.named(name), "a number of reactions")
+    return {name: count for name, count in counts.items() if count}
+
+
+def write_question(item: Made, chunks: Sequence[Made]) -> dict[str, Any]:
+    """Return the record of a repository question.
+
+    Args:
+        item: The question.
+        chunks: Its chunks, each setting's by rank.
+    """
+    fields = item.fields
+    record: dict[str, Any] = {
+        "id": fields["external_id"],
+        "repository": fields["repository"],
+        "commit": fields["revision"],
+        "language": fields["language"],
+        "question": fields["question"],
+        "answer": fields["reference"],
+    }
+    issue = {name: fields[ours] for ours, name in _ISSUE.items()}
+    issue |= {"labels": fields["labels"] or None, "comments": [*map(_told, fields["comments"])] or None}
+    record["issue"] = {name: value for name, value in issue.items() if value is not None} or None
+    record["chunks"] = [_chunk(chunk) for chunk in chunks] or None
+    return put_back({name: value for name, value in record.items() if value is not None}, item.extra)
+
+
+def _told(comment: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in comment.items() if value or name == "body"}
+
+
+def _chunk(chunk: Made) -> dict[str, Any]:
+    named = {"file": "path", "text": "text", "score": "score", "setting": "setting"}
+    return {ours: chunk.fields[name] for ours, name in named.items() if chunk.fields[name] is not None}

@@ -1,0 +1,202 @@
+"""Who takes part in the issue threads of an import: called author and participant 2, never by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from store.formats import checking
+from store.formats.checking import wrong
+from store.formats.names import SOMEBODY, Names, without_mentions
+
+USER_FIELDS = frozenset(
+    [
+        "user",
+        "users",
+        "author",
+        "authors",
+        "login",
+        "assignee",
+        "assignees",
+        "closed_by",
+        "merged_by",
+        "creator",
+        "actor",
+        "sender",
+        "username",
+        "user_name",
+        "user_login",
+        "user_id",
+        "author_name",
+        "author_login",
+        "author_id",
+        "commenter",
+        "committer",
+        "participants",
+        "reviewer",
+        "reviewers",
+        "requested_reviewers",
+        "mentions",
+        "email",
+        "avatar_url",
+        "gravatar_id",
+    ]
+)
+"""Fields that name users: none of them is kept, and each name in them is looked for everywhere else."""
+
+UNKNOWN = "someone"
+"""What a poster is called whose account is deleted or not told."""
+
+_OF_A_USER = ("login", "name", "username", "email")
+_ISSUE = re.compile(
+    r"https?://[^/\s]+/(?:api/v3/)?(?:repos/)?([^/\s]+/[^/\s]+)/(?:issues|pulls?)/(\d+)(?![^/?#\s])"
+)
+_REPOSITORY = re.compile(r"https?://[^/\s]+/(?:api/v3/)?repos/([^/\s]+/[^/\s?#]+)")
+_PULL = re.compile(r"/pulls?/\d+(?![^/?#\s])")
+
+
+def poster(record: Mapping[str, Any], path: str = "") -> str | None:
+    """Return the lower-cased name of who wrote an issue or a comment; None where nobody is told.
+
+    Raises:
+        Refused: It is neither a text nor an object with a login.
+    """
+    name = next((name for name in ("user", "author") if record.get(name) is not None), None)
+    if name is None:
+        return None
+    value, named = record[name], f"{path}.{name}" if path else name
+    if isinstance(value, dict):
+        value, named = value.get("login"), f"{named}.login"
+    elif not isinstance(value, str):
+        raise wrong(value, named, "a name, or an object with a login,")
+    found = "" if value is None else checking.text(value, named).strip().lower()
+    return found if found and found != "ghost" else None
+
+
+def is_pull_request(record: Mapping[str, Any]) -> bool:
+    """Return whether an issue object, or the thread of a comment, is a pull request's."""
+    return bool(record.get("pull_request")) or any(
+        _PULL.search(url)
+        for name in ("html_url", "url", "pull_request_url")
+        if isinstance(url := record.get(name), str)
+    )
+
+
+def place(record: Mapping[str, Any]) -> tuple[str, int] | None:
+    """Return the repository (OWNER/NAME) and the number that a record tells; None where it tells none."""
+    for name in ("html_url", "issue_url", "url", "comments_url"):
+        if isinstance(url := record.get(name), str) and (found := _ISSUE.match(url)):
+            return found[1], int(found[2])
+    number, repository = record.get("number"), record.get("repository")
+    if isinstance(repository, dict):
+        repository = repository.get("full_name")
+    if isinstance(url := record.get("repository_url"), str) and (found := _REPOSITORY.match(url)):
+        repository = found[1]
+    if isinstance(number, int) and isinstance(repository, str) and repository:
+        return repository, number
+    return None
+
+
+@dataclass(slots=True)
+class Thread:
+    """One issue's thread: who asked, who else wrote, in order, and the comments that stand apart from it."""
+
+    asker: str | None = None
+    posters: dict[str, None] = field(default_factory=dict)
+    comments: list[Mapping[str, Any]] = field(default_factory=list)
+    issue: bool = False
+    pull_request: bool = False
+
+    def called(self, name: str | None) -> str | None:
+        """Return what a poster is called; None for somebody who wrote nothing here."""
+        if name is None:
+            return UNKNOWN
+        if name == self.asker:
+            return "author"
+        others = [other for other in self.posters if other != self.asker]
+        return f"participant {others.index(name) + 2}" if name in self.posters else None
+
+
+class Threads:
+    """The threads and the user names of all files of an import."""
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self._threads: dict[str, Thread] = {}
+        self._ids: dict[str, str] = {}
+
+    def of(self, key: str) -> Thread:
+        """Return the thread of an issue, by OWNER/NAME#NUMBER in any case."""
+        return self._threads.setdefault(key.lower(), Thread())
+
+    def gather(self, record: Mapping[str, Any]) -> None:
+        """Take note of every user name in a record, however deep."""
+        left: list[Any] = [record]
+        while left:
+            value = left.pop()
+            if isinstance(value, list):
+                left += value
+            elif isinstance(value, dict):
+                for name, found in value.items():
+                    if name in USER_FIELDS or (name == "owner" and _is_user(found)):
+                        self._add(found)
+                    else:
+                        left.append(found)
+
+    def _add(self, value: Any) -> None:
+        for one in value if isinstance(value, list) else [value]:
+            for name in map(one.get, _OF_A_USER) if isinstance(one, dict) else [one]:
+                if isinstance(name, str):
+                    self.names.add(name)
+
+    def public(self, key: str) -> str:
+        """Return the id of a thread without user names, another for every thread."""
+        if (known := self._ids.get(key.lower())) is not None:
+            return known
+        found, again = self.names.replaced(key), 1
+        taken, public = set(self._ids.values()), found
+        while public in taken:
+            again += 1
+            public = f"{found}~{again}"
+        self._ids[key.lower()] = public
+        return public
+
+    def text(self, text: str, thread: Thread) -> tuple[str, int]:
+        """Return a text of a thread without user names, and how many mentions were replaced."""
+        found, mentions = without_mentions(text, lambda name: thread.called(name) or SOMEBODY)
+        return self.names.replaced(found), mentions
+
+    def scrubbed(self, value: Any) -> Any:
+        """Return a JSON value without user names: neither in its texts nor in the names of its fields."""
+        if isinstance(value, str):
+            return self.names.replaced(value)
+        if isinstance(value, list):
+            return [self.scrubbed(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        found: dict[str, Any] = {}
+        for name, one in value.items():
+            public, again = self.names.replaced(name), 1
+            while (distinct := public if again == 1 else f"{public} {again}") in found:
+                again += 1
+            found[distinct] = self.scrubbed(one)
+        return found
+
+
+def without_users(value: Any) -> Any:
+    """Return a JSON value without the fields that name users."""
+    if isinstance(value, list):
+        return [without_users(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: without_users(found)
+        for name, found in value.items()
+        if name not in USER_FIELDS and not (name == "owner" and isinstance(found, dict))
+    }
+
+
+def _is_user(owner: Any) -> bool:
+    return isinstance(owner, dict) and owner.get("type") != "Organization"
