@@ -1,9 +1,9 @@
-"""Rewrites manifest.json from pairs.jsonl and replies.jsonl: `python sample_data/build_manifest.py`.
+"""Rewrites manifest.json from the data files beside it: `python sample_data/build_manifest.py`.
 
-The manifest names the test programs that the plain `process` sandbox may run without being asked to. A
-program is known by the SHA-256 of the candidate's source, a NUL byte and the test's source, as
-`agents.sandbox.protocol.TestProgram.digest` computes it: change one character of either and it is unknown.
-Standard library only, so that it runs before anything is installed.
+The manifest names the data files with their SHA-256, and the test programs that the plain `process` sandbox
+may run without being asked to. A program is known by the SHA-256 of the candidate's source, a NUL byte and
+the test's source, as `agents.sandbox.protocol.TestProgram.digest` computes it: change one character of either
+and it is unknown. Standard library only, so that it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 ABOUT = (
     "SHA-256 of the sample's test programs: candidate source, a NUL byte, test source, in UTF-8. "
-    "Written by build_manifest.py; the process sandbox runs these and no others unless told to."
+    "Written by build_manifest.py; the process sandbox runs these and no others unless told to. "
+    "SHA-256 of the sample's data files."
+)
+DATA_FILES = (
+    *("pairs.jsonl", "replies.jsonl", "labels.csv"),
+    *("completions.jsonl", "predictions.jsonl", "questions.jsonl", "answers.jsonl"),
 )
 
 
@@ -40,12 +45,17 @@ def programs(folder: Path) -> dict[str, str]:
     return found
 
 
+def files(folder: Path) -> dict[str, str]:
+    """Give the SHA-256 in hex of each data file, by its name."""
+    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in DATA_FILES}
+
+
 def main() -> None:
-    """Write manifest.json beside this file and say how many programs it names."""
-    found = programs(FOLDER)
-    text = json.dumps({"about": ABOUT, "programs": found}, indent=2) + "\n"
+    """Write manifest.json beside this file and say how many files and programs it names."""
+    found = {"about": ABOUT, "files": files(FOLDER), "programs": programs(FOLDER)}
+    text = json.dumps(found, indent=2) + "\n"
     (FOLDER / "manifest.json").write_text(text, encoding="utf-8", newline="\n")
-    print(f"manifest.json: {len(found)} programs")
+    print(f"manifest.json: {len(found['files'])} files, {len(found['programs'])} programs")
 
 
 if __name__ == "__main__":
