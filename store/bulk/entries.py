@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import duckdb
@@ -22,7 +23,8 @@ class EntryCounts:
     Attributes:
         added: New items.
         known: Items that were there already, or occur before in the same import.
-        differing: Those of `known` whose extra fields differ from what is stored; what is stored stays.
+        differing: Those of `known` of which what only describes them differs from what is stored, or their
+            extra fields; what is stored stays.
     """
 
     added: int = 0
@@ -36,12 +38,10 @@ def value_of(column: str, type_: FieldType, row: str = "s") -> str:
     return f"coalesce({row}.{column}, {empty})" if empty else f"{row}.{column}"
 
 
-def content_hash(kind: str, row: str = "s") -> str:
-    """Return the SQL of the content hash of an item of a kind: MD5 of the hashes of its columns, in order."""
-    parts = (
-        f"md5(coalesce({value_of(column, type_, row)}::VARCHAR, ''))"
-        for column, type_ in entry_kinds()[kind].content.items()
-    )
+def _hash(kind: str, columns: Iterable[str], row: str = "s") -> str:
+    """Return the SQL of the MD5 of the hashes of some columns of a kind, in order."""
+    types = entry_kinds()[kind].content
+    parts = (f"md5(coalesce({value_of(one, types[one], row)}::VARCHAR, ''))" for one in columns)
     return f"md5({' || '.join(parts)})"
 
 
@@ -53,8 +53,8 @@ def resolve_entries(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     """
     selects = [
         f"SELECT '{kind}' AS kind, s.file, s.position, s.number, s.line, s.external_id, s.extra, "
-        f"{content_hash(kind)} AS content_hash FROM stage_{kind} s"
-        for kind in entry_kinds()
+        f"{_hash(kind, known.known_by)} AS content_hash FROM stage_{kind} s"
+        for kind, known in entry_kinds().items()
     ]
     none = (
         "SELECT ''::VARCHAR AS kind, 0 AS file, 0::BIGINT AS position, 0::BIGINT AS number, "
@@ -107,13 +107,27 @@ def entry_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> EntryCounts:
     row = cursor.execute(
         """
         SELECT (SELECT count(*) FROM fresh_entry WHERE file = $file),
-            (SELECT count(*) FROM new_entry WHERE file = $file),
-            (SELECT count(*) FROM new_entry WHERE file = $file AND known_extra <> extra)
+            (SELECT count(*) FROM new_entry WHERE file = $file)
         """,
         {"file": file},
     ).fetchone()
-    added, staged, differing = row or (0, 0, 0)
-    return EntryCounts(added, staged - added, differing)
+    added, staged = row or (0, 0)
+    return EntryCounts(added, staged - added, 0 if added == staged else _differing(cursor, file))
+
+
+def _differing(cursor: duckdb.DuckDBPyConnection, file: int) -> int:
+    """Count the items already stored whose other fields are not as the file has them."""
+    differing = 0
+    for kind, known in entry_kinds().items():
+        given, stored = (_hash(kind, known.content, row) for row in "st")
+        row = cursor.execute(
+            f"SELECT count(*) FROM new_entry n "
+            f"JOIN stage_{kind} s ON s.position = n.position AND s.file = n.file JOIN {known.table} t ON t.item_id = n.known "
+            f"WHERE n.file = ? AND n.kind = '{kind}' AND (n.extra <> n.known_extra OR {given} <> {stored})",
+            [file],
+        ).fetchone()
+        differing += int(row[0]) if row else 0
+    return differing
 
 
 def publish_entries(cursor: duckdb.DuckDBPyConnection, sources: dict[int, int]) -> None:

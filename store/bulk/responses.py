@@ -136,12 +136,13 @@ def _torn_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
 
 
 def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+    """Find the response of every score; a judge who was asked several times has several of one response."""
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE new_score AS
-        SELECT n.*, w.id AS known_id, w.value AS known_value, w.raw AS known_raw,
-            row_number() OVER (PARTITION BY n.kind, n.whose, n.model, n.setting, n.trial, n.judge, n.measure
-                ORDER BY n.position) AS nth
+        SELECT n.*, w.id AS known_id,
+            row_number() OVER (PARTITION BY n.kind, n.whose, n.model, n.setting, n.trial, n.judge, n.measure,
+                n.value, n.raw, n.reason ORDER BY n.position) AS nth
         FROM (SELECT *, {_WHOSE} AS whose FROM (
             SELECT s.file, s.position, s.number, s.line, s.kind, s.external_id, s.joined_by, s.model,
                 coalesce(s.setting, '') AS setting, coalesce(s.trial, 0) AS trial, s.id, s.judge, s.measure,
@@ -155,7 +156,8 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
             LEFT JOIN response r ON (r.item_id, r.model, r.setting, r.trial) =
                 (coalesce(i.id, j.item_id), s.model, coalesce(s.setting, ''), coalesce(s.trial, 0))
         )) n
-        LEFT JOIN score w ON (w.response_id, w.judge, w.measure) = (n.response_id, n.judge, n.measure)
+        LEFT JOIN score w ON (w.response_id, w.judge, w.measure, w.raw, w.reason)
+            = (n.response_id, n.judge, n.measure, n.raw, n.reason) AND w.value IS NOT DISTINCT FROM n.value
         """
     )
     return _problems(
@@ -164,15 +166,6 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         SELECT file, number, line, 'a score of ' || model || ', which has no response for item '
             || external_id || ' here'
         FROM new_score WHERE item_id IS NOT NULL AND response_id IS NULL
-        UNION ALL
-        SELECT file, number, line, 'another ' || measure || ' of ' || judge || ' for ' || model ||
-            CASE WHEN known_id IS NULL THEN ' came before' ELSE ' than the workspace has' END
-        FROM new_score n
-        WHERE (known_id IS NOT NULL AND (value IS DISTINCT FROM known_value OR raw <> known_raw))
-            OR (nth > 1 AND EXISTS (FROM new_score f WHERE f.nth = 1
-                AND (f.kind, f.whose, f.model, f.setting, f.trial, f.judge, f.measure)
-                    = (n.kind, n.whose, n.model, n.setting, n.trial, n.judge, n.measure)
-                AND (f.value IS DISTINCT FROM n.value OR f.raw <> n.raw)))
         """,
     )
 

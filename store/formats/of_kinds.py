@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from store.formats.answers import Answers
 from store.formats.crosscodeeval import Predictions, Tasks
 from store.formats.fields import Field, FieldType, Layout
+from store.formats.issues import Issues
+from store.formats.mt_bench import Single
 from store.formats.protocol import JSON, Format
+from store.formats.swe_qa import Questions
 
 
 def _told_by(makes: str, **columns: FieldType) -> Layout:
@@ -30,4 +34,41 @@ PREDICTIONS = Format(
     ),
     unless=frozenset({"metadata"}),
     converter=Predictions,
+)
+QUESTIONS = Format(
+    name="questions",
+    description="repository questions: question, answer (SWE-QA); and id, repository, commit, issue, chunks",
+    containers=JSON,
+    layouts=(
+        _told_by("answer", question="text", answer="text"),
+        _told_by("answer", question="text", issue="object"),
+    ),
+    unless=frozenset({"question_id", "rater", "query", "model"}),
+    converter=Questions,
+)
+ISSUES = Format(
+    name="issues",
+    description="issue threads: GitHub's REST objects, CodeAssistBench; user names are dropped",
+    containers=JSON,
+    layouts=(
+        _told_by("answer", number="integer", title="text"),
+        _told_by("answer", body="text", issue_url="text"),
+    ),
+    converter=Issues,
+)
+ANSWERS = Format(
+    name="answers",
+    description="models' answers to questions: question_id, model, answer; and setting, trial, scores of judges",
+    containers=JSON,
+    layouts=(_told_by("response", question_id="id", model="text", answer="text"),),
+    converter=Answers,
+)
+MT_BENCH = Format(
+    name="mt-bench",
+    description="MT-bench's single form: question_id, model, judge, user_prompt, judgment, score, turn",
+    containers=JSON,
+    layouts=(
+        _told_by("answer", question_id="id", model="text", judge="list", judgment="text", score="number"),
+    ),
+    converter=Single,
 )

@@ -141,6 +141,7 @@ ANSWER = TaskKind(
         "created_at": "text",
         "closed_at": "text",
     },
+    known_by=("question", "reference", "issue_title", "issue_body", "comments"),
     place=3,
     editable={"question": "question", "reference": "reference answer"},
 )

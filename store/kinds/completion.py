@@ -113,6 +113,7 @@ COMPLETION = TaskKind(
         "reference_line": "integer",
         "right_context_line": "integer",
     },
+    known_by=("prompt", "reference", "right_context"),
     joined_by="reference",
     place=2,
 )

@@ -62,7 +62,9 @@ class TaskKind:
             kind of which no single value tells.
         table: The table of the kind's own columns, with `item_id`; empty for pairs, which are written apart.
         content: Those columns in order, with the type of what a file holds for each; `list` and `object` are
-            kept as JSON text. Together they are the content that an item is known by.
+            kept as JSON text.
+        known_by: Those of the columns that make up an item: one with the same id and others of these is
+            refused. The rest only describes it, and stays as it was first imported.
         schema: SQL that makes that table where it is not there, for a kind of another package.
         joined_by: The column by which a response finds its item where it does not name it; empty for none.
         place: Where it stands among the kinds in lists; those of other packages stand last.
@@ -80,6 +82,7 @@ class TaskKind:
     label: str | None = None
     table: str = ""
     content: Mapping[str, FieldType] = field(default_factory=dict)
+    known_by: tuple[str, ...] = ()
     schema: str = ""
     joined_by: str = ""
     place: int = 100

@@ -34,7 +34,7 @@ class Response(SQLModel, table=True):
 
 
 class Score(SQLModel, table=True):
-    """What a judge said of a response: (response, judge, measure) is its key.
+    """What a judge said of a response under a measure, once for each time that it was asked.
 
     `value` is None where the judge's word was no number; `raw` holds what stood in its place.
     """
