@@ -21,7 +21,10 @@ class Panes(Mapping[str, "CitingPane"]):
 
     def __init__(self) -> None:
         self._panes: dict[str, CitingPane] = {}
-        self._waiting: dict[str, tuple[PaneText, Place | None]] = {}
+        # With the place to go to: none when the pane is left where it is, a line to begin at.
+        self._waiting: dict[str, tuple[PaneText, Place | int | None]] = {}
+        # The line at which the text of a pane begins, from 1, where it is not the first.
+        self._starts: dict[str, int] = {}
 
     def __getitem__(self, pane_id: str) -> CitingPane:
         pane = self._panes[pane_id]
@@ -34,10 +37,13 @@ class Panes(Mapping[str, "CitingPane"]):
                 title=part.heading or part.title,
                 empty=part.empty,
                 landmarks=part.landmarks,
+                spans=part.spans,
+                gutter=part.gutter,
+                start=part.start,
             )
             pane.mark_cited(part.cited, recorded=part.recorded)
         if place is not None:
-            pane.restore(place)
+            _go(pane, place)
         return pane
 
     def __iter__(self) -> Iterator[str]:
@@ -56,6 +62,9 @@ class Panes(Mapping[str, "CitingPane"]):
     def show(self, pane_id: str, part: PaneText) -> None:
         """Let a pane show a text, as soon as the pane is looked up or `fill` is called."""
         self._waiting[pane_id] = (part, None)
+        self._starts.pop(pane_id, None)
+        if part.start is not None:
+            self._starts[pane_id] = part.start
 
     def end_cursors(self) -> bool:
         """Take the cursors of all panes away; return whether there was one."""
@@ -70,14 +79,24 @@ class Panes(Mapping[str, "CitingPane"]):
     @property
     def places(self) -> dict[str, Place]:
         """Where each pane is scrolled to, or will be."""
-        waiting = {pane_id: place or Place() for pane_id, (_, place) in self._waiting.items()}
+        waiting = {
+            pane_id: Place(place - 1) if isinstance(place, int) else place or Place()
+            for pane_id, (_, place) in self._waiting.items()
+        }
         return {pane_id: pane.place for pane_id, pane in self._panes.items()} | waiting
 
     def restore(self, places: Mapping[str, Place]) -> None:
-        """Scroll every pane to its place, to the top where none is given."""
+        """Scroll every pane to its place; without one to where its text begins, otherwise to the top."""
         for pane_id, pane in self._panes.items():
-            place = places.get(pane_id, Place())
+            place = places.get(pane_id) or self._starts.get(pane_id) or Place()
             if pane_id in self._waiting:
                 self._waiting[pane_id] = (self._waiting[pane_id][0], place)
             else:
-                pane.restore(place)
+                _go(pane, place)
+
+
+def _go(pane: CitingPane, place: Place | int) -> None:
+    if isinstance(place, int):
+        pane.begin_at(place)
+    else:
+        pane.restore(place)

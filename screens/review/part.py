@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import entry_points
 from uuid import UUID
 
 from sqlalchemy import Connection
 
+from screens.widgets.overlay import Span
 from screens.widgets.text_pane import TextKind
 from store.evidence import Citation, Part
 from store.kinds.protocol import GROUP, QuestionSpec
@@ -50,6 +51,9 @@ class PaneText:
         links: Stretches of it that tell of cited lines, which can be followed.
         heading: What its border says in place of the title.
         above: Words that stand over it while it is shown; its lines are counted without them.
+        spans: Stretches of the text that are marked; in Markdown those of its source.
+        gutter: Glyphs before lines, by the line's number, from 1.
+        start: The line, from 1, that is in view when the item is first shown; None for the first.
     """
 
     id: str
@@ -66,6 +70,9 @@ class PaneText:
     links: tuple[Link, ...] = ()
     heading: str = ""
     above: str = ""
+    spans: tuple[Span, ...] = ()
+    gutter: Mapping[int, str] = field(default_factory=dict, hash=False)
+    start: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

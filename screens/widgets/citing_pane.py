@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.actions import SkipAction
 
+from screens.widgets.overlay import Span
 from screens.widgets.text_paint import Row
 from screens.widgets.text_pane import TextPane
 from screens.widgets.text_surface import TextKind
+from screens.widgets.text_view import NO_GLYPHS
 from store.counted import counted
 
 _CURSOR = "▸"
@@ -42,11 +44,24 @@ class CitingPane(TextPane):
         title: str = "",
         empty: str = "",
         landmarks: Iterable[int] = (),
+        spans: Iterable[Span] = (),
+        gutter: Mapping[int, str] = NO_GLYPHS,
+        start: int | None = None,
     ) -> None:
         """Show a text (see `TextPane.load`); another text has no cursor."""
         if text != self.text:
             self._cursor = None
-        super().load(text, language=language, kind=kind, title=title, empty=empty, landmarks=landmarks)
+        super().load(
+            text,
+            language=language,
+            kind=kind,
+            title=title,
+            empty=empty,
+            landmarks=landmarks,
+            spans=spans,
+            gutter=gutter,
+            start=start,
+        )
 
     # -- citations ------------------------------------------------------------------------------------
 

@@ -47,14 +47,15 @@ class Flow:
 
     def _measure(self) -> Iterator[None]:
         source, width, before = self.source, self.width, self._before
-        lines = source.lines
+        lines, insets = source.lines, source.insets
         widest = 0
         for first in range(0, len(lines), _LINES_A_TURN):
             rows = before[-1]
             for number in range(first, min(first + _LINES_A_TURN, len(lines))):
                 line = lines[number]
                 # The common case stands here: a call for each of 100,000 lines is felt.
-                cells = len(line) if line.isascii() and "\t" not in line else source.cells(number)
+                plain = line.isascii() and "\t" not in line and number not in insets
+                cells = len(line) if plain else source.cells(number)
                 if cells > widest:  # noqa: PLR1730 - max() takes three times as long
                     widest = cells
                 if width is not None:

@@ -33,18 +33,40 @@ class ShownLine:
         "_tab_size",
         "_visible",
         "cells",
+        "insets",
         "length",
         "narrow",
         "words",
     )
 
-    def __init__(self, source: str, tab_size: int = TAB_SIZE, *, words: bool = False) -> None:
+    def __init__(
+        self,
+        source: str,
+        tab_size: int = TAB_SIZE,
+        *,
+        words: bool = False,
+        insets: Sequence[tuple[int, str]] = (),
+    ) -> None:
+        """Cut a line into pieces.
+
+        Args:
+            source: The line.
+            tab_size: Cells between two tab stops.
+            words: Whether wrapping keeps words whole.
+            insets: Offsets with the glyph, of one cell, that is shown before the character there, in order. A
+                glyph has an index as all that is shown, and stands for no part of the source.
+        """
         self._tab_size = tab_size
         self.words = words
         """Whether wrapping keeps words whole."""
         self._breaks: tuple[int, Sequence[int]] = (0, ())
-        plain = source.isascii() and source.isprintable()
+        plain = not insets and source.isascii() and source.isprintable()
         self._sources = [source] if plain else list(pieces(source, PIECE))
+        glyphs: dict[int, str] = {}
+        if insets:
+            self._sources, glyphs = _with_insets(source, insets)
+        self.insets: list[tuple[int, str]] = []
+        """Indices at which a glyph stands that is not of the source, and the glyph."""
         # Worked out when a piece is looked at; room is all that is known of the others.
         self._visible: list[Visible | None] = [None] * len(self._sources)
         # Where each piece begins, and the end: source offset, index, cell.
@@ -55,8 +77,14 @@ class ShownLine:
             # As it is; looked at once, since it may be millions of characters long.
             self._visible = [Visible(source, len(source))]
             self._starts, self._index, self._cells = [0, len(source)], [0, len(source)], [0, len(source)]
-        for piece in () if plain else self._sources:
-            length, cells, narrow = extent(piece, tab_size=tab_size, column=self._cells[-1])
+        for at, piece in enumerate(() if plain else self._sources):
+            glyph = glyphs.get(at)
+            if glyph is None:
+                length, cells, narrow = extent(piece, tab_size=tab_size, column=self._cells[-1])
+            else:
+                self.insets.append((self._index[-1], glyph))
+                self._visible[at] = Visible(glyph, 0)
+                length, cells, narrow = 1, 1, True
             self._starts.append(self._starts[-1] + len(piece))
             self._index.append(self._index[-1] + length)
             self._cells.append(self._cells[-1] + cells)
@@ -127,7 +155,13 @@ class ShownLine:
         Returns:
             An offset into the source line.
         """
-        return self.source_offset(index - 1) + 1 if index > 0 else 0
+        if index <= 0:
+            return 0
+        at = self._at(self._index, index - 1)
+        if not self._sources[at]:
+            # A glyph between two characters: what was shown before it ended there.
+            return self._starts[at]
+        return self.source_offset(index - 1) + 1
 
     def index_of(self, offset: int) -> int:
         """Return the index at which a source offset is shown."""
@@ -195,6 +229,22 @@ class ShownLine:
                 filled += after[-1] - begun
             index += len(text)
         return breaks
+
+
+def _with_insets(source: str, insets: Sequence[tuple[int, str]]) -> tuple[list[str], dict[int, str]]:
+    """Return the pieces of a line, an empty one for each glyph between two characters, and these glyphs."""
+    parts: list[str] = []
+    glyphs: dict[int, str] = {}
+    before = 0
+    for offset, glyph in insets:
+        if offset > before:
+            parts += pieces(source[before:offset], PIECE)
+            before = offset
+        glyphs[len(parts)] = glyph
+        parts.append("")
+    if before < len(source):
+        parts += pieces(source[before:], PIECE)
+    return parts, glyphs
 
 
 def _over_wide(after: list[int], start: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import accumulate
 
@@ -19,23 +20,42 @@ class SourceText:
 
     Lines end at line feeds only, or at CR LF when every line feed of the text has its carriage return: then
     the pair is the line's end and said once (`newline`), otherwise carriage returns are shown in their lines.
+
+    Args:
+        text: Any text.
+        tab_size: Cells between two tab stops.
+        words: Whether wrapping keeps words whole, as prose wants it.
+        insets: Offsets with the glyph, of one cell, that is shown before the character there, in order.
     """
 
-    def __init__(self, text: str, tab_size: int = TAB_SIZE, *, words: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        tab_size: int = TAB_SIZE,
+        *,
+        words: bool = False,
+        insets: Iterable[tuple[int, str]] = (),
+    ) -> None:
         pairs = text.count("\r\n") if "\r" in text else 0
         self.text = text
         self.tab_size = tab_size
         self.words = words
-        """Whether wrapping keeps words whole, as prose wants it."""
         self.newline = "\r\n" if pairs and pairs == text.count("\n") else "\n"
         """What ends a line in the whole text."""
         self.lines = text.split(self.newline)
         """The source lines without their ends; an empty text is one empty line."""
-        if len(self.lines) > 1 and not self.lines[-1]:
+        insets = tuple(insets)
+        # A line that nothing is on is shown where a glyph stands on it.
+        if len(self.lines) > 1 and not self.lines[-1] and not (insets and insets[-1][0] >= len(text)):
             self.lines.pop()
         self.longest = max(map(len, self.lines))
         """Characters in the longest line."""
         self._shown: LRUCache[int, ShownLine] = LRUCache(_LINES_KEPT)
+        self.insets: dict[int, list[tuple[int, str]]] = {}
+        """Glyphs between two characters: by line, the offsets into it and the glyphs."""
+        for offset, glyph in insets:
+            line, column = self.locate(offset)
+            self.insets.setdefault(line, []).append((column, glyph))
 
     @cached_property
     def _before(self) -> list[int]:
@@ -80,7 +100,9 @@ class SourceText:
         """
         shown = self._shown.get(line)
         if shown is None:
-            shown = self._shown[line] = ShownLine(self.lines[line], self.tab_size, words=self.words)
+            shown = self._shown[line] = ShownLine(
+                self.lines[line], self.tab_size, words=self.words, insets=self.insets.get(line, ())
+            )
         return shown
 
     def cells(self, line: int) -> int:
@@ -93,6 +115,8 @@ class SourceText:
             Cells.
         """
         source = self.lines[line]
+        if line in self.insets:
+            return self.shown(line).cells
         if source.isascii():
             # A control character is shown as one picture.
             if "\t" not in source:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rich.cells import get_character_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
+
+from screens.widgets.overlay import SpanStyle
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class Palette:
     current_match: Style
     selection: Style
     empty: Style
+    spans: Mapping[SpanStyle, Style]
 
 
 @dataclass(frozen=True, slots=True)

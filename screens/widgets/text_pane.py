@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from rich.style import Style
 from textual.content import Content
 from textual.message import Message
 
+from screens.widgets.overlay import Span, Spans
 from screens.widgets.shown_line import ShownLine
 from screens.widgets.text_paint import Layer, Row
 from screens.widgets.text_search import TextSearch
 from screens.widgets.text_selection import SelectableText
 from screens.widgets.text_surface import PAUSE, TURN, TextKind
-from screens.widgets.text_view import Place
+from screens.widgets.text_view import NO_GLYPHS, Place
 from screens.widgets.visible import one_line
 
 __all__ = ["Place", "SearchMoved", "TextKind", "TextPane"]
@@ -77,6 +78,9 @@ class TextPane(SelectableText):
         title: str = "",
         empty: str = "",
         landmarks: Iterable[int] = (),
+        spans: Iterable[Span] = (),
+        gutter: Mapping[int, str] = NO_GLYPHS,
+        start: int | None = None,
     ) -> None:
         """Show a text; loading the same text again keeps place, search and citations.
 
@@ -87,13 +91,19 @@ class TextPane(SelectableText):
             title: What stands in the border; any text.
             empty: A sentence to show when there is no text.
             landmarks: Source lines worth jumping to, from 1, such as those of failures.
+            spans: Stretches of the text and how they are marked; the text stays what it is, for search,
+                copies and citations.
+            gutter: Glyphs of one cell that stand before source lines, by the line's number, from 1, where
+                the line is not cited or pointed at.
+            start: The source line, from 1, that is in view when the text is first shown; None for the first.
         """
         if text != self.text or language != self._language:
             self._cited = frozenset()
             self._pointed = None
             self._forget_search()
         self._landmarks = sorted(landmarks)
-        self.show_text(text, language, kind, empty)
+        if self.show_text(text, language, kind, empty, spans=Spans(spans), glyphs=gutter) and start:
+            self.begin_at(start)
         self._landmarks = sorted({line for line in self._landmarks if 1 <= line <= self.line_count})
         self.border_title = Content(one_line(title, _TITLE_WIDTH)) if title else None
         self._say()
@@ -289,7 +299,7 @@ class TextPane(SelectableText):
     # -- painting -------------------------------------------------------------------------------------
 
     def _has_glyphs(self) -> bool:
-        return bool(self._cited or self._landmarks or self._pointed)
+        return bool(self._cited or self._landmarks or self._pointed) or super()._has_glyphs()
 
     def _glyph(self, row: Row) -> tuple[str, Style, Style]:
         palette = self.palette
@@ -297,7 +307,9 @@ class TextPane(SelectableText):
         number = palette.pointed if pointed else Style.null()
         if row.line + 1 in self._cited:
             return _CITED, palette.cited, number
-        return _POINTED if pointed and row.first else " ", palette.cited, number
+        if pointed:
+            return _POINTED if row.first else " ", palette.cited, number
+        return super()._glyph(row)
 
     def _layers(self, row: Row, shown: ShownLine) -> Iterator[Layer]:
         yield from super()._layers(row, shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import ClassVar, Literal
 
@@ -18,6 +18,7 @@ from textual.style import Style as VisualStyle
 
 from screens.widgets import highlight
 from screens.widgets.flow import Flow
+from screens.widgets.overlay import SPAN_STYLES, STYLE_OF_GLYPH, Spans
 from screens.widgets.shown_line import ShownLine
 from screens.widgets.source_text import SourceText
 from screens.widgets.text_paint import Layer, Palette, Row, layered, with_offsets
@@ -35,6 +36,9 @@ TURN = 0.005
 PAUSE = 0.002
 """Seconds between two turns, in which keys are answered and the screen is painted."""
 
+BAR = "│"
+"""The glyph of a line that stands before each of its rows, not before the first one only."""
+
 _STRIPS_KEPT = 1024
 
 
@@ -50,6 +54,7 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
         "text--match",
         "text--current-match",
         "text--empty",
+        *(f"text--{style}" for style in SPAN_STYLES),
     }
 
     def __init__(
@@ -65,6 +70,9 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
         self._flow: Flow | None = None
         self._language: str | None = None
         self._plain_reason = ""
+        self._spans = Spans()
+        # By source line, from 1: the glyph before it.
+        self._glyphs: Mapping[int, str] = {}
         self._highlighting: highlight.Highlighting | None = None
         self._kind: TextKind = "code"
         # What the reader chose; None follows the kind of text.
@@ -100,7 +108,7 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
         return self._code_numbers if self._kind in _CODE else _NUMBERED[self._kind]
 
     def _has_glyphs(self) -> bool:
-        return False
+        return bool(self._glyphs)
 
     @property
     def _gutter_width(self) -> int:
@@ -174,6 +182,7 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
                 current_match=partial("current-match"),
                 selection=self.screen.get_component_rich_style("screen--selection"),
                 empty=whole("empty"),
+                spans={style: partial(style) for style in SPAN_STYLES},
             )
         return self._palette
 
@@ -307,15 +316,29 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _glyph(self, row: Row) -> tuple[str, Style, Style]:
         """Return the glyph before a row, its style, and what the line's number is styled with besides."""
-        return " ", Style.null(), Style.null()
+        glyph = self._glyphs.get(row.line + 1, " ")
+        # A bar goes on beside all rows of its line.
+        shown = glyph if row.first or glyph == BAR else " "
+        return shown, self.palette.gutter, Style.null()
 
     def _layers(self, row: Row, shown: ShownLine) -> Iterator[Layer]:
         """Yield the styles over a row, as indices into the shown line; later ones lie on top."""
         if self._highlighting is not None:
             for start, end, key in self._highlighting.spans(row.line):
                 yield shown.index_of(start), shown.index_of(end), self._token_style(key)
+        yield from self._overlay(row, shown)
         for start, end in shown.marks(row.start, row.end):
             yield start, end, self.palette.replaced
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(row.line)) is not None:
             yield span[0], row.end if span[1] == -1 else span[1], self.palette.selection
+
+    def _overlay(self, row: Row, shown: ShownLine) -> Iterator[Layer]:
+        base = self._source.offset_of(row.line, 0)
+        first, last = base + shown.source_offset(row.start), base + shown.source_end(row.end)
+        for span in self._spans.between(first, last):
+            if span.start < span.end:
+                start = shown.index_of(max(span.start - base, 0))
+                yield start, shown.index_of(span.end - base), self.palette.spans[span.style]
+        for index, glyph in shown.insets:
+            yield index, index + 1, self.palette.spans[STYLE_OF_GLYPH[glyph]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
@@ -18,11 +18,15 @@ from textual.strip import Strip
 from screens.commands import bindings
 from screens.widgets import highlight
 from screens.widgets.flow import Flow
+from screens.widgets.overlay import Spans
 from screens.widgets.source_text import SourceText
 from screens.widgets.text_surface import PAUSE, TURN, TextKind, TextSurface
 from screens.widgets.visible import visible
 
 _SIDEWAYS = 8
+
+NO_SPANS = Spans()
+NO_GLYPHS: Mapping[int, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class TextView(TextSurface):
         self._coloured: SourceText | None = None
         # The place the reader last scrolled to; kept through resizing, wrapping and reloading.
         self._place = Place()
+        # The line with which the text begins, from 0, until it is known how many lines are to stand above it.
+        self._beginning: int | None = None
         self._settling = False
 
     # -- the text -------------------------------------------------------------------------------------
@@ -70,7 +76,16 @@ class TextView(TextSurface):
         """Why a text in a known language is shown without colours, or nothing."""
         return self._plain_reason
 
-    def show_text(self, text: str, language: str | None, kind: TextKind, empty: str) -> bool:
+    def show_text(
+        self,
+        text: str,
+        language: str | None,
+        kind: TextKind,
+        empty: str,
+        *,
+        spans: Spans = NO_SPANS,
+        glyphs: Mapping[int, str] = NO_GLYPHS,
+    ) -> bool:
         """Show a text; the same text again keeps the place.
 
         Args:
@@ -78,19 +93,25 @@ class TextView(TextSurface):
             language: The language to colour it by, or None.
             kind: What the text is.
             empty: A sentence to show when there is no text.
+            spans: What is laid over the text.
+            glyphs: Glyphs before source lines, by the line's number, from 1.
 
         Returns:
             Whether the text is another one than before.
         """
         changed = text != self._source.text or language != self._language
+        moved = spans.insets != self._spans.insets
         self._kind, self._empty = kind, empty
-        if changed:
-            self._source = SourceText(text, words=kind == "reply")
+        self._spans, self._glyphs = spans, glyphs
+        if changed or moved:
+            self._source = SourceText(text, words=kind == "reply", insets=spans.insets)
             self._plain_reason = highlight.why_plain(text, self._source.longest) if language else ""
             self._language = language
             self._flow = None
             self._highlighting = None
+        if changed:
             self._place = Place()
+            self._beginning = None
             if self.is_attached and self.screen.selections.get(self) is not None:
                 self.screen.clear_selection()
         self._reflow()
@@ -110,6 +131,17 @@ class TextView(TextSurface):
             place: A place of this text.
         """
         self._place = place
+        self._beginning = None
+        self._reflow()
+
+    def begin_at(self, line: int) -> None:
+        """Go to a line with some lines above it, or remember to when the pane has no size yet.
+
+        Args:
+            line: The source line, from 1; beyond an end the nearest line is taken.
+        """
+        self._beginning = max(0, min(line, self.line_count) - 1)
+        self._place = Place(self._beginning)
         self._reflow()
 
     @property
@@ -176,6 +208,10 @@ class TextView(TextSurface):
             flow = self._flow = Flow(self._source, width)
             if not flow.advance(TURN):
                 self.run_worker(self._measure(flow), group="measure")
+        if self._beginning is not None:
+            above = self.scrollable_content_region.height // 3
+            line, _ = flow.locate(max(0, flow.row_of(self._beginning) - above))
+            self._place, self._beginning = Place(line), None
         row = flow.row_of(self._place.line, self._place.column)
         with self._settled():
             self._fit(flow)

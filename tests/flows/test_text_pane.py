@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
-from typing import ClassVar
 
 import pytest
+from reading_pane import Reading, quiet, rows, styles_of, texts
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.pilot import Pilot
 
-from screens.widgets.text_pane import Place, SearchMoved, TextPane
+from screens.widgets.text_pane import Place, TextPane
 from tests.app_at_work import until
 
 HOSTILE = """x: list[int] = [1]  # [red]not red[/red] a[/]b
@@ -25,55 +23,6 @@ if level != "user\u202e \u2066// admin\u2069 \u2066":
 s = "\ud800\udfff e\u0301 👍 ⚠\ufe0f \u2028\u2029"
 lone\rcarriage
 """
-
-
-class Reading(App[None]):
-    """One pane, and what it says."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("a", "judge", "accept")]
-
-    def __init__(self, load: Callable[[TextPane], None] | None = None) -> None:
-        super().__init__()
-        self.load = load
-        self.moves: list[tuple[int, int, bool]] = []
-        self.judged = 0
-
-    def compose(self) -> ComposeResult:
-        pane = TextPane()
-        if self.load is not None:
-            self.load(pane)
-        yield pane
-
-    def on_search_moved(self, event: SearchMoved) -> None:
-        self.moves.append((event.current, event.total, event.wrapped))
-
-    def action_judge(self) -> None:
-        self.judged += 1
-
-    @property
-    def pane(self) -> TextPane:
-        return self.query_one(TextPane)
-
-
-async def quiet(pilot: Pilot[None]) -> None:
-    """Wait until colours, layout and searches are done and painted."""
-    await pilot.app.workers.wait_for_complete()
-    await pilot.pause()
-
-
-def rows(pane: TextPane) -> list[str]:
-    """Return the rows inside the border, as painted."""
-    width, height = pane.outer_size
-    strips = pane.render_lines(Region(0, 0, width, height))
-    assert all(cell_len(strip.text) == width for strip in strips)
-    left, right = pane.styles.gutter.left, pane.styles.gutter.right
-    return [strip.crop(left, width - right).text for strip in strips[1:-1]]
-
-
-def texts(pane: TextPane) -> list[str]:
-    """Return what the rows show of the text, without gutter and blanks at the end."""
-    number = max(2, len(str(pane.line_count))) + 2 if pane.numbers and pane.text else 0
-    return [row[number:].rstrip(" ") for row in rows(pane)]
 
 
 def expected(line: str) -> str:
@@ -92,12 +41,6 @@ def expected(line: str) -> str:
         else:
             shown += character
     return shown
-
-
-def styles_of(pane: TextPane, row: int, text: str) -> list[object]:
-    """Return the styles of a stretch of a row that is painted as one."""
-    strip = pane.render_lines(Region(0, row + 1, pane.outer_size.width, 1))[0]
-    return [segment.style for segment in strip if segment.text == text]
 
 
 @pytest.mark.parametrize("language", [None, "python"])

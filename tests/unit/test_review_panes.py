@@ -22,6 +22,9 @@ class Pane:
     def restore(self, place):
         self.place = place
 
+    def begin_at(self, line):
+        self.place = Place(line=line - 1)
+
 
 @pytest.fixture
 def panes():
@@ -74,3 +77,19 @@ def test_without_a_place_a_pane_goes_to_the_top(panes):
     panes.restore({})
     panes.fill()
     assert panes.places == {"code": Place(), "log": Place()}
+
+
+def test_a_remembered_place_wins_over_the_line_that_a_text_begins_with(panes):
+    for name in ("code", "log"):
+        panes.show(name, PaneText(name, "Log", "text", start=9))
+    panes["code"]
+    panes.restore({})
+    assert panes.places == {"code": Place(line=8), "log": Place(line=8)}
+    panes.fill()
+    assert panes.places == {"code": Place(line=8), "log": Place(line=8)}
+    panes.restore({"log": Place(line=2)})
+    assert panes.places == {"code": Place(line=8), "log": Place(line=2)}
+    shown(panes)
+    panes.restore({})
+    panes.fill()
+    assert panes.places == {"code": Place(line=8), "log": Place()}

@@ -54,6 +54,44 @@ def test_marks_of_a_stretch_are_those_that_touch_it(line: str, start: int, size:
     assert some <= every
 
 
+@given(st.text("ab漢\x1b\u202e", max_size=60), st.lists(st.integers(0, 60), max_size=3), st.integers(1, 20))
+def test_a_glyph_between_two_characters_is_no_part_of_the_line(
+    line: str, places: list[int], width: int
+) -> None:
+    insets = sorted((min(place, len(line)), "▮") for place in places)
+    shown, without = ShownLine(line, insets=insets), ShownLine(line)
+    text = shown.text(0, shown.length)
+    assert text.replace("▮", "") == without.text(0, without.length)
+    assert [(index, text[index]) for index, _ in shown.insets] == [
+        (without.index_of(place) + number, "▮")
+        if place < len(line)
+        else (len(text) - len(insets) + number, "▮")
+        for number, (place, _) in enumerate(insets)
+    ]
+    assert (shown.cells, shown.narrow) == (cell_len(text), without.narrow)
+    for offset in range(len(line)):
+        assert text[shown.index_of(offset)] == without.text(0, without.length)[without.index_of(offset)]
+        assert shown.source_offset(shown.index_of(offset)) == offset
+    for number, (index, _) in enumerate(shown.insets):
+        place = insets[number][0]
+        assert shown.source_offset(index) == place
+        # Whatever ends behind the glyph ends where the character before it does.
+        assert shown.source_end(index + 1) == place
+    breaks = [*shown.breaks(width), shown.length]
+    assert "".join(shown.text(start, end) for start, end in pairwise(breaks)) == text
+    source = SourceText(f"one\n{line}|", insets=[(4 + place, glyph) for place, glyph in insets])
+    flow = Flow(source, width)
+    assert flow.advance(60)
+    assert source.text == f"one\n{line}|"
+    assert source.cells(1) == cell_len(text) + 1
+    assert flow.rows == sum(source.rows(number, width) for number in range(2))
+
+
+def test_a_glyph_at_the_end_of_a_text_stands_on_its_last_line() -> None:
+    assert SourceText("one\n", insets=[(4, "▮")]).lines == ["one", ""]
+    assert SourceText("one\n", insets=[(3, "▮")]).lines == ["one"]
+
+
 @given(LINES, st.integers(1, 20))
 def test_rows_hold_the_whole_line_and_fit(line: str, width: int) -> None:
     shown = ShownLine(line)

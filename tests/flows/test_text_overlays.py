@@ -1,0 +1,156 @@
+"""What is laid over a text in a pane: marks, glyphs, a cursor between two characters, and where it opens."""
+
+from __future__ import annotations
+
+import pytest
+from reading_pane import Reading, quiet, rows, styles_of, texts
+from textual.pilot import Pilot
+
+from screens.widgets.citing_pane import CitingPane
+from screens.widgets.overlay import SPAN_STYLES, Span
+from screens.widgets.text_pane import Place
+
+PROMPT = "import os\n\ndef f(sep):\n    return sep."
+REFERENCE = "join(os.sep\n        for _ in sep)"
+TEXT = f"{PROMPT}{REFERENCE}\n\nprint(f('x'))\n"
+AT = len(PROMPT)
+SPANS = [Span(AT, AT, "cursor"), Span(AT, AT + len(REFERENCE), "reference")]
+GUTTER = {4: "▸", 5: "│"}
+
+
+def completion(pane: CitingPane) -> None:
+    pane.load(TEXT, language="python", spans=SPANS, gutter=GUTTER)
+
+
+async def test_the_cursor_is_painted_between_two_characters_and_is_no_part_of_the_text() -> None:
+    app = Reading(completion, CitingPane)
+    async with app.run_test(size=(60, 12)) as pilot:
+        pane = app.pane
+        await quiet(pilot)
+        assert [row.rstrip() for row in rows(pane)[:6]] == [
+            "  1 import os",
+            "  2",
+            "  3 def f(sep):",
+            "▸ 4     return sep.▮join(os.sep",
+            "│ 5         for _ in sep)",
+            "  6",
+        ]
+        assert pane.copy_text() == TEXT
+        # Found across the cursor, and marked up to the last character.
+        pane.search("sep.join(os")
+        await quiet(pilot)
+        assert pane.search_status == "1 of 1"
+        assert styles_of(pane, 3, "▮")
+        (style,) = styles_of(pane, 4, "for")
+        assert style.underline  # type: ignore[attr-defined]
+
+
+async def test_the_mouse_selects_across_the_cursor_what_is_in_the_text() -> None:
+    app = Reading(completion, CitingPane)
+    async with app.run_test(size=(60, 12)) as pilot:
+        pane = app.pane
+        await quiet(pilot)
+        # The border and the gutter take five cells, the glyph is the sixteenth of its line.
+        left = 5
+        for start, end, selected in (
+            (11, 18, "sep.joi"),
+            (14, 15, "."),
+            (15, 16, "j"),
+        ):
+            await pilot.mouse_down(offset=(left + start, 4))
+            await pilot.hover(offset=(left + end, 4))
+            await pilot.mouse_up(offset=(left + end, 4))
+            await pilot.pause()
+            assert pane.copy_text() == selected
+
+
+async def test_what_is_cited_or_chosen_stands_before_the_glyphs_of_lines() -> None:
+    app = Reading(completion, CitingPane)
+    async with app.run_test(size=(60, 12)) as pilot:
+        pane = app.pane
+        assert isinstance(pane, CitingPane)
+        pane.mark_cited(frozenset({4}), recorded=True)
+        pane.toggle_numbers()
+        await quiet(pilot)
+        assert [row[0] for row in rows(pane)[:6]] == [" ", " ", " ", "▌", "│", " "]
+        pane.mark_cited(frozenset(), recorded=True)
+        pane.jump_to_line(5)
+        await quiet(pilot)
+        assert [row[0] for row in rows(pane)[:6]] == [" ", " ", " ", "▸", "▸", " "]
+
+
+async def test_a_bar_goes_on_beside_every_row_and_other_glyphs_stand_once() -> None:
+    lines = ["a" * 100, "b" * 100]
+    app = Reading(lambda pane: pane.load("\n".join(lines), kind="log", gutter={1: "+", 2: "│"}))
+    async with app.run_test(size=(60, 12)) as pilot:
+        await quiet(pilot)
+        assert [row[0] for row in rows(app.pane)[:4]] == ["+", " ", "│", "│"]
+
+
+async def test_other_marks_of_the_same_text_keep_the_place_and_the_search() -> None:
+    text = "\n".join(f"line {number}" for number in range(100))
+    app = Reading(lambda pane: pane.load(text))
+    async with app.run_test(size=(60, 12)) as pilot:
+        pane = app.pane
+        pane.search("line 50")
+        pane.restore(Place(40))
+        await quiet(pilot)
+        pane.load(text, spans=[Span(text.index("line 41"), text.index("line 41"), "cursor")])
+        await quiet(pilot)
+        assert (pane.place, pane.search_status) == (Place(40), "1 of 1")
+        assert texts(pane)[1] == "▮line 41"
+        pane.load(text)
+        await quiet(pilot)
+        assert texts(pane)[1] == "line 41"
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+async def test_a_text_opens_at_its_line_with_some_lines_above(wrapped: bool) -> None:
+    text = "\n".join(f"{number} " + "word " * (number % 40) for number in range(1, 10_001))
+
+    def load(pane: CitingPane) -> None:
+        pane.begin_code(wrap=wrapped, numbers=True)
+        pane.load(text, start=9_000)
+
+    app = Reading(load, CitingPane)
+    async with app.run_test(size=(60, 20)) as pilot:
+        await quiet(pilot)
+        numbers = [row.split()[0] for row in texts(app.pane) if row.strip() and row.strip()[0].isdigit()]
+        assert "9000" in numbers[2:]
+        place = app.pane.place
+        # The same text again, or another size, moves nothing.
+        app.pane.load(text, start=9_000)
+        await pilot.resize_terminal(100, 30)
+        await quiet(pilot)
+        assert app.pane.place == place
+        app.pane.restore(Place(3))
+        await quiet(pilot)
+        assert app.pane.place == Place(3)
+        app.pane.load("short", start=900)
+        await quiet(pilot)
+        assert texts(app.pane)[0] == "short"
+
+
+async def marked(pilot: Pilot[None], app: Reading) -> list[object]:
+    await quiet(pilot)
+    return [
+        (style.bold, style.italic, style.underline, style.strike, style.reverse)  # type: ignore[attr-defined]
+        for number, name in enumerate(SPAN_STYLES)
+        for style in styles_of(app.pane, number, name)
+    ]
+
+
+@pytest.mark.parametrize("theme", ["textual-dark", "ansi-dark"])
+async def test_marks_are_told_by_more_than_colour(theme: str) -> None:
+    text = "\n".join(SPAN_STYLES)
+    spans = [
+        Span(start := sum(len(name) + 1 for name in SPAN_STYLES[:number]), start + len(style), style)
+        for number, style in enumerate(SPAN_STYLES)
+    ]
+    app = Reading(lambda pane: pane.load(text, spans=spans))
+    async with app.run_test(size=(60, 20)) as pilot:
+        app.theme = theme
+        seen = dict(zip(SPAN_STYLES, await marked(pilot, app), strict=True))
+        # These have glyphs or signs of their own: bars, rules, addresses, backticks, angle brackets.
+        for style in {*SPAN_STYLES} - {"code", "markup", "rule"}:
+            assert any(seen[style]), style  # type: ignore[call-overload]
