@@ -125,7 +125,8 @@ def content_table(cursor: duckdb.DuckDBPyConnection) -> str:
             FROM response LEFT JOIN scored ON response_id = id GROUP BY item_id
         ), chunked AS (
             SELECT item_id, list(
-                {'setting': setting, 'rank': rank, 'path': path, 'text': text, 'score': score} ORDER BY setting, rank) AS chunks
+                {'setting': setting, 'rank': rank, 'path': path, 'text': text, 'score': score}
+                ORDER BY setting, rank) AS chunks
             FROM context_chunk GROUP BY item_id
         )
         SELECT item_id, first, coalesce(to_json(responses), '[]') AS responses,

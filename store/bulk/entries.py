@@ -122,7 +122,8 @@ def _differing(cursor: duckdb.DuckDBPyConnection, file: int) -> int:
         given, stored = (_hash(kind, known.content, row) for row in "st")
         row = cursor.execute(
             f"SELECT count(*) FROM new_entry n "
-            f"JOIN stage_{kind} s ON s.position = n.position AND s.file = n.file JOIN {known.table} t ON t.item_id = n.known "
+            f"JOIN stage_{kind} s ON s.position = n.position AND s.file = n.file "
+            f"JOIN {known.table} t ON t.item_id = n.known "
             f"WHERE n.file = ? AND n.kind = '{kind}' AND (n.extra <> n.known_extra OR {given} <> {stored})",
             [file],
         ).fetchone()

@@ -58,7 +58,7 @@ ISSUES = Format(
 )
 ANSWERS = Format(
     name="answers",
-    description="models' answers to questions: question_id, model, answer; and setting, trial, scores of judges",
+    description="models' answers to questions: question_id, model, answer; and setting, trial, scores",
     containers=JSON,
     layouts=(_told_by("response", question_id="id", model="text", answer="text"),),
     converter=Answers,
