@@ -17,11 +17,18 @@ class ScaleValue:
         value: The number that is stored and measured.
         word: What it is called, shown beside the number.
         key: The key that gives it: one lower-case letter or digit.
+        sign: What stands for the number where people read it, such as "A"; the number itself when empty.
     """
 
     value: float
     word: str
     key: str
+    sign: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The value as people read it: "1 match", "A yes"."""
+        return f"{self.sign or format(self.value, 'g')} {self.word}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +44,12 @@ class Scale:
             return "none"
         for known in self.values:
             if known.value == value:
-                return f"{known.value:g} {known.word}"
+                return known.shown
         return f"{value:g}"
+
+    def value_of(self, key: str) -> float | None:
+        """Return the value that a key gives; None where it gives none."""
+        return next((known.value for known in self.values if known.key == key), None)
 
     def check(self, value: float) -> float:
         """Return `value`.

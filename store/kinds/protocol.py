@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from store.kinds.instances import instance_of
 from store.plugins import registered
 from store.scales import Scale
 
@@ -18,11 +19,27 @@ GROUP = "workbench.task_kinds"
 
 @dataclass(frozen=True, slots=True)
 class QuestionSpec:
-    """A question that every item of a kind is asked."""
+    """A question that every item of a kind is asked.
+
+    Attributes:
+        name: Its name in the record, `KIND.WORD`.
+        text: The question.
+        scale: The values that answer it.
+        title: A short word for it; the part of the name after the last dot by default.
+        of_responses: Whether it is asked once for each of the item's responses, and of the item itself only
+            where it has none.
+    """
 
     name: str
     text: str
     scale: Scale
+    title: str = ""
+    of_responses: bool = False
+
+    def __post_init__(self) -> None:
+        """Take the title from the name where none is given."""
+        if not self.title:
+            object.__setattr__(self, "title", self.name.rpartition(".")[2].replace("_", " "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +49,7 @@ class TaskKind:
     Attributes:
         name: The kind, as items carry it.
         plural: What its items are called on screens.
-        questions: What is asked; the first one is the label that queues show.
+        questions: What is asked, in the order in which it is asked.
         guideline_version: The version of the guideline text.
         guideline: What raters are told before they judge.
         summary: Given item ids (None: all), returns a select of (item_id, title, detail, rank,
@@ -40,6 +57,8 @@ class TaskKind:
         texts: Given item ids, returns a select of (item_id, ...) with the texts of each item, under the names
             that programs know them by.
         containing: Given a text, returns a select of the ids of the items that contain it, in any case.
+        label: The name of the question whose value queues show; the first question by default, empty for a
+            kind of which no single value tells.
     """
 
     name: str
@@ -50,9 +69,30 @@ class TaskKind:
     summary: Callable[[Collection[int] | None], Select[Any]]
     texts: Callable[[Collection[int]], Select[Any]]
     containing: Callable[[str], Select[Any]]
+    label: str | None = None
+
+    @property
+    def label_question(self) -> QuestionSpec | None:
+        """The question whose value queues show; None where no single value tells of an item."""
+        return self.questions[0] if self.label is None else self.question(self.label)
+
+    def question(self, name: str) -> QuestionSpec | None:
+        """Return a question by its name, also by that about one response; None where it is not asked."""
+        known = {spec.name: spec for spec in self.questions}
+        if name in known:
+            return known[name]
+        instance = instance_of(name)
+        spec = known.get(instance.question) if instance is not None else None
+        return replace(spec, name=name) if spec is not None and spec.of_responses else None
 
 
 @cache
 def task_kinds() -> dict[str, TaskKind]:
     """Return every registered kind by name, ours and those of other packages."""
     return {kind.name: kind for kind in registered(GROUP, TaskKind, ".store")}
+
+
+def question_named(name: str) -> QuestionSpec | None:
+    """Return the question of any registered kind by its name; None where nobody asks it."""
+    found = (kind.question(name) for kind in task_kinds().values())
+    return next((spec for spec in found if spec is not None), None)
