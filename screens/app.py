@@ -23,7 +23,7 @@ from textual.screen import Screen
 from textual.signal import Signal
 
 from agents.events import JobEnded, JobEvent
-from screens.commands import Scope, bindings
+from screens.commands import Scope, bindings, key_map
 from screens.context import AppContext
 from screens.memory import collect_when_idle, keep_what_is_there
 from screens.messages import JobReported
@@ -92,7 +92,7 @@ class WorkbenchApp(TestingApp):
     def on_mount(self) -> None:
         """Take over the settings, listen to signals, and show the first screen."""
         settings = self.context.settings
-        self.set_keymap(settings.keys)
+        self.set_keymap(key_map(settings.keys))
         if settings.theme in self.available_themes:
             self.theme = settings.theme
         sys.setswitchinterval(SWITCH_SECONDS)

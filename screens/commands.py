@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +12,7 @@ from textual.binding import Binding
 
 from store.errors import WorkbenchError
 from store.kinds.protocol import task_kinds
+from store.scales import ScaleValue
 
 Scope = Literal[
     "app",
@@ -141,10 +142,12 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("review.skip", "s", "skip", "skip", "Put the item off; it comes back last.", judging=True),
     Command("review.flag", "f", "flag", "flag", "Flag the item, or take the flag away.", judging=True),
-    Command("review.comment", "c", "comment", "comment", "Write a comment on the item.", judging=True),
+    Command("review.comment", "c,m", "comment", "comment", "Write a comment on the item.", judging=True),
     Command(
         "review.reason", "o", "reason", "reason", "Give or change the reason of your override.", judging=True
     ),
+    Command("review.ask", "t", "ask(1)", "next question", "Ask the next question of the item."),
+    Command("review.ask_back", "T", "ask(-1)", "question before", "Ask the one before.", on_line=False),
     Command("review.undo", "u", "undo", "undo", "Take back what you did last, and go there.", judging=True),
     Command("review.redo", "U,ctrl+r", "redo", "redo", "Bring back what you undid last.", on_line=False),
     Command("review.next", "n", "next", "next", "Go to the next item; the next match while searching."),
@@ -304,26 +307,40 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 
+LABEL = "review.label_"
+"""With what the ids of the commands begin that answer a question; the key of the value follows."""
+
+_MEANINGS = 3
+"""How many values of different scales are named for one key."""
+
+
 @cache
 def all_commands() -> tuple[Command, ...]:
     """Return every command; those that give a label, one for each key, stand before the review's others."""
-    labels: dict[str, Command] = {}
+    meanings: dict[str, list[ScaleValue]] = {}
     # A kind that cannot be loaded is told by what needs it, not by its keys.
     with suppress(WorkbenchError):
-        labels = {
-            known.key: Command(
-                f"review.label_{known.key}",
-                known.key,
-                f"judge({known.value!r})",
-                known.word,
-                f"Give the label {kind.questions[0].scale.word(known.value)}.",
-                judging=True,
-            )
-            for kind in task_kinds().values()
-            for known in kind.questions[0].scale.values
-        }
+        for kind in task_kinds().values():
+            for question in kind.questions:
+                for known in question.scale.values:
+                    meanings.setdefault(known.key, []).append(known)
+    labels = {key: _label_command(key, known) for key, known in meanings.items()}
     place = next(place for place, command in enumerate(COMMANDS) if command.scope == "review")
     return (*COMMANDS[:place], *labels.values(), *COMMANDS[place:])
+
+
+def _label_command(key: str, meanings: Sequence[ScaleValue]) -> Command:
+    """Return the command that gives the value of a key, on whichever scale is asked for."""
+    words = list(dict.fromkeys(known.shown for known in meanings))
+    named = " / ".join(words[:_MEANINGS]) + (" / …" if len(words) > _MEANINGS else "")
+    return Command(
+        f"{LABEL}{key}", key, f"judge({key!r})", meanings[0].word, f"Give the label {named}.", judging=True
+    )
+
+
+def label_key(command: Command) -> str | None:
+    """Return the key that the value of a command has on its scale; None of a command that gives none."""
+    return command.id.removeprefix(LABEL) if command.id.startswith(LABEL) else None
 
 
 def bindings(scope: Scope) -> list[Binding]:
@@ -343,6 +360,18 @@ def _binding(command: Command) -> Binding:
     )
 
 
+def key_map(keys: Mapping[str, str]) -> dict[str, str]:
+    """Return the key map for the app.
+
+    Some keys of a review stand for two commands. Textual takes a key from all of its commands when it gives
+    another one to one of them, or when it is given to one, unless the others have theirs in the map too.
+
+    Args:
+        keys: The keys that are configured, by the ids of their commands.
+    """
+    return {command.id: command.key for command in commands_of("review") if keys} | dict(keys)
+
+
 def commands_of(*scopes: Scope) -> Iterable[Command]:
     """Return the commands of some scopes, in the catalogue's order."""
     # Looking for the installed task kinds takes its time, which the first screen need not wait for.
@@ -356,6 +385,14 @@ class OffersCommands(Protocol):
 
     def offers(self, command: Command) -> bool:
         """Return whether a command has an effect now."""
+
+
+@runtime_checkable
+class SharesKeys(Protocol):
+    """A screen on which a key can be taken by another command at times."""
+
+    def keys_now(self, command: Command) -> Sequence[str]:
+        """Return the keys of a command that stand for it now."""
 
 
 @runtime_checkable

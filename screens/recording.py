@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -65,6 +65,14 @@ class RecordingApp(GuardedApp):
         # A workspace that an earlier version made may lack the questions of what is judged.
         self.context.prepare()
         return Recorder(self.context.workspace, self.context.rater)
+
+    @property
+    def question_names(self) -> Mapping[int, str]:
+        """The names of all questions by their keys, read anew: one about a response can come at any time."""
+        from store.queries.item import question_names
+
+        with self.context.workspace.reading() as connection:
+            return question_names(connection)
 
     def post_message(self, message: Message) -> bool:
         """Let the agents' records wait while a key is handled; otherwise what every Textual app does."""
@@ -229,7 +237,7 @@ class RecordingApp(GuardedApp):
             from screens.review.undone import undone_in_words
 
             blind = self.context.settings.blind
-            what = undone_in_words(action, {}, blind=blind, since=self.began)
+            what = undone_in_words(action, self.question_names, blind=blind, since=self.began)
             self.tell("Brought back" if redo else "Taken back", what)
 
     def say_no_rater(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from textual.theme import BUILTIN_THEMES
 
-from screens.commands import DIALOGS, Scope, all_commands, commands_of
+from screens.commands import DIALOGS, LABEL, Scope, all_commands, commands_of
 
 DEFAULT_REASONS = {
     "w": "wrong result",
@@ -28,6 +28,9 @@ DEFAULT_UNDECIDED = {
     "x": "other",
 }
 
+
+_LEFT_TO_CODES = (("review.comment", "m"), ("review.ask", "t"))
+"""Keys of commands that are codes of reasons while a reason is asked for, as are letters that are values."""
 
 _SPARE_KEYS = tuple(f"f{number}" for number in range(2, 13))
 """Keys that no action has, as examples of other ones."""
@@ -124,7 +127,12 @@ class ScreenSettings:
     def _check_codes(self, taken: Mapping[str, str]) -> None:
         """Refuse codes of reasons that are keys of the review too, naming both sides and what is free."""
         tables = {"reasons": self.reasons, "undecided": self.undecided}
-        both = [(name, code) for name, codes in tables.items() for code in codes if code in taken]
+        both = [
+            (name, code)
+            for name, codes in tables.items()
+            for code in codes
+            if code in taken and not self._is_left_to_codes(code, taken[code])
+        ]
         if not both:
             return
         free = [
@@ -146,12 +154,18 @@ class ScreenSettings:
             )
         raise SettingRefused("; ".join(told), ".".join(both[0]))
 
+    def _is_left_to_codes(self, key: str, command_id: str) -> bool:
+        """Return whether a key is a code while a reason is asked for, and that of a command otherwise."""
+        if command_id in self.keys:
+            return False
+        return (command_id, key) in _LEFT_TO_CODES or (command_id.startswith(LABEL) and key.isalpha())
+
     def _taken(self, *scopes: Scope) -> dict[str, str]:
         """Return the action of every key that listens at one time; a key that means two things is refused."""
         taken: dict[str, str] = {}
         for command in commands_of(*scopes):
             for key in map(str.strip, self.keys.get(command.id, command.key).split(",")):
-                if key in taken:
+                if key in taken and not self._may_share(taken[key], command.id):
                     raise SettingRefused(f"the key {key!r} would be both {taken[key]} and {command.id}")
                 if command.judging and not _is_judging_key(key):
                     raise SettingRefused(
@@ -159,3 +173,8 @@ class ScreenSettings:
                     )
                 taken[key] = command.id
         return taken
+
+    def _may_share(self, one: str, other: str) -> bool:
+        """Return whether two commands may have a key together: a value of a scale, and what it is without."""
+        as_made = one not in self.keys and other not in self.keys
+        return as_made and one.startswith(LABEL) != other.startswith(LABEL)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy import Connection, Table, func, insert, select
 
 from store.errors import JudgmentRefused, UnknownName
 from store.ids import now
-from store.kinds.protocol import QuestionSpec, task_kinds
+from store.kinds.protocol import TaskKind, task_kinds
 from store.tables.columns import table_of
 from store.tables.people import Guideline, Question, Rater
 from store.who import RaterKind, checked_name
@@ -85,6 +87,37 @@ def question_number(connection: Connection, name: str) -> int:
     return int(number)
 
 
+def ensure_questions(workspace: Workspace, kind: TaskKind, names: Collection[str]) -> dict[str, int]:
+    """Return the keys of questions of a kind by their names, storing those that the workspace lacks.
+
+    Raises:
+        UnknownName: The kind asks no such question.
+    """
+
+    def write(connection: Connection) -> dict[str, int]:
+        for name in names:
+            question_row(connection, kind, name)
+        return {name: question_number(connection, name) for name in names}
+
+    return workspace.lane.submit(write, urgent=True).result()
+
+
+def question_row(connection: Connection, kind: TaskKind, name: str) -> None:
+    """Store a question of a kind that the workspace lacks, also one about a response; in the lane.
+
+    Raises:
+        UnknownName: The kind asks no such question.
+    """
+    spec = kind.question(name)
+    if spec is None:
+        known = ", ".join(each.name for each in kind.questions)
+        raise UnknownName(
+            "Unknown question", f"{kind.plural.capitalize()} are not asked {name!r}.", f"They are: {known}."
+        )
+    fields = {"task_kind": kind.name, "text": spec.text, "scale": spec.scale.to_json()}
+    _add(connection, table_of(Question), {"name": name}, fields)
+
+
 def guideline_number(connection: Connection, kind: str, version: str) -> int:
     """Return the key of a version of a kind's guideline, storing one whose text is not known; in the lane."""
     table = table_of(Guideline)
@@ -106,17 +139,11 @@ def register_kinds(workspace: Workspace) -> None:
             if kind.schema:
                 connection.exec_driver_sql(kind.schema)
             for spec in kind.questions:
-                add_question(connection, kind.name, spec)
+                question_row(connection, kind, spec.name)
             key = {"task_kind": kind.name, "version": kind.guideline_version}
             _add(connection, guideline, key, {"text": kind.guideline})
 
     workspace.lane.submit(write, urgent=True).result()
-
-
-def add_question(connection: Connection, kind: str, spec: QuestionSpec) -> None:
-    """Store a question of a kind, unless it is there; in the lane."""
-    fields = {"task_kind": kind, "text": spec.text, "scale": spec.scale.to_json()}
-    _add(connection, table_of(Question), {"name": spec.name}, fields)
 
 
 def _add(connection: Connection, table: Table, key: dict[str, str], fields: dict[str, str]) -> None:

@@ -47,6 +47,10 @@ class Scale:
                 return known.shown
         return f"{value:g}"
 
+    def value_of(self, key: str) -> float | None:
+        """Return the value that a key gives; None where it gives none."""
+        return next((known.value for known in self.values if known.key == key), None)
+
     def check(self, value: float) -> float:
         """Return `value`.
 

@@ -13,6 +13,7 @@ from sqlalchemy import select
 from store.evidence import as_json, cite
 from store.ids import now
 from store.journal import journal_path, read_journal
+from store.queries.item import OwnLabel, OwnState
 from store.raters import ensure_rater, question_number, register_kinds
 from store.recording import Action, Recorder
 from store.tables.columns import table_of
@@ -99,6 +100,12 @@ class Desk:
     def redo(self) -> Action | None:
         """Redo and wait."""
         return self.recorder.redo().result(60)
+
+
+def only_label(own: OwnState) -> OwnLabel | None:
+    """What stands of the rater's own where one question is asked; None for nothing."""
+    assert len(own.labels) <= 1
+    return next(iter(own.labels.values()), None)
 
 
 def judgments(workspace: Workspace, **where: Any) -> list[Judgment]:

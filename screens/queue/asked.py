@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from screens.queue.fields import ORDERS, fields
+from store.kinds.protocol import task_kinds
 from store.queries.rows import QueueFilter, QueueSort
 
 
@@ -42,9 +43,11 @@ def _filter_of(value: Any, *, blind: bool) -> QueueFilter:
     """Return a kept filter without what this version does not know and what a blind queue must not ask."""
     if not isinstance(value, dict):
         return QueueFilter()
+    named = value.get("kind")
+    kind = named if isinstance(named, str) and named in task_kinds() else None
     known = {
         field.name: value[field.name]
-        for field in fields(blind=blind)
+        for field in fields(blind=blind, kind=kind)
         if any(choice.value == value.get(field.name) for choice in field.choices[1:])
     }
     text = value.get("text")

@@ -52,6 +52,14 @@ class ChoiceRow(Static, can_focus=True):
         """The value that is chosen."""
         return self.field.choices[self._index].value
 
+    def offer(self, field: Field) -> None:
+        """Offer other values; the one that is chosen stays while it is among them."""
+        if field != self.field:
+            value, self.field = self.value, field
+            values = [choice.value for choice in field.choices]
+            self._index = values.index(value) if value in values else 0
+            self._lay_out()
+
     def reset(self) -> None:
         """Choose the value that lets everything through."""
         self._choose(0)

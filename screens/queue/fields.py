@@ -39,10 +39,15 @@ class Field:
     agents: bool = False
 
 
-def fields(*, blind: bool) -> list[Field]:
-    """Return the parts of a filter that can be chosen."""
+def fields(*, blind: bool, kind: str | None = None) -> list[Field]:
+    """Return the parts of a filter that can be chosen.
+
+    Args:
+        blind: Leave out what rests on the agents' labels.
+        kind: The kind that the filter names, whose words its labels have; None for all of them.
+    """
     kinds = task_kinds()
-    words = label_words()
+    words = label_words(kind, whole=True)
     every = [
         Field(
             "kind",
@@ -65,7 +70,7 @@ def fields(*, blind: bool) -> list[Field]:
             "Your label",
             (
                 Choice(None, "any"),
-                *(Choice(value, f"{value:g} {word}") for value, word in words.items()),
+                *(Choice(value, word) for value, word in words.items()),
             ),
         ),
         Field(
@@ -73,7 +78,7 @@ def fields(*, blind: bool) -> list[Field]:
             "Agents' label",
             (
                 Choice(None, "any"),
-                *(Choice(f"{value:g}", f"{value:g} {word}") for value, word in words.items()),
+                *(Choice(f"{value:g}", word) for value, word in words.items()),
                 Choice("none", "none"),
             ),
             agents=True,

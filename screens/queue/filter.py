@@ -48,7 +48,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
         settings = cast("WorkbenchApp", self.app).context.settings
         with Vertical(classes="modal") as box:
             box.border_title = "Which items"
-            for field in fields(blind=settings.blind):
+            for field in fields(blind=settings.blind, kind=self._wanted.kind):
                 yield ChoiceRow(field, getattr(self._wanted, field.name))
             with Horizontal(id="text-line"):
                 yield Static(f"  {'Text':<{TITLE_CELLS + 1}}", id="text-title")
@@ -82,7 +82,13 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
         return replace(self._wanted, **values, text=self.query_one("#text", Input).value.strip())
 
     @on(ChoiceMade)
-    def _choice_made(self) -> None:
+    def _choice_made(self, message: ChoiceMade) -> None:
+        if message.row.field.name == "kind":
+            # The labels of another kind have other words.
+            settings = cast("WorkbenchApp", self.app).context.settings
+            named = {field.name: field for field in fields(blind=settings.blind, kind=message.row.value)}
+            for row in self.query(ChoiceRow):
+                row.offer(named[row.field.name])
         self._look()
 
     @on(Input.Changed)

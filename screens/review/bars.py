@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from screens.commands import Command
+from screens.commands import Command, label_key
 from screens.review.part import ItemView
 from screens.widgets.key_line import TWO_LINES, KeyLine
 from screens.widgets.visible import one_line, visible
@@ -22,6 +22,13 @@ SaveState = Literal["none", "saving", "saved", "failed"]
 
 ROWS = 5
 """Rows that the line which says what happened may take at most."""
+
+
+ROWS_FOR_TWO = 20
+"""Rows of a terminal from which a question has a row of its own."""
+
+LABELS_NAMED = 5
+"""Values of a scale up to which the key line names each."""
 
 
 def _cells(text: str) -> int:
@@ -67,11 +74,15 @@ class PlaceLine(Static):
 
 
 class ClaimLine(Static):
-    """The agents' claim and the rater's own label, always in sight."""
+    """The agents' claim and the rater's own label, always in sight.
+
+    Of an item that is asked several questions it has a row more, which says which of them is asked now.
+    """
 
     _item: ItemView | None = None
     _state: SaveState = "none"
     _blind = False
+    _rows = 1
 
     def show(self, item: ItemView | None, state: SaveState, *, blind: bool) -> None:
         """Show the claim on an item and what the rater made of it."""
@@ -85,39 +96,89 @@ class ClaimLine(Static):
     def _lay_out(self) -> None:
         item, width = self._item, self.size.width
         if item is None:
+            self._take_rows(1)
             self.update(Content(""), layout=False)
             return
-        if self._blind:
-            claim = "blind: the agents' labels are not shown"
-        else:
-            claim = item.claim.summary if item.claim else "no agents' label"
+        several = len(item.asks) > 1
+        asked = _asked(item, width) if several else ""
+        rows = 2 if several and self.app.size.height >= ROWS_FOR_TWO else 1
+        claim = self._claim(item)
+        if several and rows == 1:
+            claim = f"{item.at + 1} of {len(item.asks)} · {item.ask.title}{f' · {claim}' if claim else ''}"
+        mine = _answers(item, width) if several else _mine(item, long=width >= 100)
         # The rater's own label is never cut for the claim's sake, nor the claim's first words for a reason.
-        mine = self._mine(item, long=width >= 100)
         if _cells(mine) > width * 3 // 5:
             mine = one_line(mine, width * 3 // 5)
         state = {"saving": " …", "failed": " ! not saved"}.get(self._state, "")
         right = f"{mine}{' ⚑' if item.own.flagged else ''}{state} "
         line = _pad(f" {claim}", right, width)
         split = len(line) - len(right)
-        self.update(
-            Content.assemble((line[:split], "$text-primary"), (line[split:], "$text-accent")), layout=False
-        )
+        parts = [(line[:split], "$text-primary"), (line[split:], "$text-accent")]
+        if rows > 1:
+            parts.insert(0, (f"{asked}\n", "bold $foreground"))
+        self._take_rows(rows)
+        self.update(Content.assemble(*parts), layout=False)
 
-    @staticmethod
-    def _mine(item: ItemView, *, long: bool) -> str:
-        own = item.own
-        value = own.labels.get(item.question.name)
-        if value is not None:
-            words = item.question.scale.word(value)
-            mine = f"● your label: {words}" if long else f"● {words}"
-            if item.claim is not None and item.claim.value != value:
-                mine += " ▲ overrides" if long else " ▲"
-            return mine + (f" · {own.reason}" if own.reason and long else "")
-        if own.cannot_decide is not None:
-            return f"? cannot decide: {own.cannot_decide}"
-        if own.skipped:
-            return "» skipped"
-        return "○ your label: none" if long else "○"
+    def _claim(self, item: ItemView) -> str:
+        if self._blind:
+            return "blind: the agents' labels are not shown"
+        if item.claim is not None:
+            return item.claim.summary
+        # Of a kind that nobody else labels, nothing is missing.
+        return "" if len(item.asks) > 1 and not any(ask.claim for ask in item.asks) else "no agents' label"
+
+    def _take_rows(self, rows: int) -> None:
+        # The height is set only when it is another one: laying out a screen takes its time.
+        if rows != self._rows:
+            self._rows = rows
+            self.styles.height = rows
+
+
+def _asked(item: ItemView, width: int) -> str:
+    """Return which question is asked, as much as fits: "2 of 3 · accuracy of answer A · How right ..."."""
+    place = f" {item.at + 1} of {len(item.asks)} · "
+    about = f"{item.ask.title} · " if item.ask.about else ""
+    return one_line(f"{place}{about}{item.question.text}", width)
+
+
+def _answers(item: ItemView, width: int) -> str:
+    """Return the rater's own answers to all questions, in short where they are many; brackets: asked now."""
+    if item.own.cannot_decide is not None:
+        return f"? cannot decide: {item.own.cannot_decide}"
+    if item.own.skipped:
+        return "» skipped"
+    longest = " · ".join(_answer(item, place, words=True) for place in range(len(item.asks)))
+    if _cells(longest) <= width // 2:
+        return longest
+    return " ".join(_answer(item, place, words=False) for place in range(len(item.asks)))
+
+
+def _answer(item: ItemView, place: int, *, words: bool) -> str:
+    ask = item.asks[place]
+    label = item.label_of(ask)
+    if label is None:
+        said = "○"
+    else:
+        word = ask.spec.scale.word(label.value)
+        said = f"● {word}" if words else f"●{word.partition(' ')[0]}"
+        said += "▲" if ask.claim is not None and ask.claim.value != label.value else ""
+    return f"[{said}]" if place == item.at else said
+
+
+def _mine(item: ItemView, *, long: bool) -> str:
+    """Return the rater's own label of an item that is asked one question."""
+    own, label = item.own, item.label
+    if label is not None:
+        words = item.question.scale.word(label.value)
+        mine = f"● your label: {words}" if long else f"● {words}"
+        if item.claim is not None and item.claim.value != label.value:
+            mine += " ▲ overrides" if long else " ▲"
+        return mine + (f" · {label.reason}" if label.reason and long else "")
+    if own.cannot_decide is not None:
+        return f"? cannot decide: {own.cannot_decide}"
+    if own.skipped:
+        return "» skipped"
+    return "○ your label: none" if long else "○"
 
 
 class CaseTabs(Static):
@@ -200,27 +261,38 @@ class SayLine(Static):
 
 
 def _is_label(command: Command) -> bool:
-    return command.action.startswith("judge(")
+    return label_key(command) is not None
 
 
 class ReviewKeys(KeyLine):
     """The keys of a review; while one of some codes can be pressed, these stand there instead."""
 
     _rows = 0
-    _named_ids: tuple[str, ...] = ()
+    _named_pairs: tuple[tuple[str, str], ...] = ()
 
     def _offered(self) -> list[Command]:
         """Return the commands to name; where few fit, first what nobody should have to look up."""
         commands = super()._offered()
         if self.app.size.width < TWO_LINES:
             commands.sort(key=lambda command: (not _is_label(command), command.id not in _NARROW_FIRST))
-        self._named_ids = tuple(command.id for command in commands)
         return commands
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        offered = self._offered()
+        labels = [command for command in offered if _is_label(command)]
+        pairs = [self._named(command) for command in offered]
+        if len(labels) > LABELS_NAMED:
+            # The values of a long scale have one word together.
+            keys = _in_stretches([self._named(command)[0] for command in labels])
+            others = [self._named(command) for command in offered if not _is_label(command)]
+            pairs = [(keys, "score"), *others]
+        self._named_pairs = tuple(pairs)
+        return pairs
 
     def keep_up(self) -> None:
         """Name the keys anew where others have an effect now."""
-        before = self._named_ids
-        if not self._choices and tuple(command.id for command in self._offered()) != before:
+        before = self._named_pairs
+        if not self._choices and tuple(self._pairs()) != before:
             self.show_keys()
 
     def show_keys(self) -> None:
@@ -230,6 +302,18 @@ class ReviewKeys(KeyLine):
         if len(lines) != self._rows:
             self._rows = len(lines)
             self.styles.height = len(lines)
+
+
+def _in_stretches(keys: Sequence[str]) -> str:
+    """Return keys with digits that follow each other told together: "1-9,0"."""
+    stretches: list[list[str]] = []
+    for key in keys:
+        before = stretches[-1][-1] if stretches else ""
+        if key.isdigit() and before.isdigit() and int(key) == int(before) + 1:
+            stretches[-1].append(key)
+        else:
+            stretches.append([key])
+    return ",".join(f"{one[0]}-{one[-1]}" if len(one) > 1 else one[0] for one in stretches)
 
 
 def _row_of(line: Sequence[tuple[str, str]]) -> Content:

@@ -45,18 +45,18 @@ class CitingLines(KeepingPlaces):
         return () if self.item is None else self._citations_of(self.item)
 
     def _citations_of(self, view: ItemView) -> tuple[Citation, ...]:
-        return self._cited_drafts.get(view.item_id, view.own.citations)
+        return self._cited_drafts.get(view.item_id, _stored(view))
 
     def _with_citations(self, view: ItemView) -> ItemView:
         draft = self._cited_drafts.get(view.item_id)
-        if draft is not None and as_json(draft) == as_json(view.own.citations):
+        if draft is not None and as_json(draft) == as_json(_stored(view)):
             del self._cited_drafts[view.item_id]
         cited = self._citations_of(view)
-        if not cited and not view.own.citations:
+        if not cited and not _stored(view):
             return view
 
         def marked(part: PaneText) -> PaneText:
-            lines, stored = (_lines_of(part, each) for each in (cited, view.own.citations))
+            lines, stored = (_lines_of(part, each) for each in (cited, _stored(view)))
             return replace(part, cited=lines, recorded=lines == stored)
 
         return replace(view, subject=marked(view.subject), case=tuple(map(marked, view.case)))
@@ -247,6 +247,11 @@ class CitingLines(KeepingPlaces):
             **super()._further_drafts(),
             "citations": {str(number): as_json(each) for number, each in drafts},
         }
+
+
+def _stored(view: ItemView) -> tuple[Citation, ...]:
+    """Return what the rater's label for the question that is asked cites."""
+    return view.label.citations if view.label is not None else ()
 
 
 def _lines_of(part: PaneText, citations: Iterable[Citation]) -> frozenset[int]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from screens.review.part import Link, PaneText
+from screens.review.part import Ask, Link, PaneText
 from screens.review.runs import run_in_words
 from store.counted import counted
 from store.evidence import TEXT_MOST, Citation
-from store.kinds.protocol import QuestionSpec
+from store.kinds.protocol import question_named
 from store.queries.expert_runs import ExpertRunSeen
 from store.queries.item import RecordSeen
 
@@ -18,13 +18,13 @@ CITED_ROWS = 8
 
 
 def history(
-    records: Sequence[RecordSeen], question: QuestionSpec, empty: str, runs: Sequence[ExpertRunSeen] = ()
+    records: Sequence[RecordSeen], asks: Sequence[Ask], empty: str, runs: Sequence[ExpertRunSeen] = ()
 ) -> PaneText:
     """Return who recorded what, oldest first, undone things included.
 
     Args:
         records: What was recorded of the item.
-        question: The question whose labels have words.
+        asks: The questions that the item is asked.
         empty: What is said when nothing was.
         runs: The tests that experts ran on it.
     """
@@ -35,10 +35,10 @@ def history(
         if isinstance(record, ExpertRunSeen):
             lines.append(f"{local(record.execution.created_at)}  {run_in_words(record)}")
             continue
-        value = f" {question.scale.word(record.value)}" if record.what == question.name else ""
-        what = "label" if record.what == question.name else record.what.replace("_", " ")
         seconds = f" · {record.elapsed_ms / 1000:.1f} s" if record.elapsed_ms is not None else ""
-        lines.append(f"{local(record.created_at)}  {record.rater}  {what}{value} · {record.origin}{seconds}")
+        lines.append(
+            f"{local(record.created_at)}  {record.rater}  {_what(record, asks)} · {record.origin}{seconds}"
+        )
         lines += [f"    reason: {record.reason}"] if record.reason else []
         # A comment of several lines takes several: links count them.
         lines += f"    {record.text}".split("\n") if record.text else []
@@ -56,6 +56,18 @@ def history(
         landmarks=tuple(link.first for link in links),
         links=tuple(links),
     )
+
+
+def _what(record: RecordSeen, asks: Sequence[Ask]) -> str:
+    """Return what was recorded: "label 1 match", where several things are asked "accuracy 8"; "flag"."""
+    asked = next((ask for ask in asks if ask.spec.name == record.what), None)
+    if asked is not None:
+        title = asked.title if len(asks) > 1 else "label"
+        return f"{title} {asked.spec.scale.word(record.value)}"
+    # What is asked no more, such as of the item before it had responses, keeps its words; whose response it
+    # was is not said here, since the names of models may have to stay hidden.
+    spec = question_named(record.what)
+    return f"{spec.title} {spec.scale.word(record.value)}" if spec else record.what.replace("_", " ")
 
 
 def _place(record: RecordSeen | ExpertRunSeen) -> int:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 from textual import events, on
 from textual.widgets import Input
 
-from screens.commands import Command
+from screens.commands import Command, label_key
+from screens.review.asking import AskingQuestions
 from screens.review.citing import in_words
 from screens.review.judging import after
-from screens.review.moving import MovingThrough
 from screens.review.reading import COMMENT
 from screens.widgets.line import harmless_line
 from screens.widgets.visible import one_line
@@ -27,7 +27,7 @@ def _records_of_item(command: Command) -> bool:
     return command.judging and command.id != "review.undo"
 
 
-class JudgeKeys(MovingThrough):
+class JudgeKeys(AskingQuestions):
     """The part of a review screen that records; nothing is taken before the item was on the screen."""
 
     # -- judging --------------------------------------------------------------------------------------
@@ -37,6 +37,14 @@ class JudgeKeys(MovingThrough):
         if command.judging and (self.workbench.context.rater is None):
             return False
         item = self.item
+        key = label_key(command)
+        if key is not None:
+            scale = self.scale
+            return (
+                scale is not None and scale.value_of(key) is not None and not (item is None and self._is_bare)
+            )
+        if not self.keys_now(command):
+            return False
         if item is None and self._is_bare and (command.id in _OF_AN_ITEM or _records_of_item(command)):
             return False
         match command.id:
@@ -52,6 +60,8 @@ class JudgeKeys(MovingThrough):
         match command.id:
             case "review.accept":
                 return item.claim is not None
+            case "review.ask":
+                return len(item.asks) > 1
             case "review.run":
                 return item.has_test and self.workbench.context.rater is not None
             case "review.edit" | "review.edit_outside":
@@ -66,15 +76,18 @@ class JudgeKeys(MovingThrough):
 
     def label_now(self, command: Command) -> str:
         """Return what a command does now, in a word or two."""
+        key, scale = label_key(command), self.scale
+        if key is not None and scale is not None:
+            return next((known.word for known in scale.values if known.key == key), command.label)
         begins = self.item is not None and not self.item.has_test
         return "write a test" if begins and command.id == "review.edit" else command.label
 
     @property
     def _overridden(self) -> float | None:
         """The label with which the rater overrides that of the agents; None without an override."""
-        if self.item is None or self.item.claim is None:
+        if self.item is None or self.item.claim is None or self.item.label is None:
             return None
-        value = self.item.own.labels.get(self.item.question.name)
+        value = self.item.label.value
         return None if value == self.item.claim.value else value
 
     def _by_hand(self) -> bool:
@@ -98,7 +111,7 @@ class JudgeKeys(MovingThrough):
             self._say("There is no item on the screen yet; the key was not taken.", alarm=True)
         elif self._painted_at is None or app.key_time < self._painted_at:
             self._say(
-                "Not recorded: the item was not on the screen when you pressed. Press again.",
+                f"Not recorded: the {self._awaited} was not on the screen when you pressed. Press again.",
                 alarm=True,
             )
         elif app.key_time < self._settled_at:
@@ -107,18 +120,23 @@ class JudgeKeys(MovingThrough):
             return True
         return False
 
-    def action_judge(self, value: float) -> None:
-        """Give the item a label."""
-        if not self._may_judge() or self.item is None or self.desk is None:
+    def action_judge(self, key: str) -> None:
+        """Answer the question that is asked with the value that has a key on its scale."""
+        if not self._may_judge() or self.item is None:
             return
-        item = self.item
-        if not any(known.value == value for known in item.question.scale.values):
-            self._say(f"{value:g} is no value of this question.", alarm=True)
+        value = self.item.question.scale.value_of(key)
+        if value is not None:
+            self._give(value)
+
+    def _give(self, value: float) -> None:
+        """Record a value, then ask the next question, or go to the next item."""
+        item, cited = self.item, self.citations
+        if item is None or self.desk is None:
             return
-        cited = self.citations
         action = self.desk.label(item, value, self._watch, cited=cited, execution=self.execution_on_screen)
         self._record(action)
         words = item.question.scale.word(value)
+        words = f"{item.ask.title}: {words}" if len(item.asks) > 1 else words
         cites = f" · cites {in_words(cited)}" if cited else ""
         record = cast(Judgment, action.records[0])
         if record.origin == "override":
@@ -129,7 +147,14 @@ class JudgeKeys(MovingThrough):
             self._reasons_for = None
             accepts = " · accepts ◆" if record.origin == "accept" else ""
             said = f"● {words}{accepts}{cites} · {one_line(item.external_id, 24)} · {self._undo_hint}"
-        self._advance(said, choices=self._codes(undecided=False) if self._reasons_for else ())
+        following = self.item.next_open(item.at) if self.item is not None else None
+        if following is not None:
+            self._ask(following)
+        choices = self._codes(undecided=False) if self._reasons_for else ()
+        if following is not None:
+            self._say(said, choices=choices)
+        else:
+            self._advance(said, choices=choices)
 
     def action_accept(self) -> None:
         """Take over the agents' label as it stands on the screen."""
@@ -140,7 +165,7 @@ class JudgeKeys(MovingThrough):
             why = "the review is blind" if blind else "the agents have no label here"
             self._say(f"Nothing to accept: {why}. Nothing was recorded.", alarm=True)
             return
-        self.action_judge(self.item.claim.value)
+        self._give(self.item.claim.value)
 
     def action_undecided(self) -> None:
         """Ask why the rater cannot decide; the code that follows records it."""
@@ -174,7 +199,8 @@ class JudgeKeys(MovingThrough):
             self._say("A reason belongs to an override, and this item has none.", alarm=True)
             return
         self._reasons_for = (None, self.item.item_id, False)
-        now = f" Now: {self.item.own.reason}." if self.item.own.reason else ""
+        label = self.item.label
+        now = f" Now: {label.reason}." if label is not None and label.reason else ""
         self._say(f"Why another label than ◆?{now}", choices=self._codes(undecided=False))
 
     def action_undo(self) -> None:
@@ -196,8 +222,18 @@ class JudgeKeys(MovingThrough):
 
     def _codes(self, *, undecided: bool) -> list[tuple[str, str]]:
         settings = self.workbench.context.settings
-        codes = settings.undecided if undecided else settings.reasons
+        codes = self._codes_now(settings.undecided if undecided else settings.reasons)
         return [*codes.items(), (self._ending_key, "records nothing" if undecided else "no reason")]
+
+    def _codes_now(self, codes: Mapping[str, str]) -> dict[str, str]:
+        """Return those of some codes that are taken now.
+
+        Behind an override stands the next question, which its own keys answer; a reason that was asked for
+        by its key has all of its codes.
+        """
+        asked_for = self._reasons_for is not None and self._reasons_for[0] is None
+        taken = {} if asked_for else self.value_keys()
+        return {code: reason for code, reason in codes.items() if code not in taken}
 
     def on_key(self, event: events.Key) -> None:
         """Take the code of a reason while one is asked for; Enter gives none."""
@@ -206,7 +242,8 @@ class JudgeKeys(MovingThrough):
             return
         action, item_id, undecided = self._reasons_for
         settings = self.workbench.context.settings
-        reason = (settings.undecided if undecided else settings.reasons).get(event.character or "")
+        codes = self._codes_now(settings.undecided if undecided else settings.reasons)
+        reason = codes.get(event.character or "")
         if reason is None and event.key != "enter":
             return
         event.stop()
@@ -231,11 +268,15 @@ class JudgeKeys(MovingThrough):
             self._record(desk.with_reason(action, reason))
             change, undo = self._key("reason"), self._key("undo")
             self._say(f"Reason: {reason} · {change} changes it · {undo} undo takes back label and reason")
-        elif item is not None and item.item_id == item_id:
-            value = item.own.labels[item.question.name]
+        elif item is not None and item.item_id == item_id and item.label is not None:
             self._record(
                 desk.label(
-                    item, value, self._watch, reason, self.citations, execution=self.execution_on_screen
+                    item,
+                    item.label.value,
+                    self._watch,
+                    reason,
+                    self.citations,
+                    execution=self.execution_on_screen,
                 )
             )
             self._say(f"Reason: {reason} · {self._undo_hint}")
@@ -245,7 +286,7 @@ class JudgeKeys(MovingThrough):
         item = self.item
         self.workbench.record(action)
         if item is not None and item.item_id == action.item_id:
-            self.item = replace(item, own=after(item.own, action, item.question.name))
+            self.item = replace(item, own=after(item.own, action))
             self.citations_went(action)
             self._show_claim()
 

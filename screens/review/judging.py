@@ -14,12 +14,12 @@ from store.evidence import Citation, as_json, readable_citations
 from store.ids import IdClock, now
 from store.kinds.protocol import task_kinds
 from store.queries.current import REVIEW
-from store.queries.item import OwnState
+from store.queries.item import OwnLabel, OwnState
 from store.queries.progress import pace, progress
 from store.queries.standing import StandingChange
 from store.recording import Action
 from store.tables.columns import table_of
-from store.tables.people import Guideline, Question
+from store.tables.people import Guideline
 from store.tables.record import Judgment, Mark
 from store.who import AnyRater
 from store.workspace import Workspace
@@ -58,7 +58,6 @@ class Desk:
 
     ids: IdClock
     rater_id: int
-    question_ids: dict[str, int]
     guideline_ids: dict[str, int]
     blind: bool
 
@@ -72,14 +71,19 @@ class Desk:
         *,
         execution: UUID | None = None,
     ) -> Action:
-        """Return the action of giving an item a label, with the lines that are cited for it.
+        """Return the action of answering the question that is asked, with the lines that are cited for it.
 
         `execution` is the one that was on the screen.
 
         A label that equals the claim on the screen accepts it, another one overrides it; without a claim on
         the screen the label is independent.
+
+        Raises:
+            ValueError: The question has no key yet.
         """
-        claim = item.claim
+        claim, question = item.claim, item.ask.question_id
+        if question is None:
+            raise ValueError(f"the question {item.question.name} has no key")
         origin = "independent" if claim is None else "accept" if value == claim.value else "override"
         elapsed, active = watch.read()
         action = self.ids.next()
@@ -87,7 +91,7 @@ class Desk:
             id=self.ids.next(),
             action=action,
             item_id=item.item_id,
-            question_id=self.question_ids[item.question.name],
+            question_id=question,
             rater_id=self.rater_id,
             phase=REVIEW,
             value=value,
@@ -127,21 +131,19 @@ class Desk:
         return Action(action, (record,))
 
 
-def after(own: OwnState, action: Action, question: str) -> OwnState:
+def after(own: OwnState, action: Action) -> OwnState:
     """Return what stands of the rater's own once an action is recorded.
 
     Args:
         own: What stands before it.
         action: What is recorded of the item.
-        question: The question that the label keys answer.
     """
     for record in action.records:
         if isinstance(record, Mark):
             text = record.text if record.active else None
             if record.kind == "cannot_decide":
                 labels = {} if record.active else own.labels
-                cited = () if record.active else own.citations
-                own = replace(own, cannot_decide=text, labels=labels, skipped=False, citations=cited)
+                own = replace(own, cannot_decide=text, labels=labels, skipped=False)
             elif record.kind == "comment":
                 own = replace(own, comment=text or "")
             elif record.kind == "skip":
@@ -149,17 +151,16 @@ def after(own: OwnState, action: Action, question: str) -> OwnState:
             else:
                 own = replace(own, flagged=record.active)
         elif record.value is not None:
-            labels = {**own.labels, question: record.value}
-            own = replace(own, labels=labels, reason=record.reason, cannot_decide=None, skipped=False)
-            own = replace(own, citations=readable_citations(record.evidence))
+            label = OwnLabel(record.value, record.reason, readable_citations(record.evidence))
+            labels = {**own.labels, record.question_id: label}
+            own = replace(own, labels=labels, cannot_decide=None, skipped=False)
     return own
 
 
 def desk_of(workspace: Workspace, rater_id: int, *, blind: bool) -> Desk:
     """Read what every record of a rater's session has in common."""
-    question, guideline = table_of(Question), table_of(Guideline)
+    guideline = table_of(Guideline)
     with workspace.reading() as connection:
-        questions = connection.execute(select(question.c.name, question.c.id)).all()
         guidelines = connection.execute(
             select(guideline.c.task_kind, guideline.c.version, guideline.c.id)
         ).all()
@@ -168,7 +169,6 @@ def desk_of(workspace: Workspace, rater_id: int, *, blind: bool) -> Desk:
         return Desk(
             workspace.ids,
             rater_id,
-            {name: number for name, number in questions},  # noqa: C416 - rows are no pairs for a type checker
             {kind: number for kind, version, number in guidelines if (kind, version) in shown},
             blind,
         )

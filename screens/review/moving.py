@@ -39,8 +39,7 @@ class MovingThrough(EditingTests):
         """How many other items are left to judge; 0 where only a part of them is listed."""
         if self.count is None or self.item is None or self.asked.wanted != QueueFilter():
             return 0
-        own = self.item.own
-        here = self.item.question.name not in own.labels and own.cannot_decide is None
+        here = not self.item.is_judged and self.item.own.cannot_decide is None
         return self.count.left - here
 
     def action_previous(self) -> None:

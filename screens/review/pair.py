@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from agents.annotation.configurations import CONFIGURATIONS
 from screens.review import simulated
 from screens.review.history import history
-from screens.review.part import Claim, ItemView, PaneText, ReviewPart, RunShown
+from screens.review.part import Ask, Claim, ItemView, PaneText, ReviewPart, RunShown
 from screens.review.runs import moment, results, run_in_words, runs_of
 from screens.review.steps import role_word, steps_in_words
 from store.counted import counted
@@ -49,12 +49,13 @@ def load(connection: Connection, item_id: int, rater_id: int, blind: bool) -> It
 def view(pair: PairSeen) -> ItemView:
     """Lay out a pair in panes."""
     case = pair.case
+    asks = (Ask(MATCH, pair.question_ids.get(MATCH.name), claim=_claim(case)),)
     runs: tuple[RunShown, ...] = ()
     panes: tuple[PaneText, ...]
     if case is None:
         panes = (
             PaneText("guideline", "Guideline", GUIDELINE),
-            history(pair.history, MATCH, "You have recorded nothing here yet."),
+            history(pair.history, asks, "You have recorded nothing here yet."),
         )
     else:
         own = _OWN_TEST if _first_test(pair) else ""
@@ -63,7 +64,7 @@ def view(pair: PairSeen) -> ItemView:
             PaneText("verdict", "Verdict", _verdict(case), empty=_NOT_YET),
             *runs[0].panes,
             PaneText("steps", "Steps", steps_in_words(case.steps), empty=_NOT_YET),
-            history(pair.history, MATCH, "Nobody has recorded anything here yet.", case.expert_runs),
+            history(pair.history, asks, "Nobody has recorded anything here yet.", case.expert_runs),
             PaneText("guideline", "Guide", GUIDELINE),
         )
     return ItemView(
@@ -75,8 +76,7 @@ def view(pair: PairSeen) -> ItemView:
             "code", _heading(pair), pair.code, language=pair.language or None, kind="code", part="code"
         ),
         case=panes,
-        claim=_claim(case),
-        question=MATCH,
+        asks=asks,
         own=pair.own,
         runs=runs,
         reading="" if case is None else _reading(case),

@@ -14,7 +14,7 @@ from screens.widgets.overlay import Span
 from screens.widgets.text_pane import TextKind
 from store.evidence import Citation, Part
 from store.kinds.protocol import GROUP, QuestionSpec
-from store.queries.item import OwnState
+from store.queries.item import OwnLabel, OwnState
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,30 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """A question that an item is asked, as it is shown.
+
+    Attributes:
+        spec: The question; its name is that of the record, also where it is about one response.
+        question_id: Its key; None where the workspace has none yet, and gets one when the item is read.
+        about: What the response is called on the screen, such as "answer A"; empty for the item itself.
+        claim: What the agents or a judge say; None when they say nothing, or when the review is blind.
+        pane: The pane that is shown while it is asked; empty where that is left to the reader.
+    """
+
+    spec: QuestionSpec
+    question_id: int | None
+    about: str = ""
+    claim: Claim | None = None
+    pane: str = ""
+
+    @property
+    def title(self) -> str:
+        """The question in a few words: "accuracy of answer A"."""
+        return f"{self.spec.title} of {self.about}" if self.about else self.spec.title
+
+
+@dataclass(frozen=True, slots=True)
 class ItemView:
     """An item as the review shows it.
 
@@ -106,9 +130,9 @@ class ItemView:
         prompt: What is asked for: a query, a question.
         subject: What is judged.
         case: What speaks for a label: verdict, test, log, steps, history; or the guideline in a blind review.
-        claim: The agents' label; None when there is none, or when the review is blind.
-        question: What the label keys answer.
+        asks: The questions that it is asked, in order; at least one.
         own: What stands of the rater's own.
+        at: Which of the questions is asked now.
         runs: The runs of its test, the agents' first; none in a blind review.
         run: Which of them is shown in the case.
         reading: How the agents' test reads what is asked for; empty where that is not known.
@@ -122,13 +146,57 @@ class ItemView:
     prompt: str
     subject: PaneText
     case: tuple[PaneText, ...]
-    claim: Claim | None
-    question: QuestionSpec
+    asks: tuple[Ask, ...]
     own: OwnState
+    at: int = 0
     runs: tuple[RunShown, ...] = ()
     run: int = 0
     reading: str = ""
     first_test: str = ""
+
+    @property
+    def ask(self) -> Ask:
+        """What is asked now."""
+        return self.asks[self.at]
+
+    @property
+    def question(self) -> QuestionSpec:
+        """The question that the label keys answer."""
+        return self.ask.spec
+
+    @property
+    def claim(self) -> Claim | None:
+        """What the agents or a judge say to the question that is asked now."""
+        return self.ask.claim
+
+    @property
+    def label(self) -> OwnLabel | None:
+        """The rater's own label for the question that is asked now."""
+        return self.label_of(self.ask)
+
+    def label_of(self, ask: Ask) -> OwnLabel | None:
+        """Return the rater's own label for a question."""
+        return None if ask.question_id is None else self.own.labels.get(ask.question_id)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether every question has a label of the rater."""
+        return all(self.label_of(ask) is not None for ask in self.asks)
+
+    def place_of(self, question_id: int | None) -> int | None:
+        """Return which of the questions has a key; None where none has."""
+        places = (place for place, ask in enumerate(self.asks) if ask.question_id == question_id)
+        return None if question_id is None else next(places, None)
+
+    def next_open(self, after: int) -> int | None:
+        """Return the next question without a label after one, from the first on after the last.
+
+        Args:
+            after: Which one; -1 to begin with the first.
+        """
+        number = len(self.asks)
+        places = ((after + step) % number for step in range(1, number + 1))
+        return next((place for place in places if self.label_of(self.asks[place]) is None), None)
 
     @property
     def execution(self) -> UUID | None:

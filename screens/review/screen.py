@@ -20,7 +20,7 @@ from screens.review.judge_keys import JudgeKeys
 from screens.review.judging import Desk, SessionCount, desk_of
 from screens.review.reading import ABOVE, COMMENT, FIND, PROMPT, SUBJECT
 from screens.review.resuming import restored_order
-from screens.review.undone import undone_in_words
+from screens.review.undone import question_of, undone_in_words
 from screens.widgets.citing_pane import CitingPane
 from screens.widgets.line import Line
 from screens.widgets.text_pane import TextPane
@@ -175,8 +175,8 @@ class ReviewScreen(JudgeKeys):
         self.stop_searching()
         self.keep_citations_of(action, redo=redo)
         app = self.workbench
-        questions = self.desk.question_ids if self.desk else {}
-        what = undone_in_words(action, questions, blind=app.context.settings.blind, since=app.began)
+        self._wanted_question = question_of(action)
+        what = undone_in_words(action, app.question_names, blind=app.context.settings.blind, since=app.began)
         if not stored:
             self._say(f"Taken back: {what} · it was not on disk yet, and no redo brings it back")
         else:

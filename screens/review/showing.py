@@ -55,11 +55,15 @@ class ShowingItems(CopyingText):
         self._shown = 0
         # When the item came onto the screen, in seconds of the monotonic clock; None before.
         self._painted_at: float | None = None
+        # What has to come onto the screen before a key is taken.
+        self._awaited = "item"
         # Whether it is known that no item can be shown.
         self._is_bare = False
         self._settled_at = 0.0
         self._prompt_height: int | str = 0
         self._watch = Stopwatch()
+        # The key of the question that an undo goes back to.
+        self._wanted_question: int | None = None
         self._reasons_for: tuple[Action | None, int, bool] | None = None
         self._drafts: dict[int, str] = {}
 
@@ -73,7 +77,7 @@ class ShowingItems(CopyingText):
     def _show_item(self) -> None:
         """Show the item at the order's place: from what was read ahead, or as soon as it is read."""
         self._shown += 1
-        self._painted_at = None
+        self._painted_at, self._awaited = None, "item"
         item_id = self.order.item_id
         if item_id is None:
             self._show_nothing("No items here.", f"No items here. {self._key('back')} goes back.")
@@ -127,7 +131,8 @@ class ShowingItems(CopyingText):
         before = self.item if self.item is not None and self.item.item_id == view.item_id else None
         for action in self._waiting(view.item_id):
             # What was read does not know of what is still on its way to the disk.
-            view = replace(view, own=after(view.own, action, view.question.name))
+            view = replace(view, own=after(view.own, action))
+        view = self._at_its_question(view, before)
         view = self._with_citations(self._as_chosen(view))
         self.item, self._is_bare = view, False
         with self.app.batch_update():
@@ -135,6 +140,8 @@ class ShowingItems(CopyingText):
                 view.prompt, kind="reply", title=f"{view.kind} · {view.external_id}"
             )
             self._fill(view)
+            if before is None or before.question != view.question:
+                self._bring_out_asked(view)
             if before is None:
                 self._restore_places(view)
             self._show_active()
@@ -142,12 +149,57 @@ class ShowingItems(CopyingText):
             self._show_claim()
         if before is None:
             self._watch = Stopwatch()
+        elif self._painted_at is not None and before.question != view.question:
+            # What was asked is asked no more, so that the keys have another meaning.
+            self._painted_at = None
         elif self._painted_at is not None and _verdict(before) != _verdict(view):
             # A key that was on its way must not judge a claim that nobody has read.
             self._settled_at = time.monotonic() + ARRIVAL_SECONDS
             self._say("◆ The agents' label has just come." if view.claim else "◆ The agents' label is gone.")
         if self._painted_at is None:
             self.call_after_refresh(self._was_painted, shown)
+
+    def _at_its_question(self, view: ItemView, before: ItemView | None) -> ItemView:
+        """Return an item at the question that is asked: one gone back to, the same as before, the first open.
+
+        Args:
+            view: The item as it was read.
+            before: As it is on the screen; None where another one is.
+        """
+        wanted, self._wanted_question = self._wanted_question, None
+        place = view.place_of(wanted)
+        if place is None and before is not None:
+            names = [ask.spec.name for ask in view.asks]
+            place = names.index(before.question.name) if before.question.name in names else None
+        if place is None:
+            place = view.next_open(-1) or 0
+        return replace(view, at=place)
+
+    def _ask(self, place: int) -> None:
+        """Ask another question of the item shown; no key answers it before it is on the screen."""
+        if self.item is None or self._painted_at is None:
+            return
+        self._painted_at, self._awaited = None, "question"
+        self.item = self._with_citations(replace(self.item, at=place))
+        self._watch = Stopwatch()
+        with self.app.batch_update():
+            self._fill(self.item)
+            self._bring_out_asked(self.item)
+            self._show_active()
+            self._show_claim()
+        self.call_after_refresh(self._was_painted, self._shown)
+
+    def _bring_out_asked(self, view: ItemView) -> None:
+        """Bring the pane into view that the question is about; a reader who is in the subject stays there."""
+        pane = view.ask.pane
+        if pane == SUBJECT or pane not in self._panes:
+            return
+        self.preferred = pane
+        if self.active != SUBJECT or self.narrow:
+            self.active = pane
+            self.call_after_refresh(self.focus_active)
+        else:
+            self.query_one("#switcher", ContentSwitcher).current = pane
 
     def _was_painted(self, shown: int) -> None:
         if shown != self._shown or self.item is None or self._painted_at is not None:

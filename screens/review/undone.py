@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from screens.widgets.visible import one_line
-from store.kinds.protocol import task_kinds
+from store.kinds.protocol import question_named, task_kinds
 from store.recording import Action
 from store.tables.record import Judgment, Mark
 
@@ -15,21 +15,17 @@ _ORIGINS = {"accept": ", accepts ◆", "override": ", overrides ◆"}
 REASON_CELLS = 40
 
 
-def undone_in_words(action: Action, questions: Mapping[str, int], *, blind: bool, since: datetime) -> str:
+def undone_in_words(action: Action, questions: Mapping[int, str], *, blind: bool, since: datetime) -> str:
     """Return what an undo took back or a redo brought again: "1 match, accepts ◆ · now no label".
 
     Args:
         action: The undo or redo as it was stored; an action that never was, for one that was dropped.
-        questions: The keys of the questions by their names; empty where they are not at hand.
+        questions: The names of the questions by their keys.
         blind: Leave out whatever tells of the agents' label.
         since: When the session began; of what is older the time is told.
     """
     about = action.about or action.records
-    given = [
-        record
-        for record in about
-        if isinstance(record, Judgment) and record.value is not None and record.origin != "withdraw"
-    ]
+    given = _given(about)
     record = given[-1] if given else next((one for one in about if isinstance(one, Mark)), about[0])
     what = _said(record, questions, blind=blind)
     if isinstance(record, Judgment) and record.elapsed_ms is None:
@@ -43,12 +39,26 @@ def undone_in_words(action: Action, questions: Mapping[str, int], *, blind: bool
     return f"{what} · now {_label(stands[-1], questions)}"
 
 
+def question_of(action: Action) -> int | None:
+    """Return the key of the question that an undo or redo is about; None where it is about none."""
+    given = _given(action.about or action.records)
+    return given[-1].question_id if given else None
+
+
+def _given(records: Sequence[Judgment | Mark]) -> list[Judgment]:
+    return [
+        record
+        for record in records
+        if isinstance(record, Judgment) and record.value is not None and record.origin != "withdraw"
+    ]
+
+
 def _undoes_nothing(stands: Judgment, record: Judgment | Mark) -> bool:
     """Return whether what stands is what was named already, as after a redo."""
     return isinstance(record, Judgment) and (stands.value, stands.reason) == (record.value, record.reason)
 
 
-def _said(record: Judgment | Mark, questions: Mapping[str, int], *, blind: bool) -> str:
+def _said(record: Judgment | Mark, questions: Mapping[int, str], *, blind: bool) -> str:
     if isinstance(record, Judgment):
         return _label(record, questions) + ("" if blind else _ORIGINS.get(record.origin, ""))
     word = _MARKS.get(record.kind, record.kind)
@@ -57,12 +67,19 @@ def _said(record: Judgment | Mark, questions: Mapping[str, int], *, blind: bool)
     return f"{word}: {one_line(record.text, REASON_CELLS)}" if record.text else word
 
 
-def _label(judgment: Judgment, questions: Mapping[str, int]) -> str:
+def _label(judgment: Judgment, questions: Mapping[int, str]) -> str:
     """Return a label with its reason, "no label" where there is none."""
     if judgment.value is None:
         return "no label"
-    known = [question for kind in task_kinds().values() for question in kind.questions]
-    if questions or len(known) > 1:
-        known = [question for question in known if questions.get(question.name) == judgment.question_id]
-    words = known[0].scale.word(judgment.value) if known else f"{judgment.value:g}"
+    name = questions.get(judgment.question_id, "")
+    spec = question_named(name)
+    words = f"{judgment.value:g}" if spec is None else spec.scale.word(judgment.value)
+    if spec is not None and _is_one_of_several(name):
+        words = f"{spec.title} {words}"
     return words + (f" ({one_line(judgment.reason, REASON_CELLS)})" if judgment.reason else "")
+
+
+def _is_one_of_several(name: str) -> bool:
+    """Return whether items that are asked a question are asked others too."""
+    kind = next((kind for kind in task_kinds().values() if kind.question(name) is not None), None)
+    return kind is not None and (len(kind.questions) > 1 or kind.questions[0].of_responses)

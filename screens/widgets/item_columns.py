@@ -33,11 +33,12 @@ _STATUS = {"judged": "●", "open": "○", "skipped": "»", "cannot_decide": "?"
 
 @cache
 def value_word(kind: str, value: float | None) -> str:
-    """Return a label of a kind's first question as "1 match", empty where there is none."""
+    """Return the label that tells of a kind's items as "1 match", empty where there is none."""
     if value is None:
         return ""
     known = task_kinds().get(kind)
-    return known.questions[0].scale.word(value) if known else f"{value:g}"
+    question = known.label_question if known else None
+    return question.scale.word(value) if question else f"{value:g}"
 
 
 def _mark(row: QueueRow) -> str:
@@ -47,7 +48,12 @@ def _mark(row: QueueRow) -> str:
 def _yours(row: QueueRow) -> str:
     if row.status == "cannot_decide":
         return "undecided"
-    return "skipped" if row.status == "skipped" else value_word(row.kind, row.label)
+    if row.status == "skipped":
+        return "skipped"
+    if row.label is None or row.given < row.due:
+        # Of what has no single label, or not all that is due, how much of it is there.
+        return f"{row.given} of {row.due}" if row.given else ""
+    return value_word(row.kind, row.label)
 
 
 def _agents(row: QueueRow) -> str:

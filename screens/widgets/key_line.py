@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.commands import Command, RelabelsCommands, Scope, commands_of, is_offered
+from screens.commands import Command, RelabelsCommands, Scope, SharesKeys, commands_of, is_offered
 from screens.help import key_name, keys_of
 from screens.widgets.visible import one_line
 
@@ -80,7 +80,7 @@ class KeyLine(Static):
             width = max(20, self.size.width)
             named = [(key, one_line(words, width // 2)) for key, words in self._choices]
             return fitted(named[:-1], named[-1], width, CHOICE_ROWS)
-        pairs = [self._named(command) for command in self._offered()]
+        pairs = self._pairs()
         help_command = next(command for command in commands_of("app") if command.id == _LAST)
         width = self.size.width
         rows = 2 if self.app.size.width >= TWO_LINES else 1
@@ -98,10 +98,17 @@ class KeyLine(Static):
             and (command.scope == self._scope or command.action != f"show_{self._scope}")
         ]
 
+    def _pairs(self) -> list[tuple[str, str]]:
+        """Return the keys to name with what they do, the most important first."""
+        return [self._named(command) for command in self._offered()]
+
     def _named(self, command: Command) -> tuple[str, str]:
         settings = cast("WorkbenchApp", self.app).context.settings
         label = self.screen.label_now(command) if isinstance(self.screen, RelabelsCommands) else command.label
-        return key_name(keys_of(command, settings).split(",")[0]), label
+        keys: Sequence[str] = keys_of(command, settings).split(",")
+        if isinstance(self.screen, SharesKeys):
+            keys = self.screen.keys_now(command) or keys
+        return key_name(keys[0]), label
 
 
 def fitted(

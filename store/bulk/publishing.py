@@ -19,8 +19,8 @@ from store.errors import ImportFailed, JudgmentRefused
 from store.ids import now
 from store.import_report import ImportReport
 from store.kinds.instances import Instance
-from store.kinds.protocol import QuestionSpec, task_kinds
-from store.raters import add_question, guideline_number, rater_row, register_kinds
+from store.kinds.protocol import TaskKind, task_kinds
+from store.raters import guideline_number, question_row, rater_row, register_kinds
 from store.who import RaterKind
 from store.workspace import Workspace
 
@@ -103,10 +103,10 @@ def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> Non
     questions = [*_named(name for (name,) in asked), *_of_responses(cursor)]
 
     def write(connection: Connection) -> None:
-        for kind_name, spec in questions:
-            add_question(connection, kind_name, spec)
-        for name, kind in sorted(raters):
-            rater_row(connection, name, kind)
+        for kind, name in questions:
+            question_row(connection, kind, name)
+        for name, rater_kind in sorted(raters):
+            rater_row(connection, name, rater_kind)
         for kind_name, version in versions:
             guideline_number(connection, kind_name, version)
 
@@ -117,21 +117,21 @@ def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> Non
         raise ImportFailed(error.title, f"{error.message} Nothing was imported.", error.hint) from error
 
 
-def _named(names: Iterable[str]) -> Iterator[tuple[str, QuestionSpec]]:
-    """Yield the questions of some names, with the kind that asks them."""
+def _named(names: Iterable[str]) -> Iterator[tuple[TaskKind, str]]:
+    """Yield the names of questions with the kind that asks them."""
     for name in names:
         for kind in task_kinds().values():
-            if (spec := kind.question(name)) is not None:
-                yield kind.name, spec
+            if kind.question(name) is not None:
+                yield kind, name
 
 
-def _of_responses(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, QuestionSpec]]:
+def _of_responses(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[TaskKind, str]]:
     """Yield the questions about the responses that are published next."""
     for kind_name, model, setting, trial in answered_by(cursor):
         kind = task_kinds().get(kind_name)
-        specs = kind.questions if kind is not None else ()
-        names = (Instance(spec.name, model, setting, trial).name for spec in specs if spec.of_responses)
-        yield from _named(names)
+        for spec in kind.questions if kind is not None else ():
+            if kind is not None and spec.of_responses:
+                yield kind, Instance(spec.name, model, setting, trial).name
 
 
 def _add_sources(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from store.measures.agreement import Agreement, Level, cohen_kappa, krippendorff_alpha, raw_agreement
-from store.queries.current import REVIEW, current_labels
+from store.queries.current import REVIEW, current_values
 from store.scales import Scale
 from store.tables.columns import table_of
 from store.tables.imported import Item
@@ -152,7 +152,7 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
 
 def _people(connection: Connection, question: str, phase: str) -> Sequence[RaterLabels]:
     """Return the standing labels of humans and imported raters, by name."""
-    labels, people, asked = current_labels(None, phase), table_of(Rater), table_of(Question)
+    labels, people = current_values(None, phase, questions=(question,)), table_of(Rater)
     rows = connection.execute(
         select(
             people.c.name,
@@ -163,8 +163,7 @@ def _people(connection: Connection, question: str, phase: str) -> Sequence[Rater
             labels.c.shown_verdict.is_not(None).label("revealed"),
         )
         .join(people, people.c.id == labels.c.rater_id)
-        .join(asked, asked.c.id == labels.c.question_id)
-        .where(asked.c.name == question, people.c.kind != "agent")
+        .where(people.c.kind != "agent")
         # The latest of several assignments stands.
         .order_by(people.c.name, labels.c.id)
     )

@@ -32,8 +32,9 @@ def _latest(table: Table, key: tuple[str, ...], *conditions: ColumnElement[bool]
 
 
 def label_questions() -> list[str]:
-    """Return the names of the questions whose values queues show: the first one of every kind."""
-    return [kind.questions[0].name for kind in task_kinds().values()]
+    """Return the names of the questions whose values queues show: at most one of every kind."""
+    found = (kind.label_question for kind in task_kinds().values())
+    return [spec.name for spec in found if spec is not None]
 
 
 def _among(table: Table, item_ids: Collection[int] | None) -> list[ColumnElement[bool]]:
@@ -41,30 +42,39 @@ def _among(table: Table, item_ids: Collection[int] | None) -> list[ColumnElement
     return [] if item_ids is None else [among(table.c.item_id, item_ids)]
 
 
-def current_labels(
-    rater_id: int | None, phase: str | None = REVIEW, item_ids: Collection[int] | None = None
+def current_values(
+    rater_id: int | None,
+    phase: str | None = REVIEW,
+    item_ids: Collection[int] | None = None,
+    questions: Collection[str] | None = None,
 ) -> Subquery:
-    """Return the standing labels: (item_id, rater_id, value, origin, ...), none of them without a value.
+    """Return the standing judgments: (item_id, question_id, rater_id, value, ...), none without a value.
 
     Args:
-        rater_id: Whose; None for everybody's, one row for each rater and item.
+        rater_id: Whose; None for everybody's, one row for each rater, item and question.
         phase: In which phase; None for all, one row for each.
         item_ids: Of which items; None for all.
+        questions: The names of the questions; None for all.
     """
     judgment, question = table_of(JudgmentRow), table_of(Question)
-    labels = select(question.c.id).where(question.c.name.in_(label_questions()))
-    conditions: list[ColumnElement[bool]] = [
-        judgment.c.question_id.in_(labels),
-        *_among(judgment, item_ids),
-    ]
+    conditions = _among(judgment, item_ids)
+    if questions is not None:
+        named = select(question.c.id).where(question.c.name.in_(questions))
+        conditions.append(judgment.c.question_id.in_(named))
     if rater_id is not None:
         conditions.append(judgment.c.rater_id == rater_id)
     if phase is not None:
         conditions.append(judgment.c.phase == phase)
-    latest = _latest(
-        judgment, ("item_id", "rater_id", "assignment_id", "phase"), *conditions, name="latest_judgment"
-    )
+    key = ("item_id", "question_id", "rater_id", "assignment_id", "phase")
+    latest = _latest(judgment, key, *conditions, name="latest_judgment")
     return select(latest).where(latest.c.value.is_not(None)).subquery("label")
+
+
+def current_labels(
+    rater_id: int | None, phase: str | None = REVIEW, item_ids: Collection[int] | None = None
+) -> Subquery:
+    """Return the standing labels, the values of the questions that queues show (see `current_values`)."""
+    return current_values(rater_id, phase, item_ids, label_questions())
 
 
 def current_marks(rater_id: int, phase: str = REVIEW, item_ids: Collection[int] | None = None) -> Subquery:
@@ -103,10 +113,16 @@ def current_verdicts(item_ids: Collection[int] | None = None) -> Subquery:
     return _latest(verdict, ("item_id",), *_among(verdict, item_ids), name="verdict_now")
 
 
-def status_of(labels: Subquery, marks: Subquery) -> ColumnElement[str]:
-    """Return one of `STATUSES` for an item outer-joined with its label and marks."""
+def status_of(given: ColumnElement[int], due: ColumnElement[int], marks: Subquery) -> ColumnElement[str]:
+    """Return one of `STATUSES` for an item outer-joined with its marks.
+
+    Args:
+        given: How many of the questions that are due have a value.
+        due: How many are due.
+        marks: See `current_marks`.
+    """
     return case(
-        (labels.c.value.is_not(None), "judged"),
+        (given >= due, "judged"),
         (marks.c.cannot_decide, "cannot_decide"),
         (marks.c.skipped, "skipped"),
         else_="open",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,8 @@ from uuid import UUID
 from sqlalchemy import Connection, RowMapping, func, select
 
 from store.errors import UnknownName
-from store.evidence import NONE, Citation, readable_citations
+from store.evidence import Citation, readable_citations
+from store.kinds.pair import MATCH
 from store.queries.current import REVIEW
 from store.queries.executions import ExecutionSeen, executions_seen
 from store.queries.expert_runs import ExpertRunSeen, expert_runs
@@ -100,16 +101,23 @@ class RecordSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnState:
-    """What stands of the rater's own: the label by question name, its reason and evidence, and the marks."""
+class OwnLabel:
+    """The rater's own value for one question, with the reason and the evidence that came with it."""
 
-    labels: Mapping[str, float]
-    reason: str
+    value: float
+    reason: str = ""
+    citations: tuple[Citation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnState:
+    """What stands of the rater's own: the labels by the keys of their questions, and the marks."""
+
+    labels: Mapping[int, OwnLabel]
     cannot_decide: str | None
     skipped: bool
     flagged: bool
     comment: str
-    citations: tuple[Citation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,7 @@ class PairSeen:
     case: AgentCase | None
     own: OwnState
     history: tuple[RecordSeen, ...]
+    question_ids: Mapping[str, int]
 
 
 def has_item(connection: Connection, number: int) -> bool:
@@ -160,6 +169,19 @@ def find_item(connection: Connection, name: str) -> int:
     raise UnknownName(
         "Unknown item", f"{what.capitalize()} called {name!r}.", "List them: workbench items WORKSPACE"
     )
+
+
+def question_ids(connection: Connection, names: Collection[str]) -> dict[str, int]:
+    """Return the keys of some questions by their names; those that nobody stored are left out."""
+    question = table_of(Question)
+    found = select(question.c.name, question.c.id).where(question.c.name.in_(names))
+    return dict(connection.execute(found).all())
+
+
+def question_names(connection: Connection) -> dict[int, str]:
+    """Return the names of all questions by their keys."""
+    question = table_of(Question)
+    return dict(connection.execute(select(question.c.id, question.c.name)).all())
 
 
 def load_pair(
@@ -213,6 +235,7 @@ def load_pair(
         case=None if blind else load_case(connection, item_id, rater_id),
         own=load_own(connection, item_id, rater_id, phase),
         history=load_history(connection, item_id, rater_id if blind else None),
+        question_ids=question_ids(connection, (MATCH.name,)),
         **{**fields, "extra": json.loads(fields["extra"]), "source": fields["source"] or ""},
     )
 
@@ -277,12 +300,10 @@ def _step(row: RowMapping) -> StepSeen:
 
 def load_own(connection: Connection, item_id: int, rater_id: int, phase: str = REVIEW) -> OwnState:
     """Read what stands of one rater's own on an item."""
-    judgment, mark, question = table_of(JudgmentRow), table_of(MarkRow), table_of(Question)
-    labels: dict[str, float] = {}
-    reason, evidence = "", NONE
+    judgment, mark = table_of(JudgmentRow), table_of(MarkRow)
+    labels: dict[int, OwnLabel] = {}
     for row in connection.execute(
-        select(question.c.name, judgment.c.value, judgment.c.reason, judgment.c.evidence)
-        .join(question, question.c.id == judgment.c.question_id)
+        select(judgment.c.question_id, judgment.c.value, judgment.c.reason, judgment.c.evidence)
         .where(
             judgment.c.item_id == item_id,
             judgment.c.rater_id == rater_id,
@@ -291,10 +312,9 @@ def load_own(connection: Connection, item_id: int, rater_id: int, phase: str = R
         )
         .order_by(judgment.c.id)
     ):
-        labels.pop(row.name, None)
-        reason, evidence = row.reason, row.evidence
+        labels.pop(row.question_id, None)
         if row.value is not None:
-            labels[row.name] = row.value
+            labels[row.question_id] = OwnLabel(row.value, row.reason, readable_citations(row.evidence))
     marks = {
         row.kind: row
         for row in connection.execute(
@@ -306,12 +326,10 @@ def load_own(connection: Connection, item_id: int, rater_id: int, phase: str = R
     active = {kind: row.text for kind, row in marks.items() if row.active}
     return OwnState(
         labels=labels,
-        reason=reason,
         cannot_decide=active.get("cannot_decide"),
         skipped="skip" in active,
         flagged="flag" in active,
         comment=active.get("comment", ""),
-        citations=readable_citations(evidence),
     )
 
 

@@ -10,7 +10,15 @@ from typing import Any
 from sqlalchemy import Connection, case, func, select
 
 from store.ids import now
-from store.queries.current import REVIEW, current_labels, current_marks, current_verdicts, status_of
+from store.queries.current import (
+    REVIEW,
+    current_labels,
+    current_marks,
+    current_values,
+    current_verdicts,
+    status_of,
+)
+from store.queries.due import due_of, given_by
 from store.queries.run_counts import known_cost, unpriced
 from store.tables.columns import table_of
 from store.tables.imported import Item, Source
@@ -22,7 +30,7 @@ from store.who import AnyRater
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """One rater's standing labels."""
+    """One rater's work: the items of which a question has a value of theirs."""
 
     name: str
     kind: str
@@ -36,11 +44,11 @@ class Progress:
     Attributes:
         items: How many items of each kind.
         sources: The imported files.
-        judged: Items with a standing label of the rater.
+        judged: Items of which every question has a value of the rater.
         cannot_decide: Items that the rater cannot decide.
         skipped: Items that the rater put off.
         flagged: Items that the rater flagged.
-        today: Items whose standing label the rater gave since midnight, local time.
+        today: Those of the judged ones that were given their latest value since midnight, local time.
         agent_labelled: Items with a verdict of the agents; None in a blind review.
         compared: Items with a label of the rater and one of the agents; None in a blind review.
         agreed: Those of them where both are the same; None in a blind review.
@@ -102,22 +110,27 @@ def progress(
     """
     item, source, step, people = (table_of(model) for model in (Item, Source, StepRow, Rater))
     labels, marks = current_labels(rater.id, phase), current_marks(rater.id, phase)
-    status = status_of(labels, marks)
+    given, (due, responses) = given_by(rater.id, phase), due_of(item)
+    status = status_of(func.coalesce(given.c.given, 0), due, marks)
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    counts = connection.execute(
+    statement = (
         select(
             func.count(case((status == "judged", 1))).label("judged"),
             func.count(case((status == "cannot_decide", 1))).label("cannot_decide"),
             func.count(case((status == "skipped", 1))).label("skipped"),
             func.count(case((marks.c.flagged, 1))).label("flagged"),
-            func.count(case((labels.c.created_at >= midnight, 1))).label("today"),
+            func.count(case(((status == "judged") & (given.c.latest >= midnight), 1))).label("today"),
+            func.count(given.c.given).label("begun"),
         )
         .select_from(item)
-        .outerjoin(labels, labels.c.item_id == item.c.id)
+        .outerjoin(given, given.c.item_id == item.c.id)
         .outerjoin(marks, marks.c.item_id == item.c.id)
-    ).one()
+    )
+    if responses is not None:
+        statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
+    counts = connection.execute(statement).one()
     agent_labelled = compared = agreed = None
-    raters: tuple[RaterProgress, ...] = (RaterProgress(rater.name, rater.kind, counts.judged),)
+    raters: tuple[RaterProgress, ...] = (RaterProgress(rater.name, rater.kind, counts.begun),)
     if not blind:
         verdict, verdicts = table_of(VerdictRow), current_verdicts()
         agent_labelled = connection.execute(select(func.count(verdict.c.item_id.distinct()))).scalar_one()
@@ -126,7 +139,7 @@ def progress(
             .select_from(labels)
             .join(verdicts, verdicts.c.item_id == labels.c.item_id)
         ).one()
-        everybody = current_labels(None, None)
+        everybody = current_values(None, None)
         raters = tuple(
             RaterProgress(*row)
             for row in connection.execute(

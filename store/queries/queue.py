@@ -14,6 +14,7 @@ from sqlalchemy import Select, case, func, literal, null, select, union_all
 
 from store.kinds.protocol import task_kinds
 from store.queries.current import REVIEW, current_labels, current_marks, current_verdicts, status_of
+from store.queries.due import due_of, given_by
 from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueFilter, QueueRow, QueueSort
 from store.queries.waiting import items_that_need_a_sandbox
 from store.tables.columns import among, table_of
@@ -87,20 +88,26 @@ def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str =
     if wanted.text:
         found = union_all(*(kind.containing(wanted.text) for kind in task_kinds().values())).subquery()
         statement = statement.where(item.c.id.in_(select(found.c[0])))
-    if wanted.status or wanted.label is not None or wanted.agreement or sort.key in ("label", "status"):
+    if wanted.label is not None or wanted.agreement or sort.key == "label":
         labels = current_labels(rater_id, phase)
         statement = statement.outerjoin(labels, labels.c.item_id == item.c.id)
         if sort.key == "label":
             order = labels.c.value
         if wanted.label is not None:
             statement = statement.where(labels.c.value == wanted.label)
-    if wanted.status or wanted.flagged is not None or sort.key == "status":
+    by_status = wanted.status is not None or sort.key == "status"
+    if by_status or wanted.flagged is not None:
         marks = current_marks(rater_id, phase)
         statement = statement.outerjoin(marks, marks.c.item_id == item.c.id)
         if wanted.flagged is not None:
             statement = statement.where(func.coalesce(marks.c.flagged, literal(False)) == wanted.flagged)
-        if wanted.status or sort.key == "status":
-            status = status_of(labels, marks)
+        if by_status:
+            given = given_by(rater_id, phase)
+            statement = statement.outerjoin(given, given.c.item_id == item.c.id)
+            due, responses = due_of(item)
+            if responses is not None:
+                statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
+            status = status_of(func.coalesce(given.c.given, 0), due, marks)
             if wanted.status:
                 statement = statement.where(status == wanted.status)
             if sort.key == "status":
@@ -161,6 +168,8 @@ def select_rows(
     listed = summaries(ids).subquery("listed")
     labels, marks = current_labels(rater_id, phase, ids), current_marks(rater_id, phase, ids)
     columns: list[Any] = [null().label("agent_label"), null().label("agent_path")]
+    given, (due, responses) = given_by(rater_id, phase, ids), due_of(item, ids)
+    number = func.coalesce(given.c.given, 0)
     verdicts = None if blind else current_verdicts(ids)
     if verdicts is not None:
         waits = item.c.id.in_(items_that_need_a_sandbox(ids))
@@ -175,18 +184,23 @@ def select_rows(
             func.coalesce(listed.c.detail, "").label("detail"),
             listed.c.rank,
             listed.c.similarity,
-            status_of(labels, marks).label("status"),
+            status_of(number, due, marks).label("status"),
             labels.c.value.label("label"),
             *columns,
             func.coalesce(marks.c.flagged, literal(False)).label("flagged"),
             func.coalesce(marks.c.commented, literal(False)).label("commented"),
+            number.label("given"),
+            due.label("due"),
         )
         .select_from(item)
         .outerjoin(listed, listed.c.item_id == item.c.id)
         .outerjoin(labels, labels.c.item_id == item.c.id)
         .outerjoin(marks, marks.c.item_id == item.c.id)
+        .outerjoin(given, given.c.item_id == item.c.id)
         .where(among(item.c.id, ids))
     )
+    if responses is not None:
+        statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
     if verdicts is not None:
         statement = statement.outerjoin(verdicts, verdicts.c.item_id == item.c.id)
     return statement

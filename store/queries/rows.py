@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     """Item ids in order; both have len, slices and tolist."""
 
 Status = Literal["judged", "open", "skipped", "cannot_decide"]
-AgentLabel = Literal["0", "1", "none"]
+AgentLabel = str
+"""A value of the scale as text, or "none"."""
 SortKey = Literal["position", "title", "label", "agent", "similarity", "rank", "status"]
 
 VERDICT_PATHS = ("screened", "read", "simulated", "tested", "repaired")
@@ -56,16 +57,17 @@ class QueueFilter:
 
     def sentence(self) -> str:
         """Return the filter as a phrase to read, "all items" when it lets everything through."""
-        parts = (phrase_of(part.name, getattr(self, part.name)) for part in fields(self))
+        parts = (phrase_of(part.name, getattr(self, part.name), self.kind) for part in fields(self))
         return " · ".join(part for part in parts if part) or "all items"
 
 
-def phrase_of(part: str, value: Any) -> str:
+def phrase_of(part: str, value: Any, kind: str | None = None) -> str:
     """Return how a part of a filter reads in its sentence, empty when it lets everything through.
 
     Args:
         part: The name of the part, as in `QueueFilter`.
         value: What it is set to.
+        kind: The kind that the filter names, whose words its labels have.
     """
     if value in (None, ""):
         return ""
@@ -75,9 +77,10 @@ def phrase_of(part: str, value: Any) -> str:
         case "status":
             return {"open": "unjudged"}.get(value, str(value).replace("_", " "))
         case "label":
-            return f"you say {label_word(value)}"
+            return f"you say {label_word(value, kind)}"
         case "agent":
-            return "agents have no label" if value == "none" else f"agents say {label_word(float(value))}"
+            said = value != "none"
+            return f"agents say {label_word(float(value), kind)}" if said else "agents have no label"
         case "agreement":
             return f"you {value} with the agents"
         case "path" if value == WAITING_PATH:
@@ -89,18 +92,25 @@ def phrase_of(part: str, value: Any) -> str:
     return str(value)
 
 
-def label_words() -> dict[float, str]:
-    """Return the words of the labels that can be filtered by, by value; the first kind's where two differ."""
-    words: dict[float, str] = {}
-    for kind in task_kinds().values():
-        for known in kind.questions[0].scale.values:
-            words.setdefault(known.value, known.word)
-    return words
+def label_words(kind: str | None = None, *, whole: bool = False) -> dict[float, str]:
+    """Return the words of the labels that can be filtered by, by value.
+
+    Args:
+        kind: Of which kind; None for all, and then a value has every word that it can mean.
+        whole: With the numbers: "1 match" in place of "match".
+    """
+    words: dict[float, list[str]] = {}
+    for each in task_kinds().values():
+        if each.label_question is not None and kind in (None, each.name):
+            for known in each.label_question.scale.values:
+                said = known.shown if whole or known.sign else known.word
+                words.setdefault(known.value, []).append(said)
+    return {value: " or ".join(dict.fromkeys(each)) for value, each in words.items()}
 
 
-def label_word(value: float) -> str:
-    """Return the word of a label, its number where it has none."""
-    return label_words().get(value, f"{value:g}")
+def label_word(value: float, kind: str | None = None) -> str:
+    """Return the word of a label of a kind, of every kind with None; its number where it has none."""
+    return label_words(kind).get(value, f"{value:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +125,8 @@ class QueueSort:
 class QueueRow:
     """One line of a queue. The agents' part is None when the review is blind.
 
+    `label` is the value of the question that tells of its kind, None where there is none. The item is judged
+    when `given` of its questions, those that have a value of the rater, reaches `due`, all that it is asked.
     `agent_path` is one of `VERDICT_PATHS` where agents have a label, `WAITING_PATH` where they wait for a
     sandbox.
     """
@@ -132,6 +144,8 @@ class QueueRow:
     agent_path: str | None
     flagged: bool
     commented: bool
+    given: int = 0
+    due: int = 1
 
     @property
     def needs_sandbox(self) -> bool:

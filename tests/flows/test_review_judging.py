@@ -600,14 +600,14 @@ async def test_no_key_that_judges_is_named_where_nobody_or_nothing_can_be_judged
 async def test_a_label_can_have_another_key(workspace: Workspace) -> None:
     app = review_app(
         workspace,
-        settings=ScreenSettings(keys={"review.label_1": "m"}, reasons={"w": "wrong"}, undecided={"w": "why"}),
+        settings=ScreenSettings(keys={"review.label_1": "l"}, reasons={"w": "wrong"}, undecided={"w": "why"}),
     )
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
-        assert " m match" in named(app)
+        assert " l match" in named(app)
         await press(pilot, "1")
         await painted(pilot, 1)
-        await press(pilot, "m")
+        await press(pilot, "l")
         await painted(pilot, 2)
         await settled(pilot)
         assert judgments(workspace) == [(1, 1, "accept", "")]

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from judging import Desk, judgments
+from judging import Desk, judgments, only_label
 
 from store.exporting import export
 from store.importing import import_files
@@ -27,7 +27,8 @@ def workspace(tmp_path):
 
 def label_of(desk, item=1):
     with desk.workspace.reading() as connection:
-        return load_own(connection, item, desk.rater.id).labels.get("pair.match")
+        label = only_label(load_own(connection, item, desk.rater.id))
+        return None if label is None else label.value
 
 
 def judged_elsewhere(workspace, tmp_path, work):

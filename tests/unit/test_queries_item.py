@@ -11,7 +11,7 @@ from sqlalchemy import event, insert
 
 from store.errors import UnknownName
 from store.ids import now
-from store.queries.item import find_item, load_case, load_history, load_own, load_pair
+from store.queries.item import OwnLabel, find_item, load_case, load_history, load_own, load_pair
 from store.recording import Action
 from store.tables.columns import table_of
 from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, Verdict, VerdictRow
@@ -137,7 +137,9 @@ def test_a_pair_shows_its_texts_and_what_stands(made, rater):
             assert pair.code.endswith(f"# {item}\n")
             assert (pair.language, pair.rank, pair.source) == ("python", item, "test")
             assert set(pair.similarities) == ({"a", "b"} if item in made.similarity else set())
-            assert pair.own.labels == ({} if label is None else {"pair.match": label.value})
+            given = {number: one.value for number, one in pair.own.labels.items()}
+            assert given == ({} if label is None else {label.question_id: label.value})
+            assert pair.question_ids == {"pair.match": made.judgments[0].question_id}
             assert pair.own.skipped == ("skip" in marks)
             assert pair.own.flagged == ("flag" in marks)
             assert pair.own.comment == (marks["comment"].text if "comment" in marks else "")
@@ -272,8 +274,8 @@ def test_ones_own_state_is_of_its_phase_and_outside_assignments(workspace):
     desk.judge(1, 0.0, assignment_id=workspace.ids.next(), reason="x")
     with workspace.reading() as connection:
         review, revealed = (load_own(connection, 1, desk.rater.id, phase) for phase in ("review", "revealed"))
-    assert (review.labels, review.reason) == ({"pair.match": 1.0}, "names")
-    assert (revealed.labels, revealed.reason) == ({"pair.match": 0.0}, "w")
+    assert review.labels == {desk.question: OwnLabel(1.0, "names")}
+    assert revealed.labels == {desk.question: OwnLabel(0.0, "w")}
 
 
 def test_the_history_tells_what_was_done_in_its_order(workspace):
@@ -306,5 +308,5 @@ def test_an_undone_label_leaves_no_reason(workspace):
     desk.undo()
     with workspace.reading() as connection:
         own = load_own(connection, 1, desk.rater.id)
-    assert (own.labels, own.reason) == ({}, "")
+    assert own.labels == {}
     assert len(judgments(workspace)) == 3

@@ -6,11 +6,21 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from judging import EVIDENCE, Desk, as_json, journal_ids, journaled, judged_workspace, judgments, marks
+from judging import (
+    EVIDENCE,
+    Desk,
+    as_json,
+    journal_ids,
+    journaled,
+    judged_workspace,
+    judgments,
+    marks,
+    only_label,
+)
 
 from store.errors import JudgmentRefused
 from store.journal import journal_path
-from store.queries.item import load_own
+from store.queries.item import OwnLabel, load_own
 from store.recording import Action
 from store.supersession import key_of
 from store.tables.record import Judgment, Mark
@@ -34,7 +44,8 @@ def own(desk, item=1):
 
 
 def label_of(desk, item=1):
-    return own(desk, item).labels.get("pair.match")
+    label = only_label(own(desk, item))
+    return None if label is None else label.value
 
 
 def chains(workspace):
@@ -263,12 +274,12 @@ def test_a_reason_given_after_the_label_is_undone_with_it(workspace, desk):
     desk.judge(2, 1.0)
     fresh = {"id": workspace.ids.next(), "reason": "w"}
     desk.submit(Action(action.id, (action.records[0].model_copy(update=fresh),)))
-    assert (own(desk).reason, label_of(desk)) == ("w", 0.0)
+    assert only_label(own(desk)) == OwnLabel(0.0, "w")
     assert desk.undo().item_id == 2  # the later key press first
     assert desk.undo().item_id == 1
-    assert (own(desk).reason, label_of(desk)) == ("", 1.0)
+    assert only_label(own(desk)) == OwnLabel(1.0)
     desk.redo()
-    assert (own(desk).reason, label_of(desk)) == ("w", 0.0)
+    assert only_label(own(desk)) == OwnLabel(0.0, "w")
     chains(workspace)
 
 
@@ -515,7 +526,8 @@ def seen(desk, item):
     flags = {"skip": state.skipped, "flag": state.flagged, "cannot_decide": state.cannot_decide == "text"}
     flags["comment"] = state.comment == "text"
     on = {name: True for name, active in flags.items() if active}
-    return {"label": state.labels.get("pair.match"), "reason": state.reason, **on}
+    label = only_label(state)
+    return {"label": label and label.value, "reason": label.reason if label else "", **on}
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,11 @@ from store.errors import JudgmentRefused, UnknownName
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Connection
 
+    from store.kinds.protocol import QuestionSpec, TaskKind
     from store.queries.executions import ExecutionSeen
     from store.queries.expert_runs import ExpertRunSeen
     from store.queries.rows import QueueRow
@@ -169,6 +172,8 @@ def _row_facts(row: QueueRow) -> dict[str, Any]:
         "rank": row.rank,
         "similarity": row.similarity,
         "status": row.status,
+        "given": row.given,
+        "due": row.due,
         "label": row.label,
         "agent_label": row.agent_label,
         "agent_path": row.agent_path,
@@ -181,8 +186,12 @@ def _row_facts(row: QueueRow) -> dict[str, Any]:
 def judge_command(
     workspace: Workspace,
     item: Annotated[str, typer.Argument(help="The item: its id in the imported file, or its number.")],
-    value: Annotated[str, typer.Argument(help="The label: a value of the scale or its word.")],
+    value: Annotated[str, typer.Argument(help="The label: a value of the scale, its word or its sign.")],
     *,
+    question: Annotated[
+        str | None,
+        typer.Option(help="Which question of several: its name, without the kind if you like."),
+    ] = None,
     rater: RaterName = None,
     comment: Annotated[str, typer.Option(help="A comment that stays with the judgment.")] = "",
     evidence: Annotated[
@@ -212,7 +221,7 @@ def judge_command(
 
             cited = evidence_of(opened, number, evidence, blind=loaded.screens.blind)
         rated_by = ensure_rater(opened, name or "")
-        facts = _judge(opened, number, value, rated_by, comment=comment, evidence=cited)
+        facts = _judge(opened, number, value, rated_by, question, comment=comment, evidence=cited)
     if as_json:
         print_json(facts)
     else:
@@ -220,14 +229,22 @@ def judge_command(
 
 
 def _judge(
-    opened: OpenWorkspace, number: int, value: str, rater: Rater, *, comment: str, evidence: str
+    opened: OpenWorkspace,
+    number: int,
+    value: str,
+    rater: Rater,
+    asked: str | None,
+    *,
+    comment: str,
+    evidence: str,
 ) -> dict[str, Any]:
     from sqlalchemy import select
 
     from store.ids import now
     from store.kinds.protocol import task_kinds
     from store.queries.current import REVIEW
-    from store.raters import question_number
+    from store.queries.due import due_questions
+    from store.raters import ensure_questions
     from store.recording import Action, Recorder
     from store.tables.columns import table_of
     from store.tables.imported import Item
@@ -243,8 +260,8 @@ def _judge(
                 f"Nothing installed knows items of the kind {row.kind!r}.",
                 "Install the package that adds it; `workbench doctor` lists the kinds.",
             )
-        question = kind.questions[0]
-        question_id = question_number(connection, question.name)
+        question = _question(kind, due_questions(connection, kind, number), asked)
+    question_id = ensure_questions(opened, kind, (question.name,))[question.name]
     action = opened.ids.next()
     record = Judgment(
         id=opened.ids.next(),
@@ -276,6 +293,27 @@ def _judge(
     }
 
 
+def _question(kind: TaskKind, due: Sequence[str], asked: str | None) -> QuestionSpec:
+    """Return the question of an item that is answered.
+
+    Args:
+        kind: The item's kind.
+        due: The names of the questions that the item is asked.
+        asked: The name that was given, with or without the kind; None where none was.
+
+    Raises:
+        UnknownName: None of them is called so, or none was named and there are several.
+    """
+    known = ", ".join(due)
+    wanted = due if asked is None else [name for name in due if asked in (name, name.partition(".")[2])]
+    if len(wanted) != 1:
+        what = "This item is asked several questions." if asked is None else f"It is not asked {asked!r}."
+        raise UnknownName("Which question?", what, f"Name one with --question: {known}.")
+    question = kind.question(wanted[0])
+    assert question is not None
+    return question
+
+
 def scale_value(scale: Scale, text: str) -> float:
     """Return the value that a number or a word ("match", "no match", "no-match") stands for.
 
@@ -284,7 +322,8 @@ def scale_value(scale: Scale, text: str) -> float:
     """
     plain = text.strip().lower().replace("-", " ").replace("_", " ")
     for known in scale.values:
-        if plain in (known.word, f"{known.value:g}", scale.word(known.value)):
+        names = (known.word, f"{known.value:g}", scale.word(known.value), known.sign)
+        if plain in (name.lower() for name in names if name):
             return known.value
     try:
         return scale.check(float(plain))
