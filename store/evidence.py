@@ -4,7 +4,8 @@ The field holds a JSON array, `[]` where nothing is cited. Each of its objects i
 
     {"part": "log", "sha256": "9f86...", "first": 3, "last": 5, "text": "...", "execution": "0190..."}
 
-`part` is `code`, `test` or `log`. `sha256` is that of the whole text of the part, as it was on the screen,
+`part` is `code`, `test` or `log`; of other items `context`, `completion`, `issue`, `question`, `reference` or
+`answer`. `sha256` is that of the whole text of the part, as it was on the screen,
 in UTF-8: it tells whether the line numbers still fit. `first` and `last` count lines from 1, both included.
 `text` is what the lines said, joined by line feeds and cut after `TEXT_MOST` characters, so that a citation
 can be read where the part itself cannot. `execution` names the execution whose test or log it was; it is
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 from uuid import UUID
 
-Part = Literal["code", "test", "log"]
+Part = Literal["code", "test", "log", "context", "completion", "issue", "question", "reference", "answer"]
 PARTS: tuple[Part, ...] = get_args(Part)
 """What lines can be cited of, in the order in which citations are kept."""
 

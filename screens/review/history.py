@@ -60,7 +60,8 @@ def history(
 
 def _what(record: RecordSeen, asks: Sequence[Ask]) -> str:
     """Return what was recorded: "label 1 match", where several things are asked "accuracy 8"; "flag"."""
-    asked = next((ask for ask in asks if ask.spec.name == record.what), None)
+    number = record.question_id
+    asked = next((ask for ask in asks if number is not None and ask.question_id == number), None)
     if asked is not None:
         title = asked.title if len(asks) > 1 else "label"
         return f"{title} {asked.spec.scale.word(record.value)}"

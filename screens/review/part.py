@@ -131,6 +131,8 @@ class ItemView:
         subject: What is judged.
         case: What speaks for a label: verdict, test, log, steps, history; or the guideline in a blind review.
         asks: The questions that it is asked, in order; at least one.
+        prompt_word: What the prompt is, in a word; the kind's name by default.
+        subject_word: What the subject is called where only one pane is shown.
         own: What stands of the rater's own.
         at: Which of the questions is asked now.
         runs: The runs of its test, the agents' first; none in a blind review.
@@ -153,6 +155,8 @@ class ItemView:
     run: int = 0
     reading: str = ""
     first_test: str = ""
+    prompt_word: str = ""
+    subject_word: str = "Code"
 
     @property
     def ask(self) -> Ask:

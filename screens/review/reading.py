@@ -96,7 +96,7 @@ class ReadingActions(CoveredScreen):
         if self.item is None:
             return []
         case = [(part.id, part.title) for part in self.item.case]
-        return [(SUBJECT, "Code"), *case] if self.narrow else case
+        return [(SUBJECT, self.item.subject_word), *case] if self.narrow else case
 
     def _show_active(self) -> None:
         """Show the active pane, and mark its tab; in a narrow terminal it is the only one."""

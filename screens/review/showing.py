@@ -137,7 +137,7 @@ class ShowingItems(CopyingText):
         self.item, self._is_bare = view, False
         with self.app.batch_update():
             self.query_one(f"#{PROMPT}", TextPane).load(
-                view.prompt, kind="reply", title=f"{view.kind} · {view.external_id}"
+                view.prompt, kind="reply", title=f"{view.prompt_word or view.kind} · {view.external_id}"
             )
             self._fill(view)
             if before is None or before.question != view.question:

@@ -49,8 +49,8 @@ def _among(table: FromClause, item_ids: Collection[int] | None) -> list[ColumnEl
     return [] if item_ids is None else [among(table.c.item_id, item_ids)]
 
 
-def _responses(item_ids: Collection[int] | None) -> Subquery:
-    """Return what tells the responses of each item apart, as the names of questions say it."""
+def response_names(item_ids: Collection[int] | None) -> Subquery:
+    """Return what tells responses apart, as the names of questions say it: (id, item_id, place)."""
     response = table_of(Response)
 
     def quoted(column: ColumnElement[str]) -> ColumnElement[str]:
@@ -62,7 +62,7 @@ def _responses(item_ids: Collection[int] | None) -> Subquery:
         case((response.c.setting == "", ""), else_=func.concat("[", quoted(response.c.setting), "]")),
         case((response.c.trial == 0, ""), else_=func.concat("#", cast(response.c.trial, String))),
     )
-    found = select(response.c.item_id, place.label("place")).where(*_among(response, item_ids)).distinct()
+    found = select(response.c.id, response.c.item_id, place.label("place")).where(*_among(response, item_ids))
     return found.subquery("responses")
 
 
@@ -85,7 +85,7 @@ def due_of(
     counts: Subquery | None = None
     number: ColumnElement[int] = literal(1)
     if any(of_responses.values()):
-        responses = _responses(item_ids)
+        responses = response_names(item_ids)
         counts = (
             select(responses.c.item_id, func.count().label("number"))
             .group_by(responses.c.item_id)
@@ -124,7 +124,7 @@ def given_by(
         func.max(values.c.created_at).label("latest"),
     ).group_by(*columns)
     if by_response:
-        question, responses = table_of(Question), _responses(item_ids)
+        question, responses = table_of(Question), response_names(item_ids)
         base = func.split_part(question.c.name, "@", 1)
         place = func.substr(question.c.name, func.length(base) + 1)
         asked = (

@@ -84,7 +84,11 @@ class AgentCase:
 
 @dataclass(frozen=True, slots=True)
 class RecordSeen:
-    """One line of an item's history: a judgment or a mark, of any rater."""
+    """One line of an item's history: a judgment or a mark, of any rater.
+
+    `what` is the name of the question or the kind of the mark; where the names of models are hidden,
+    that of a question about a response does not tell which.
+    """
 
     id: UUID
     rater: str
@@ -97,6 +101,7 @@ class RecordSeen:
     elapsed_ms: int | None
     blind: bool
     created_at: datetime
+    question_id: int | None = None
     citations: tuple[Citation, ...] = ()
 
 
@@ -334,14 +339,21 @@ def load_own(connection: Connection, item_id: int, rater_id: int, phase: str = R
 
 
 def load_history(
-    connection: Connection, item_id: int, only_rater: int | None = None
+    connection: Connection, item_id: int, only_rater: int | None = None, *, hidden: bool = False
 ) -> tuple[RecordSeen, ...]:
-    """Read every judgment and mark of an item, oldest first; of one rater only if asked."""
+    """Read every judgment and mark of an item, oldest first.
+
+    Args:
+        connection: A reading connection.
+        item_id: The item.
+        only_rater: Whose records; None for everybody's.
+        hidden: Whether the names of models are left out of what is asked of the database.
+    """
     judgment, mark, question, rater = (table_of(model) for model in (JudgmentRow, MarkRow, Question, Rater))
     judgments = (
         select(
             judgment,
-            question.c.name.label("what"),
+            (func.split_part(question.c.name, "@", 1) if hidden else question.c.name).label("what"),
             rater.c.name.label("rater"),
             rater.c.kind.label("rater_kind"),
         )
@@ -361,6 +373,7 @@ def load_history(
     seen = [
         RecordSeen(
             **{name: row[name] for name in (*shared, "what", "value", "reason", "elapsed_ms", "blind")},
+            question_id=row["question_id"],
             text=row["comment"],
             citations=readable_citations(row["evidence"]),
         )

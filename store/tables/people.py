@@ -45,8 +45,15 @@ class Study(SQLModel, table=True):
     created_at: datetime = moment()
 
 
+HIDDEN_MODELS = "hidden-models"
+"""The word in an assignment's condition that keeps the names of models out of the rater's sight."""
+
+
 class Assignment(SQLModel, table=True):
-    """One item in one rater's queue; (study, rater, item, phase) is unique."""
+    """One item in one rater's queue; (study, rater, item, phase) is unique.
+
+    `condition` holds words, apart by blanks, that say what the rater gets to see.
+    """
 
     id: UUID = uid(primary_key=True)
     study_id: int = big()

@@ -1,0 +1,183 @@
+"""The screen part of the task kind `answer`: a question, its reference answer, its issue, models' answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from screens.review.history import history
+from screens.review.part import Ask, Claim, ItemView, PaneText, ReviewPart
+from screens.review.responses import RULE, context, named
+from store.counted import counted
+from store.kinds.answer import ANSWER, GUIDELINE
+from store.kinds.protocol import QuestionSpec
+from store.queries.entries import EntrySeen, ResponseSeen, ScoreSeen, load_entry
+
+_REACTIONS = {
+    "+1": "+1",
+    "-1": "-1",
+    "laugh": "laugh",
+    "confused": "confused",
+    "heart": "heart",
+    "hooray": "hooray",
+    "rocket": "rocket",
+    "eyes": "eyes",
+}
+_NO_REFERENCE = "No reference answer yet. {review.edit} writes one."
+_NO_ISSUE = "This question comes without an issue."
+_NO_CONTEXT = "No pieces of the repository came with this question."
+_NO_SCORES = "No judge has scored these answers."
+
+
+def load(connection: Connection, item_id: int, rater_id: int, blind: bool) -> ItemView:
+    """Read a repository question for review (see ReviewPart)."""
+    return view(load_entry(connection, ANSWER, item_id, rater_id, blind=blind), blind=blind)
+
+
+def view(entry: EntrySeen, *, blind: bool) -> ItemView:
+    """Lay out a question in panes: the reference answer beside the one that is scored."""
+    fields = entry.fields
+    asks = tuple(_asks(entry))
+    issue = _issue(fields)
+    reference = _reference(entry)
+    nothing = "You have recorded nothing here yet." if blind else "Nobody has recorded anything here yet."
+    panes = [
+        *(_answer(one) for one in entry.responses),
+        *([issue] if issue.text and reference.text else []),
+        *([_judges(entry.responses)] if entry.responses and not blind else []),
+        context(entry.chunks, fields["language"] or None, _NO_CONTEXT),
+        history(entry.history, asks, nothing),
+        PaneText("guideline", "Guide", GUIDELINE),
+    ]
+    thread_first = bool(issue.text) and not reference.text
+    return ItemView(
+        item_id=entry.item_id,
+        external_id=entry.external_id,
+        kind=ANSWER.name,
+        prompt=fields["question"],
+        prompt_word="question" + (" (revised)" if "question" in entry.revisions else ""),
+        subject=issue if thread_first else reference,
+        subject_word="Issue" if thread_first else "Reference",
+        case=tuple(panes),
+        asks=asks,
+        own=entry.own,
+    )
+
+
+def _asks(entry: EntrySeen) -> Iterator[Ask]:
+    """Yield the questions answer by answer; of the reference or the thread where nobody has answered."""
+    if not entry.responses:
+        about = "the reference" if entry.fields["reference"] else "the thread"
+        for spec in ANSWER.questions:
+            yield Ask(spec, entry.question_ids.get(spec.name), about)
+    for response in entry.responses:
+        for spec in ANSWER.questions:
+            name = (response.names or {}).get(spec.name, spec.name)
+            yield Ask(
+                replace(spec, name=name),
+                (response.question_ids or {}).get(spec.name),
+                about=f"answer {response.letter}",
+                claim=_claim(spec, response.scores),
+                pane=f"response-{response.letter}",
+            )
+
+
+def _claim(spec: QuestionSpec, scores: Sequence[ScoreSeen]) -> Claim | None:
+    """Return what the judge said last of one count; a word that was no number is none."""
+    said = [one for one in scores if one.measure == spec.title]
+    if not said or said[-1].value is None:
+        return None
+    last, value = said[-1], said[-1].value
+    words = [f"◆ {last.judge}: {spec.scale.word(value)}"]
+    words += [f"scored {counted(len(said), 'time')}"] if len(said) > 1 else []
+    words += [last.reason] if last.reason else []
+    return Claim(last.id, None, value, " · ".join(words))
+
+
+def _reference(entry: EntrySeen) -> PaneText:
+    fields = entry.fields
+    revision = entry.revisions.get("reference")
+    place = "/".join(part for part in (fields["repository"], fields["revision"][:12]) if part)
+    said = ["Reference answer", f"revised by {revision.rater}" if revision else "", place]
+    return PaneText(
+        "reference",
+        " · ".join(part for part in said if part),
+        fields["reference"],
+        language="markdown",
+        empty=_NO_REFERENCE,
+        part="reference",
+    )
+
+
+def _answer(response: ResponseSeen) -> PaneText:
+    return PaneText(
+        f"response-{response.letter}",
+        f"Answer {response.letter}",
+        response.text,
+        language="markdown",
+        empty="An empty answer.",
+        part="answer",
+        heading=f"Answer {named(response)}",
+    )
+
+
+def _issue(fields: Mapping[str, Any]) -> PaneText:
+    """Return the issue and its comments one below the other, each under who wrote it when."""
+    lines: list[str] = []
+    comments = json.loads(fields["comments"])
+    if fields["issue_title"] or fields["issue_body"] or comments:
+        number = f" #{fields['issue_number']}" if fields["issue_number"] is not None else ""
+        lines += [f"{RULE} issue{number} · {' · '.join(_written('author', fields['created_at'], {}))} {RULE}"]
+        lines += [fields["issue_title"], ""] if fields["issue_title"] else []
+        body = fields["issue_body"] or "(The issue has no text.)"
+        lines += body.split("\n")
+    for comment in comments:
+        said = _written(str(comment.get("by") or "somebody"), str(comment.get("created_at") or ""), comment)
+        lines += ["", f"{RULE} {' · '.join(said)} {RULE}", *str(comment.get("body") or "").split("\n")]
+    return PaneText(
+        "issue",
+        "Issue",
+        "\n".join(lines),
+        language="markdown",
+        empty=_NO_ISSUE,
+        part="issue",
+        heading=f"Issue · {counted(len(comments), 'comment')}" if lines else "",
+    )
+
+
+def _written(by: str, when: str, comment: Mapping[str, Any]) -> Iterator[str]:
+    yield by
+    if when:
+        yield when[:16].replace("T", " ")
+    given = comment.get("reactions")
+    for name, count in (given if isinstance(given, dict) else {}).items():
+        if count:
+            yield f"{_REACTIONS.get(name, name)} ×{count}"
+
+
+def _judges(responses: Sequence[ResponseSeen]) -> PaneText:
+    """Return what judges said of each answer, with their reasons."""
+    lines: list[str] = []
+    landmarks: list[int] = []
+    words = {spec.title: spec.scale for spec in ANSWER.questions}
+    for response in responses:
+        lines += [""] if lines and response.scores else []
+        for judge in dict.fromkeys(one.judge for one in response.scores):
+            landmarks.append(len(lines) + 1)
+            lines.append(f"{RULE} answer {named(response)} · {judge} {RULE}")
+            for one in (one for one in response.scores if one.judge == judge):
+                scale = words.get(one.measure)
+                if one.value is None:
+                    said = f"not parsed ({one.raw})" if one.raw else "not parsed"
+                else:
+                    said = scale.word(one.value) if scale else f"{one.value:g}"
+                lines.append(f"{one.measure}: {said}")
+                lines += [f"    {line}" for line in one.reason.split("\n")] if one.reason else []
+    return PaneText("judges", "Judge", "\n".join(lines), empty=_NO_SCORES, landmarks=tuple(landmarks))
+
+
+ANSWER_PART = ReviewPart(kind=ANSWER.name, load=load)

@@ -1,0 +1,152 @@
+"""The screen part of the task kind `completion`: the file with its cursor, other files, completions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection
+
+from screens.review.history import history
+from screens.review.part import Ask, ItemView, PaneText, ReviewPart
+from screens.review.responses import context, named
+from screens.widgets.differences import Differences, differences
+from screens.widgets.overlay import Span
+from store.counted import counted
+from store.kinds.completion import COMPLETION, GUIDELINE
+from store.queries.entries import EntrySeen, ResponseSeen, load_entry
+
+HEAD = 3
+"""Lines of each completion that stand side by side in the comparison; its own pane has all of them."""
+
+_NO_CONTEXT = "No pieces of other files came with this task."
+_NO_COMPLETIONS = "No model has completed this task. Import predictions: workbench import WORKSPACE FILE"
+
+
+def load(connection: Connection, item_id: int, rater_id: int, blind: bool) -> ItemView:
+    """Read a completion task for review (see ReviewPart)."""
+    return view(load_entry(connection, COMPLETION, item_id, rater_id, blind=blind), blind=blind)
+
+
+def view(entry: EntrySeen, *, blind: bool) -> ItemView:
+    """Lay out a task in panes."""
+    fields = entry.fields
+    reference = fields["reference"]
+    asks = tuple(Ask(spec, entry.question_ids.get(spec.name)) for spec in COMPLETION.questions)
+    compared = [(one, differences(reference, one.text)) for one in entry.responses]
+    nothing = "You have recorded nothing here yet." if blind else "Nobody has recorded anything here yet."
+    return ItemView(
+        item_id=entry.item_id,
+        external_id=entry.external_id,
+        kind=COMPLETION.name,
+        prompt=reference,
+        prompt_word="reference",
+        subject=_file(entry),
+        subject_word="File",
+        case=(
+            context(entry.chunks, fields["language"] or None, _NO_CONTEXT),
+            _comparison(reference, compared),
+            *(_completion(one, found, fields["language"] or None) for one, found in compared),
+            history(entry.history, asks, nothing),
+            PaneText("guideline", "Guide", GUIDELINE),
+        ),
+        asks=asks,
+        own=entry.own,
+    )
+
+
+def _file(entry: EntrySeen) -> PaneText:
+    """Return the file as it was: the prompt up to the cursor, the reference, and what comes after it."""
+    fields = entry.fields
+    prompt, reference = fields["prompt"], fields["reference"]
+    cursor, end = len(prompt), len(prompt) + len(reference)
+    first = prompt.count("\n") + 1
+    last = first + reference.count("\n")
+    return PaneText(
+        "file",
+        _heading(entry, first),
+        prompt + reference + fields["right_context"],
+        language=fields["language"] or None,
+        kind="code",
+        landmarks=(first,),
+        part="code",
+        spans=(Span(cursor, cursor, "cursor"), Span(cursor, end, "reference")),
+        gutter={first: "▸"} | dict.fromkeys(range(first + 1, last + 1), "│"),
+        start=first,
+    )
+
+
+def _heading(entry: EntrySeen, line: int) -> str:
+    fields = entry.fields
+    place = "/".join(part for part in (fields["repository"], fields["path"]) if part)
+    return " · ".join(part for part in (place or "file", f"▮ line {line:,}") if part)
+
+
+def _comparison(reference: str, compared: list[tuple[ResponseSeen, Differences]]) -> PaneText:
+    """Return the head of every completion below that of the reference, each line under what it is."""
+    lines: list[str] = []
+    spans: list[Span] = []
+    gutter: dict[int, str] = {}
+    place = 0
+
+    def add(line: str) -> None:
+        nonlocal place
+        lines.append(line)
+        place += len(line) + 1
+
+    def heading(text: str) -> None:
+        spans.append(Span(place, place + len(text), "heading"))
+        add(text)
+
+    if compared:
+        heading(f"Reference · {counted(reference.count(chr(10)) + 1, 'line')}")
+        for line in reference.split("\n")[:HEAD]:
+            add(line)
+    for response, found in compared:
+        add("")
+        heading(f"{named(response)} · {found.sentence}")
+        begun, start = place, 0
+        shown = found.text.split("\n")[:HEAD] if found.text else []
+        for number, line in enumerate(shown, start=1):
+            gutter[len(lines) + 1] = found.gutter.get(number, " ")
+            add(line)
+            start += len(line) + 1
+        spans += _within(found, begun, start)
+        rest = found.text.count("\n") + 1 - HEAD
+        if rest > 0:
+            add(f"… {counted(rest, 'line')} more under [{response.letter}]")
+    return PaneText(
+        "comparison",
+        "Compare",
+        "\n".join(lines),
+        kind="code",
+        empty=_NO_COMPLETIONS,
+        spans=tuple(spans),
+        gutter=gutter,
+        heading=f"{counted(len(compared), 'completion')} beside the reference" if compared else "",
+    )
+
+
+def _within(found: Differences, begun: int, length: int) -> Iterator[Span]:
+    """Yield the marks of the first characters of a completion, where these stand in another text."""
+    for span in found.spans:
+        if span.start < length:
+            yield Span(begun + span.start, begun + min(span.end, length - 1), span.style)
+
+
+def _completion(response: ResponseSeen, found: Differences, language: str | None) -> PaneText:
+    return PaneText(
+        f"response-{response.letter}",
+        response.letter,
+        found.text,
+        language=language,
+        kind="code",
+        empty="An empty completion.",
+        part="completion",
+        spans=found.spans,
+        gutter=found.gutter,
+        heading=f"Completion {named(response)}",
+        above=f"{found.sentence[:1].upper()}{found.sentence[1:]}.",
+    )
+
+
+COMPLETION_PART = ReviewPart(kind=COMPLETION.name, load=load)

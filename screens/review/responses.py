@@ -1,0 +1,41 @@
+"""What models made of an item and the pieces of other files that go with it, as texts in panes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from screens.review.part import PaneText
+from store.queries.entries import ChunkSeen, ResponseSeen
+
+RULE = "──"
+"""Begins the line above a piece."""
+
+
+def named(response: ResponseSeen) -> str:
+    """Return what a screen calls a response: its letter, with the model where that is not hidden."""
+    return f"{response.letter} · {response.name}" if response.name else response.letter
+
+
+def context(chunks: Sequence[ChunkSeen], language: str | None, empty: str) -> PaneText:
+    """Return the pieces of other files one below the other, each under where it is from and its score."""
+    lines: list[str] = []
+    landmarks: list[int] = []
+    several = len({chunk.setting for chunk in chunks}) > 1
+    for chunk in chunks:
+        said = [chunk.setting] if several and chunk.setting else []
+        said += [f"{chunk.rank}", chunk.path or "a file without a name"]
+        said += [] if chunk.score is None else [f"score {chunk.score:.4g}"]
+        lines += [""] if lines else []
+        landmarks.append(len(lines) + 1)
+        lines += [f"{RULE} {' · '.join(said)} {RULE}", *chunk.text.split("\n")]
+    return PaneText(
+        "context",
+        "Context",
+        "\n".join(lines),
+        language=language,
+        kind="code",
+        empty=empty,
+        landmarks=tuple(landmarks),
+        part="context",
+        heading=f"Context · {len(chunks):,} pieces of other files" if chunks else "",
+    )
