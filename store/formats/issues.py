@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from store.formats import checking
 from store.formats.checking import Refused, wrong
 from store.formats.making import Known, Made, tell
 from store.formats.swe_qa import reactions
@@ -46,7 +45,9 @@ class Issues:
             thread = self._threads.of(self._key(record))
             writer = poster(record)
             if _is_comment(record):
-                _comment(Taking(without_users(record)))
+                part = Taking(without_users(record))
+                _comment(part)
+                part.rest()
                 thread.comments.append(record)
                 thread.pull_request |= is_pull_request(record)
             else:
@@ -63,7 +64,7 @@ class Issues:
             return
 
     def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
-        """Return the question that an issue makes; nothing for a pull request, and for a comment that is joined.
+        """Return the question of an issue; nothing for a pull request, nor for a comment, which is joined.
 
         Raises:
             Refused: A field is missing or of the wrong type.
@@ -105,7 +106,7 @@ class Issues:
             raise Refused("missing field 'number'")
         url = "html_url" if whole.has("html_url") else "url"
         fields: dict[str, Any] = {
-            "external_id": self._threads.public(key),
+            "external_id": self._threads.public(key, record),
             "repository": self._public(found[0] if found else None),
             "revision": self._public(whole.text("commit_id")),
             "language": self._public(whole.text("language")),
@@ -118,12 +119,14 @@ class Issues:
         }
         comments, left = self._comments(record, whole, thread)
         fields["comments"] = comments
-        fields["labels"] = [self._threads.names.replaced(name) for name in _labels(whole)]
+        labels, of_labels = _labels(whole)
+        fields["labels"] = [self._threads.names.replaced(name) for name in labels]
         fields["created_at"] = self._moment(whole.text("created_at"))
         fields["closed_at"] = self._moment(whole.text("closed_at"))
         counted = _reactions(whole)
         extra = whole.rest()
         extra |= {"comments": left} if left else {}
+        extra |= {"labels": of_labels} if of_labels else {}
         extra |= {"reactions": counted} if counted else {}
         return Made("answer", fields, self._extra(extra, thread))
 
@@ -207,7 +210,7 @@ def _comment(comment: Taking) -> dict[str, Any]:
 
 
 def _reactions(part: Taking) -> dict[str, int]:
-    """Take the reactions of an issue or a comment: those that GitHub has, how many of each; its rest is dropped."""
+    """Take the reactions of an issue or a comment: how many of each that GitHub has; totals are dropped."""
     given = part.there("reactions") if part.has("reactions") else {}
     if not isinstance(given, dict):
         raise wrong(given, part.named("reactions"), "an object")
@@ -215,15 +218,14 @@ def _reactions(part: Taking) -> dict[str, int]:
     return reactions(Taking({"reactions": counts}, part.path))
 
 
-def _labels(whole: Taking) -> list[str]:
-    """Take the names of labels, which are texts or objects with a name."""
+def _labels(whole: Taking) -> tuple[list[str], list[dict[str, Any]]]:
+    """Take labels, which are texts or objects with a name: their names, and what else they hold."""
     given = whole.there("labels") if whole.has("labels") else []
     if not isinstance(given, list):
         raise wrong(given, "labels", "a list")
-    names = []
+    names, left = [], []
     for at, label in enumerate(given):
-        if isinstance(label, dict):
-            names.append(Taking(label, f"labels[{at}]").text("name", required=True))
-        else:
-            names.append(checking.text(label, f"labels[{at}]"))
-    return names
+        part = Taking(label if isinstance(label, dict) else {"name": label}, f"labels[{at}]")
+        names.append(part.text("name", required=True))
+        left.append(part.take_rest())
+    return names, left if any(left) else []

@@ -128,7 +128,7 @@ class Single:
         setting = " ".join(filter(None, (self._known.setting, f"turn {turn}" if (turn or 1) > 1 else "")))
         attempted = attempt(whole, setting)
         measure = whole.text("measure") or _RATING
-        extra = {**judge_extra, "user_prompt": prompt, **whole.rest()}
+        extra = {**whole.rest(), **judge_extra, "user_prompt": prompt}
         if turn is not None:
             extra["turn"] = turn
         found = parts(prompt)
@@ -162,7 +162,7 @@ def _judge(record: Taking) -> tuple[str, dict[str, Any]]:
     names = [checking.text(name, f"judge[{place}]") for place, name in enumerate(value)]
     if not names:
         raise wrong(value, "judge", "a name, or a list that begins with one,")
-    return checking.filled(names[0], "judge[0]"), {"judge": names}
+    return checking.filled(names[0], "judge[0]"), {"judge_prompts": names[1:]}
 
 
 def _question(item: str, question: str, reference: str) -> dict[str, Any]:
@@ -188,10 +188,11 @@ def write_judgment(item: Made, response: Made, score: Made) -> dict[str, Any]:
     """Return the record of a score; where no prompt was kept, one of the known form is made."""
     fields, extra = score.fields, dict(score.extra)
     turn = extra.pop("turn", None)
+    prompts = extra.pop("judge_prompts") if isinstance(extra.get("judge_prompts"), list) else None
     record: dict[str, Any] = {
         "question_id": extra.pop("question_id", item.fields["external_id"]),
         "model": fields["model"],
-        "judge": extra.pop("judge", fields["judge"]),
+        "judge": fields["judge"] if prompts is None else [fields["judge"], *prompts],
         "user_prompt": extra.pop("user_prompt", None)
         or _prompt(item.fields["question"], item.fields["reference"], response.fields["text"]),
         "judgment": fields["reason"],

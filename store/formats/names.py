@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 SOMEBODY = "user"
 """What stands in the place of a user name."""
@@ -170,7 +171,7 @@ def _inline(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Return the code spans of a part of a text; none reaches over an empty line."""
     spans = []
     breaks = [start, *(match.start() for match in _BLANK.finditer(text, start, end)), end]
-    for begun, ended in zip(breaks, breaks[1:], strict=False):
+    for begun, ended in pairwise(breaks):
         ticks = [match.span() for match in _TICKS.finditer(text, begun, ended)]
         by_length: dict[int, list[int]] = {}
         for place, (left, right) in enumerate(ticks):

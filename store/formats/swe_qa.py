@@ -96,7 +96,7 @@ def reactions(comment: Taking) -> dict[str, int]:
     counts = {name: found.whole(name) for name in found.names()}
     for name, count in counts.items():
         if count is not None and count < 0:
-            raise wrong(count, found.named(name), "a number of reactions")
+            raise wrong(count, found.named(name), "a count from 0")
     return {name: count for name, count in counts.items() if count}
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from store.formats import checking
@@ -12,7 +14,7 @@ from store.formats.checking import wrong
 from store.formats.names import SOMEBODY, Names, without_mentions
 
 USER_FIELDS = frozenset(
-    [
+    {
         "user",
         "users",
         "author",
@@ -42,7 +44,7 @@ USER_FIELDS = frozenset(
         "email",
         "avatar_url",
         "gravatar_id",
-    ]
+    }
 )
 """Fields that name users: none of them is kept, and each name in them is looked for everywhere else."""
 
@@ -77,11 +79,9 @@ def poster(record: Mapping[str, Any], path: str = "") -> str | None:
 
 def is_pull_request(record: Mapping[str, Any]) -> bool:
     """Return whether an issue object, or the thread of a comment, is a pull request's."""
-    return bool(record.get("pull_request")) or any(
-        _PULL.search(url)
-        for name in ("html_url", "url", "pull_request_url")
-        if isinstance(url := record.get(name), str)
-    )
+    urls = [record.get(name) for name in ("html_url", "url", "pull_request_url")]
+    marked = record.get("pull_request") not in (None, False)
+    return marked or any(isinstance(url, str) and _PULL.search(url) for url in urls)
 
 
 def place(record: Mapping[str, Any]) -> tuple[str, int] | None:
@@ -126,6 +126,7 @@ class Threads:
         self.names = Names()
         self._threads: dict[str, Thread] = {}
         self._ids: dict[str, str] = {}
+        self._public: set[str] = set()
 
     def of(self, key: str) -> Thread:
         """Return the thread of an issue, by OWNER/NAME#NUMBER in any case."""
@@ -151,16 +152,22 @@ class Threads:
                 if isinstance(name, str):
                     self.names.add(name)
 
-    def public(self, key: str) -> str:
-        """Return the id of a thread without user names, another for every thread."""
-        if (known := self._ids.get(key.lower())) is not None:
+    def public(self, key: str, record: Mapping[str, Any]) -> str:
+        """Return an id without user names for the record of an issue.
+
+        Another issue has another id, and so has another record of one issue: `~2` is put after it.
+        """
+        digest = sha256(json.dumps(record, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+        record_of = f"{key.lower()} {digest}"
+        if (known := self._ids.get(record_of)) is not None:
             return known
         found, again = self.names.replaced(key), 1
-        taken, public = set(self._ids.values()), found
-        while public in taken:
+        public = found
+        while public in self._public:
             again += 1
             public = f"{found}~{again}"
-        self._ids[key.lower()] = public
+        self._public.add(public)
+        self._ids[record_of] = public
         return public
 
     def text(self, text: str, thread: Thread) -> tuple[str, int]:
