@@ -71,7 +71,7 @@ FIELDS = {
 COMMENT = {"by": TEXT, "created_at": MAYBE, "body": TEXT, "reactions": (dict,)}
 
 _HALF = "\ud800"
-_VALUES = st.one_of(
+_ANY = st.one_of(
     st.sampled_from(
         [
             None,
@@ -105,6 +105,8 @@ _VALUES = st.one_of(
         max_size=3,
     ),
 )
+# Copied, since what is drawn is spoilt further.
+_VALUES = _ANY.map(copy.deepcopy)
 
 
 def _places(value, path=()):

@@ -92,9 +92,10 @@ def _talk(prompt: str) -> tuple[str, str, str] | None:
     if _REFERENCES not in before:
         return question, "", answer
     references = before[before.index(_REFERENCES) :]
-    if not references.startswith(given) or references.count(_REFERENCE) != 2 or references.count(_USER) != 1:
+    reference, _, rest = references.removeprefix(given).partition(_USER)
+    if not references.startswith(given) or rest.count(_REFERENCE) != 1 or _USER in rest:
         return None
-    return question, references.removeprefix(given).partition(_USER)[0], answer
+    return question, reference, answer
 
 
 class Single:

@@ -124,7 +124,7 @@ def write_question(item: Made, chunks: Sequence[Made]) -> dict[str, Any]:
 
 
 def _told(comment: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in comment.items() if value or name == "body"}
+    return {name: value for name, value in comment.items() if value is not None and value != {}}
 
 
 def _chunk(chunk: Made) -> dict[str, Any]:

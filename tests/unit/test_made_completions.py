@@ -1,7 +1,7 @@
 """CrossCodeEval's tasks and predictions as neutral records, and back."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import spoilt, taken
 
@@ -79,6 +79,7 @@ def test_a_task_has_its_chunks_in_order_and_its_other_fields_where_they_stood():
     }
 
 
+@settings(deadline=None)
 @given(spoilt(TASK))
 def test_a_task_is_refused_with_a_reason_or_comes_back(record):
     known = Known("tasks")
@@ -86,6 +87,7 @@ def test_a_task_is_refused_with_a_reason_or_comes_back(record):
         assert Tasks(known).convert(write_task(made[0], made[1:]), 1) == made
 
 
+@settings(deadline=None)
 @given(st.sampled_from(PREDICTIONS).flatmap(spoilt))
 def test_a_prediction_is_refused_with_a_reason_or_comes_back(record):
     known = Known("till")
