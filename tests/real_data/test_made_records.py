@@ -2,11 +2,16 @@
 
 import gzip
 import json
+import re
 
 import pytest
+from made import strings
 
 from store.formats.crosscodeeval import Predictions, Tasks, write_prediction, write_task
+from store.formats.issues import Issues
 from store.formats.making import Known
+from store.formats.mt_bench import Single, write_judgment
+from store.formats.swe_qa import Questions, write_question
 
 
 def records(path):
@@ -39,3 +44,51 @@ def test_result_rows_are_written_back_as_they_stood(shared_data, model, setting)
         assert made.fields["text"] == row["prediction"]
         assert write_prediction(made) == {**row, "model": model, "setting": f"line_completion{setting}"}
     assert converter.counts == {f"completions whose model is told from the file's name: {model}": 1321}
+
+
+def test_questions_are_written_back_as_they_stood(shared_data):
+    count = 0
+    for path in sorted(shared_data("swe-qa").glob("*.jsonl")):
+        converter = Questions(Known(path.stem))
+        for number, record in enumerate(records(path), start=1):
+            made, *chunks = converter.convert(record, number)
+            assert chunks == []
+            assert write_question(made, []) == {"id": f"{path.stem}-{number}", **record}
+            count += 1
+    assert count == 384
+
+
+def test_judgments_are_written_back_as_they_stood(shared_data):
+    judgments = records(shared_data("japanese-mtbench") / "gpt-4_single.part.jsonl.gz")
+    converter = Single(Known("gpt-4_single"))
+    items = {}
+    for number, judgment in enumerate(judgments, start=1):
+        question, response, score = converter.convert(judgment, number)
+        assert write_judgment(question, response, score) == judgment
+        assert score.fields["value"] == judgment["score"]
+        assert items.setdefault(question.fields["external_id"], question) == question
+        prompt = judgment["user_prompt"]
+        assert prompt.endswith(f"\n{response.fields['text']}\n[アシスタントの回答の終了]")
+        assert f"[質問]\n{question.fields['question']}\n\n[" in prompt
+        assert bool(question.fields["reference"]) == (judgment["judge"][1] == "single-math-v1")
+    assert (len(judgments), len(items), converter.counts) == (282, 40, {})
+
+
+def test_no_user_name_of_an_issue_thread_is_left(shared_data):
+    threads = records(shared_data("codeassistbench") / "cab_recent.part.jsonl.gz")
+    names = {one["author"] for one in threads} | {by["user"] for one in threads for by in one["comments"]}
+    converter = Issues(Known("cab_recent"))
+    for thread in threads:
+        converter.look(thread)
+    made = [one for number, thread in enumerate(threads, 1) for one in converter.convert(thread, number)]
+    issues = [thread for thread in threads if "/pull/" not in thread["url"]]
+    assert converter.counts == {"pull requests left out": 20, "mentions of users replaced": 67}
+    assert (len(threads), len(names), len(made), len(issues)) == (173, 318, 153, 153)
+    assert len({one.fields["external_id"] for one in made}) == 153
+    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])", re.IGNORECASE)
+    texts = [text for one in made for part in (one.fields, one.extra) for text in strings(dict(part))]
+    assert not [text for text in texts if pattern.search(text)]
+    assert [len(one.fields["comments"]) for one in made] == [len(issue["comments"]) for issue in issues]
+    back = Questions(Known("x"))
+    assert [back.convert(write_question(one, []), 1) for one in made] == [[one] for one in made]
