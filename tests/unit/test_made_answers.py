@@ -1,5 +1,8 @@
 """Repository questions, models' answers and judges' scores as neutral records, and back."""
 
+import json
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,6 +10,7 @@ from made import spoilt, taken
 
 from store.formats.answers import Answers, write_answer
 from store.formats.checking import Refused
+from store.formats.crosscodeeval import Tasks, write_task
 from store.formats.making import Known, Made
 from store.formats.mt_bench import Single, parts, write_judgment
 from store.formats.scoring import as_it_stood, scored
@@ -239,3 +243,16 @@ def test_a_judgment_is_refused_with_a_reason_or_comes_back(record):
     known = Known("gpt-4_single")
     if made := taken(Single(known), record):
         assert Single(known).convert(write_judgment(*made), 1) == made
+
+
+def test_what_the_documents_show_is_read_and_written_back(repository):
+    page = (repository / "docs" / "importing.md").read_text(encoding="utf-8")
+    task, question, answer = (
+        json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    )
+    made = Tasks(Known("tasks")).convert(task, 1)
+    assert write_task(made[0], made[1:]) == task
+    made = Questions(Known("questions")).convert(question, 1)
+    assert write_question(made[0], made[1:]) == question
+    made = Answers(Known("answers")).convert(answer, 1)
+    assert write_answer(made[0], made[1:]) == answer
