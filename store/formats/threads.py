@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -13,40 +14,51 @@ from store.formats import checking
 from store.formats.checking import wrong
 from store.formats.names import SOMEBODY, Names, without_mentions
 
-USER_FIELDS = frozenset(
+_USER_FIELDS = frozenset(
     {
-        "user",
-        "users",
-        "author",
-        "authors",
-        "login",
+        "actor",
         "assignee",
         "assignees",
-        "closed_by",
-        "merged_by",
-        "creator",
-        "actor",
-        "sender",
-        "username",
-        "user_name",
-        "user_login",
-        "user_id",
-        "author_name",
-        "author_login",
-        "author_id",
+        "author",
+        "authorid",
+        "authorlogin",
+        "authorname",
+        "authors",
+        "avatarurl",
+        "closedby",
+        "collaborators",
         "commenter",
         "committer",
+        "contributor",
+        "contributors",
+        "createdby",
+        "creator",
+        "editedby",
+        "email",
+        "gravatarid",
+        "lockedby",
+        "login",
+        "member",
+        "mentions",
+        "mergedby",
+        "openedby",
         "participants",
+        "poster",
+        "reopenedby",
+        "reportedby",
+        "reporter",
+        "requestedreviewers",
         "reviewer",
         "reviewers",
-        "requested_reviewers",
-        "mentions",
-        "email",
-        "avatar_url",
-        "gravatar_id",
+        "sender",
+        "updatedby",
+        "user",
+        "userid",
+        "userlogin",
+        "username",
+        "users",
     }
 )
-"""Fields that name users: none of them is kept, and each name in them is looked for everywhere else."""
 
 UNKNOWN = "someone"
 """What a poster is called whose account is deleted or not told."""
@@ -57,6 +69,15 @@ _ISSUE = re.compile(
 )
 _REPOSITORY = re.compile(r"https?://[^/\s]+/(?:api/v3/)?repos/([^/\s]+/[^/\s?#]+)")
 _PULL = re.compile(r"/pulls?/\d+(?![^/?#\s])")
+
+
+@lru_cache(maxsize=4096)
+def names_users(field: str) -> bool:
+    """Return whether a field names users, as `closed_by` and `closedBy` do.
+
+    None of them is kept, and each name in them is looked for everywhere else.
+    """
+    return field.replace("_", "").replace("-", "").lower() in _USER_FIELDS
 
 
 def poster(record: Mapping[str, Any], path: str = "") -> str | None:
@@ -141,7 +162,7 @@ class Threads:
                 left += value
             elif isinstance(value, dict):
                 for name, found in value.items():
-                    if name in USER_FIELDS or (name == "owner" and _is_user(found)):
+                    if names_users(name) or (name == "owner" and _is_user(found)):
                         self._add(found)
                     else:
                         left.append(found)
@@ -201,7 +222,7 @@ def without_users(value: Any) -> Any:
     return {
         name: without_users(found)
         for name, found in value.items()
-        if name not in USER_FIELDS and not (name == "owner" and isinstance(found, dict))
+        if not names_users(name) and not (name == "owner" and isinstance(found, dict))
     }
 
 

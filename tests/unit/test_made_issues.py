@@ -52,6 +52,7 @@ ISSUE = {
     "assignees": [{"login": "eve-assigned"}],
     "closed_by": {"login": "finn-closed"},
     "author_association": "OWNER",
+    "timeline": [{"closedBy": "ida-closed", "why": "IDA-CLOSED did"}],
     "milestone": {"title": "one", "creator": {"login": "gil-made"}},
     "comments": 2,
     "created_at": "2026-01-02T03:04:05Z",
@@ -153,6 +154,7 @@ def test_a_rest_issue_and_its_comments_that_stand_apart_in_another_file():
     assert one.fields["comments"][0]["reactions"] == {"heart": 1}
     assert one.extra["reactions"] == {"+1": 2, "eyes": 1}
     assert one.extra["labels"] == [{"color": "red"}]
+    assert one.extra["timeline"] == [{"why": "user did"}]
     assert one.extra["milestone"] == {"title": "one"}
     assert (one.extra["github_id"], one.extra["author_association"]) == (900, "OWNER")
     assert [left["id"] for left in one.extra["comments"]] == [1, 2]
