@@ -389,7 +389,10 @@ class OffersCommands(Protocol):
 
 @runtime_checkable
 class SharesKeys(Protocol):
-    """A screen on which a key can be taken by another command at times."""
+    """A screen on which keys answer a question, and are those of other commands without it."""
+
+    def value_keys(self) -> Mapping[str, str]:
+        """Return the keys that answer the question, with the keys of its scale, in the order of that."""
 
     def keys_now(self, command: Command) -> Sequence[str]:
         """Return the keys of a command that stand for it now."""

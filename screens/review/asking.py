@@ -29,15 +29,14 @@ class AskingQuestions(MovingThrough):
         return self._scale_before
 
     def value_keys(self) -> Mapping[str, str]:
-        """Return the keys that answer the question that is asked, as configured, with those of its scale."""
+        """Return the keys that answer the question that is asked, as configured, with those of its scale.
+
+        They are in the order of the scale.
+        """
         scale, settings = self.scale, self.workbench.context.settings
         if scale is not None and self._keys_of_scale[0] is not scale:
-            keys = {
-                key.strip(): own
-                for command in commands_of("review")
-                if (own := label_key(command)) is not None and scale.value_of(own) is not None
-                for key in keys_of(command, settings).split(",")
-            }
+            given = {label_key(command): keys_of(command, settings) for command in commands_of("review")}
+            keys = {key.strip(): known.key for known in scale.values for key in given[known.key].split(",")}
             self._keys_of_scale = (scale, keys)
         return {} if scale is None else self._keys_of_scale[1]
 

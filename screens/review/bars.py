@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from screens.commands import Command, label_key
+from screens.commands import Command, SharesKeys, label_key
 from screens.review.part import ItemView
 from screens.widgets.key_line import TWO_LINES, KeyLine
 from screens.widgets.visible import one_line, visible
@@ -273,6 +273,13 @@ class ReviewKeys(KeyLine):
     def _offered(self) -> list[Command]:
         """Return the commands to name; where few fit, first what nobody should have to look up."""
         commands = super()._offered()
+        screen = self.screen
+        scale = tuple(screen.value_keys().values()) if isinstance(screen, SharesKeys) else ()
+        labels = [command for command in commands if label_key(command) in scale]
+        labels.sort(key=lambda command: scale.index(label_key(command) or ""))
+        others = [command for command in commands if not _is_label(command)]
+        place = next((place for place, command in enumerate(commands) if _is_label(command)), 0)
+        commands = [*others[:place], *labels, *others[place:]]
         if self.app.size.width < TWO_LINES:
             commands.sort(key=lambda command: (not _is_label(command), command.id not in _NARROW_FIRST))
         return commands

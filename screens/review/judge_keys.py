@@ -52,6 +52,8 @@ class JudgeKeys(AskingQuestions):
                 return self.order.at(1) is not None
             case "review.previous":
                 return self.order.at(-1) is not None
+            case "review.ask":
+                return item is not None and len(item.asks) > 1
             case "review.unjudged":
                 return bool(self.order.ids) or not self._is_bare
         if item is None:
@@ -60,8 +62,6 @@ class JudgeKeys(AskingQuestions):
         match command.id:
             case "review.accept":
                 return item.claim is not None
-            case "review.ask":
-                return len(item.asks) > 1
             case "review.run":
                 return item.has_test and self.workbench.context.rater is not None
             case "review.edit" | "review.edit_outside":

@@ -1,0 +1,220 @@
+"""A task kind of another package: texts that are classified, two questions each, with keys that mean other things.
+
+`python -m fourth_kind FOLDER` works with it as experts do, in a process that finds it among the installed
+packages; it ends with an error as soon as something is not as it should be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+STORE = """
+from store.formats.fields import Field, Layout
+from store.formats.protocol import JSON, Format
+from store.kinds.listing import containing_of, summary_of, texts_of
+from store.kinds.protocol import QuestionSpec, TaskKind
+from store.scales import Scale, ScaleValue
+from sqlalchemy import BigInteger, Column, MetaData, String, Table
+
+TABLE = Table("report", MetaData(), Column("item_id", BigInteger), Column("product", String), Column("text", String))
+SORT = QuestionSpec(
+    "report.sort", "What is this report?",
+    Scale("nominal", (ScaleValue(1, "bug", "b"), ScaleValue(2, "feature", "f"), ScaleValue(3, "neither", "n"))),
+)
+TONE = QuestionSpec(
+    "report.tone", "Is it polite?", Scale("ordinal", (ScaleValue(0, "rude", "0"), ScaleValue(1, "polite", "1"))), "manners"
+)
+KIND = TaskKind(
+    name="report", plural="reports", questions=(SORT, TONE), guideline_version="1", guideline="Read, then sort.",
+    summary=lambda item_ids: summary_of(TABLE, TABLE.c.text, TABLE.c.product, item_ids),
+    texts=lambda item_ids: texts_of(TABLE, {"text": "text", "product": "product"}, item_ids),
+    containing=lambda text: containing_of(TABLE, ("text", "product"), text),
+    table="report", content={"product": "text", "text": "text"}, known_by=("text",),
+    schema="CREATE TABLE IF NOT EXISTS report (item_id BIGINT NOT NULL, product VARCHAR NOT NULL, text VARCHAR NOT NULL)",
+)
+FORMAT = Format(
+    name="reports", description="reports: number, text; and product", containers=JSON,
+    layouts=(Layout("report", (
+        Field("external_id", ("number",), "id", required=True),
+        Field("text", ("report",), required=True),
+        Field("product", ("product",)),
+    )),),
+)
+"""
+
+SCREEN = """
+from report_kind.store import KIND, TABLE
+from screens.review.history import history
+from screens.review.part import Ask, ItemView, PaneText, ReviewPart
+from sqlalchemy import select
+from store.queries.item import load_history, load_own
+from store.tables.columns import table_of
+from store.tables.imported import Item
+
+def load(connection, item_id, rater_id, blind):
+    item = table_of(Item)
+    name = connection.execute(select(item.c.external_id).where(item.c.id == item_id)).scalar_one()
+    text = connection.execute(select(TABLE.c.text).where(TABLE.c.item_id == item_id)).scalar_one()
+    asks = tuple(Ask(question, None) for question in KIND.questions)
+    records = load_history(connection, item_id, rater_id if blind else None)
+    return ItemView(
+        item_id, name, "report", "Read this report.", PaneText("text", "Report", text, kind="reply"),
+        (history(records, asks, "Nothing yet."),), asks, load_own(connection, item_id, rater_id),
+    )
+
+PART = ReviewPart("report", load)
+"""
+
+ENTRY_POINTS = """[workbench.task_kinds]
+report.store = report_kind.store:KIND
+report.screen = report_kind.screen:PART
+
+[workbench.formats]
+reports = report_kind.store:FORMAT
+"""
+
+REPORTS = ("It crashes when I save.", "Please add a dark theme, thank you.", "lol", "Saving loses a line.")
+
+
+def install(folder: Path) -> None:
+    """Put the package where a path entry finds it, as an installer would."""
+    package, info = folder / "report_kind", folder / "report_kind-1.0.dist-info"
+    for each in (package, info):
+        each.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "store.py").write_text(STORE)
+    (package / "screen.py").write_text(SCREEN)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: report-kind\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+
+
+def command(*arguments: object) -> Any:
+    """Run a command of the command line, and return what it printed as JSON."""
+    import contextlib
+    import io
+
+    from workbench.cli import main
+
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        main([*map(str, arguments), "--json"])
+    return json.loads(printed.getvalue())
+
+
+def at_work(folder: Path) -> None:
+    """Import reports beside pairs, judge them on screen and by commands, and take the record elsewhere."""
+    reports, pairs = folder / "reports.jsonl", folder / "pairs.jsonl"
+    lines = [{"number": n, "report": text, "product": "editor"} for n, text in enumerate(REPORTS, start=1)]
+    reports.write_text("\n".join(map(json.dumps, lines)))
+    pairs.write_text(
+        json.dumps({"id": "p1", "query": "double a number", "code": "def f(x):\n    return x * 2\n"})
+    )
+    file = folder / "study.duckdb"
+    command("import", file, pairs)
+    command("import", file, reports)
+    found = command("items", file)["items"]
+    assert [(one["kind"], one["given"], one["due"]) for one in found] == [("pair", 0, 1)] + [
+        ("report", 0, 2)
+    ] * 4
+    assert found[1]["text"] == REPORTS[0]
+    assert [one["item"] for one in command("items", file, "--text", "sav")["items"]] == ["1", "4"]
+
+    asyncio.run(on_screen(file))
+
+    # Two questions need a name; a word of either scale is taken.
+    done = command("judge", file, 3, "neither", "--question", "sort", "--rater", "dana")
+    assert (done["question"], done["value"], done["label"]) == ("report.sort", 3, "3 neither")
+    command("judge", file, 3, 0, "--question", "report.tone", "--rater", "dana")
+    progress = command("report", file, "progress", "--rater", "dana")
+    assert (progress["judged"], progress["left"], progress["today"]) == (3, 2, 3), progress
+    exported = command("export", file, folder / "record.jsonl", "--format", "jsonl")
+    assert exported["records"] == 9, exported
+    other = folder / "other.duckdb"
+    command("import", other, pairs)
+    command("import", other, reports)
+    command("import", other, folder / "record.jsonl")
+    stand = [
+        (one["status"], one["given"], one["label"])
+        for one in command("items", file, "--rater", "dana")["items"]
+    ]
+    assert stand == [
+        ("judged", 1, 0.0),
+        ("judged", 2, 1.0),
+        ("open", 1, 2.0),
+        ("judged", 2, 3.0),
+        ("open", 0, None),
+    ]
+    again = command("items", other, "--rater", "dana")["items"]
+    assert [(one["status"], one["given"], one["label"]) for one in again] == stand
+
+
+async def on_screen(file: Path) -> None:
+    """Judge a pair and two reports by keys, some of which mean other things where they are no values."""
+    from app_at_work import until
+    from review_bench import judgments, line_of, painted, press, review_app, said, screen_text, settled
+
+    from screens.review.bars import ClaimLine, ReviewKeys
+    from store.queries.queue import queue_ids
+    from store.queries.rows import QueueFilter
+    from store.workspace import Workspace
+
+    with Workspace.open(file) as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=(80, 24)) as pilot:
+            screen = await painted(pilot, 1)
+            assert line_of(app, ReviewKeys).startswith("1 match · 0 no match")
+            await pilot.press("f")  # a flag on a pair
+            await until(pilot, lambda: screen.item.own.flagged)
+            await press(pilot, "0")
+            await painted(pilot, 2)
+            # The same key is a value of a report's first question.
+            assert line_of(app, ReviewKeys).startswith("b bug · f feature · n neither"), line_of(
+                app, ReviewKeys
+            )
+            assert " 1 of 2 · What is this report?" in line_of(app, ClaimLine)
+            await press(pilot, "f")
+            await until(pilot, lambda: screen.item.at == 1)
+            assert not screen.item.own.flagged
+            assert said(app) == "● sort: 2 feature · 1 · u undo"
+            assert line_of(app, ReviewKeys).startswith("0 rude · 1 polite"), line_of(app, ReviewKeys)
+            assert "● 2 feature · [○]" in line_of(app, ClaimLine)
+            await press(pilot, "u")
+            await until(pilot, lambda: screen.item.at == 0 and screen.item.label is None)
+            assert said(app).startswith("Taken back: sort 2 feature · now no label")
+            await press(pilot, "b", "1")
+            await painted(pilot, 3)
+            await press(pilot, "f")
+            await until(pilot, lambda: screen.item.at == 1)
+            # No value of the question that is asked now, n goes to the next item.
+            await press(pilot, "n")
+            await painted(pilot, 4)
+            await press(pilot, "p", "p")
+            await painted(pilot, 2)
+            assert screen.item.at == 0
+            assert "[● 1 bug] · ● 1 polite" in line_of(app, ClaimLine), line_of(app, ClaimLine)
+            assert "It crashes when I save." in screen_text(app)
+            await settled(pilot)
+            await pilot.press("q")
+            await until(pilot, lambda: "4 reports" in screen_text(app))
+            assert "You judged 2 (2 today), flagged 1; 3 left." in screen_text(app)
+        values = [(item, value, origin) for item, value, origin, _ in judgments(workspace)]
+        assert values == [
+            (1, 0, "independent"), (2, 2, "independent"), (2, None, "undo"),
+            (2, 1, "independent"), (2, 1, "independent"), (3, 2, "independent"),
+        ]  # fmt: skip
+        rater = app.context.rater.id
+
+        def listed(**wanted: Any) -> list[int]:
+            return queue_ids(workspace, rater, QueueFilter(**wanted)).tolist()
+
+        assert (listed(kind="report"), listed(kind="report", status="judged")) == ([2, 3, 4, 5], [2])
+        assert (listed(status="open"), listed(label=1.0), listed(label=2.0)) == ([3, 4, 5], [2], [3])
+        assert QueueFilter(kind="report", label=1.0).sentence() == "reports · you say bug"
+
+
+if __name__ == "__main__":
+    at_work(Path(sys.argv[1]))
