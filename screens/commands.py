@@ -209,6 +209,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("review.zoom", "z", "zoom", "zoom", "Give the pane the whole screen, and back."),
     Command("review.wrap", "W", "wrap", "wrap", "Wrap long lines, or let them run on.", on_line=False),
     Command("review.numbers", "L", "numbers", "numbers", "Show or hide line numbers.", on_line=False),
+    Command(
+        "review.source", "M", "source", "source", "Show Markdown as it stands, or rendered.", on_line=False
+    ),
     Command("review.copy", "y", "copy", "copy", "Copy the selection, or the pane, exactly.", on_line=False),
     Command(
         "review.copy_file",

@@ -114,6 +114,8 @@ class CitingLines(KeepingPlaces):
             self._say(f"Nothing to cite in this pane: lines of {places} can be cited.{hidden}")
         elif not pane.text:
             self._say("There is nothing to cite in this pane.")
+        elif pane.is_rendered:
+            self._say(f"Lines are cited of the Markdown as it stands: {self._key('source')} shows it.")
         elif self.workbench.is_burst():
             self._say("Several keys came at once, as from pasted text; nothing was cited.", alarm=True)
         elif (lines := pane.selected_lines or pane.cursor_lines) is not None:

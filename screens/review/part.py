@@ -41,7 +41,7 @@ class PaneText:
         title: The word on its tab or border.
         text: The text, exactly.
         language: What Pygments calls its language; none is guessed.
-        kind: What it is: code, a test, a log, or words.
+        kind: What it is: code, a test, a log, words, or Markdown.
         empty: What is said when there is no text; `{app.jobs}`, the id of a command, stands for its key.
         landmarks: Lines worth jumping to, from 1.
         part: What its lines are cited as; None where they cannot be cited.

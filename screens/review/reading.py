@@ -13,8 +13,10 @@ from screens.covering import CoveredScreen
 from screens.help import first_key
 from screens.review.bars import CaseTabs
 from screens.review.panes import Panes
+from screens.widgets.markdown_text import CHARACTERS as RENDERED
 from screens.widgets.text_pane import NO_MATCH, SearchMoved, TextPane
 from screens.widgets.visible import one_line
+from store.counted import counted
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp
@@ -233,6 +235,18 @@ class ReadingActions(CoveredScreen):
     def action_numbers(self) -> None:
         """Show or hide the line numbers of the focused pane."""
         self._say("Line numbers shown." if self.pane.toggle_numbers() else "Line numbers hidden.")
+
+    def action_source(self) -> None:
+        """Show the Markdown of the focused pane as it stands, or rendered."""
+        shown, key = self.pane.toggle_source(), self._key("source")
+        if shown is None:
+            self._say("This pane shows its text as it stands: it is no Markdown.")
+        elif shown:
+            self._say(f"The Markdown as it stands; {key} renders it.")
+        elif self.pane.is_rendered or len(self.pane.given) <= RENDERED:
+            self._say(f"The Markdown rendered; {key} shows it as it stands.")
+        else:
+            self._say(f"Markdown of more than {counted(RENDERED, 'character')} is shown as it stands.")
 
     def action_failure(self) -> None:
         """Go to the next failure in the log; without a log, say so."""

@@ -49,7 +49,7 @@ class CitingPane(TextPane):
         start: int | None = None,
     ) -> None:
         """Show a text (see `TextPane.load`); another text has no cursor."""
-        if text != self.text:
+        if text != self.given:
             self._cursor = None
         super().load(
             text,
@@ -127,11 +127,17 @@ class CitingPane(TextPane):
             first: The first line, from 1; beyond an end the nearest line is taken.
             last: The last line.
         """
+        self.show_source()
         first, last = (max(1, min(line, self.line_count)) for line in (first, last))
         self._anchor, self._cursor = first, last
         self._reflow()
         self._bring_into_view(last - 1, 0, 0)
         self._bring_into_view(first - 1, 0, 0)
+
+    def _view_turned(self) -> None:
+        """Take the cursor away: it chose lines of the source."""
+        super()._view_turned()
+        self._cursor = None
 
     def end_cursor(self) -> bool:
         """Take the cursor away; return whether there was one."""

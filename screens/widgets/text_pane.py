@@ -10,11 +10,11 @@ from rich.style import Style
 from textual.content import Content
 from textual.message import Message
 
+from screens.widgets.markdown_view import MarkdownView
 from screens.widgets.overlay import Span, Spans
 from screens.widgets.shown_line import ShownLine
 from screens.widgets.text_paint import Layer, Row
 from screens.widgets.text_search import TextSearch
-from screens.widgets.text_selection import SelectableText
 from screens.widgets.text_surface import PAUSE, TURN, TextKind
 from screens.widgets.text_view import NO_GLYPHS, Place
 from screens.widgets.visible import one_line
@@ -48,7 +48,7 @@ class SearchMoved(Message):
         return self.pane
 
 
-class TextPane(SelectableText):
+class TextPane(MarkdownView):
     """Shows a text, finds things in it, and marks lines that were cited."""
 
     def __init__(
@@ -87,7 +87,8 @@ class TextPane(SelectableText):
         Args:
             text: Any text; none of it is interpreted.
             language: A language that Pygments knows, to colour the text by; none is guessed.
-            kind: What the text is: sets wrapping and line numbers until the reader toggles them.
+            kind: What the text is: sets wrapping and line numbers until the reader toggles them. Markdown is
+                shown rendered until the reader asks for its source; all lines are those of the source.
             title: What stands in the border; any text.
             empty: A sentence to show when there is no text.
             landmarks: Source lines worth jumping to, from 1, such as those of failures.
@@ -97,14 +98,14 @@ class TextPane(SelectableText):
                 the line is not cited or pointed at.
             start: The source line, from 1, that is in view when the text is first shown; None for the first.
         """
-        if text != self.text or language != self._language:
+        if text != self.given or language != self._language:
             self._cited = frozenset()
             self._pointed = None
             self._forget_search()
         self._landmarks = sorted(landmarks)
         if self.show_text(text, language, kind, empty, spans=Spans(spans), glyphs=gutter) and start:
             self.begin_at(start)
-        self._landmarks = sorted({line for line in self._landmarks if 1 <= line <= self.line_count})
+        self._landmarks = sorted({line for line in self._landmarks if 1 <= line <= self._last_number})
         self.border_title = Content(one_line(title, _TITLE_WIDTH)) if title else None
         self._say()
 
@@ -131,7 +132,7 @@ class TextPane(SelectableText):
         """What stands in the lower border: the search, why there is no colour, what ends the lines."""
         search = f"/{one_line(self._search.pattern, 24)}: {self.search_status}" if self._search else ""
         newline = "CRLF" if self._source.newline == "\r\n" else ""
-        return " · ".join(filter(None, [search, self.plain_reason, newline]))
+        return " · ".join(filter(None, [search, self.source_note, self.plain_reason, newline]))
 
     def _say(self) -> None:
         self.border_subtitle = Content(self.note) if self.note else None
@@ -166,6 +167,7 @@ class TextPane(SelectableText):
         Returns:
             The line that was gone to.
         """
+        self.show_source()
         line = max(1, min(line, self.line_count))
         self._pointed = line
         self._reflow()
@@ -203,7 +205,7 @@ class TextPane(SelectableText):
         """Scroll as little as shows a part of a line (offsets into it), with some lines around."""
         flow = self._flow
         if flow is None:
-            self.restore(Place(line, start if self.wrap else 0))
+            self._go_to(Place(line, start if self.wrap else 0))
             return
         region = self.scrollable_content_region
         row = flow.row_of(line, start)
@@ -296,16 +298,24 @@ class TextPane(SelectableText):
         self._say()
         self.post_message(SearchMoved(self, 0 if index is None else index + 1, len(search.starts), wrapped))
 
+    def _view_turned(self) -> None:
+        """Look for the same in the text that is shown now."""
+        if self._search is not None:
+            pattern = self._search.pattern
+            self._forget_search()
+            self.search(pattern)
+        self._say()
+
     # -- painting -------------------------------------------------------------------------------------
 
     def _has_glyphs(self) -> bool:
         return bool(self._cited or self._landmarks or self._pointed) or super()._has_glyphs()
 
     def _glyph(self, row: Row) -> tuple[str, Style, Style]:
-        palette = self.palette
-        pointed = row.line + 1 == self._pointed
+        palette, line = self.palette, self._number(row.line)
+        pointed = line is not None and line == self._pointed
         number = palette.pointed if pointed else Style.null()
-        if row.line + 1 in self._cited:
+        if line in self._cited:
             return _CITED, palette.cited, number
         if pointed:
             return _POINTED if row.first else " ", palette.cited, number

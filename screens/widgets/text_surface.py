@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import ClassVar, Literal
 
@@ -17,18 +17,19 @@ from textual.strip import Strip
 from textual.style import Style as VisualStyle
 
 from screens.widgets import highlight
+from screens.widgets.code_blocks import BlockHighlighting, CodeBlock
 from screens.widgets.flow import Flow
 from screens.widgets.overlay import SPAN_STYLES, STYLE_OF_GLYPH, Spans
 from screens.widgets.shown_line import ShownLine
 from screens.widgets.source_text import SourceText
 from screens.widgets.text_paint import Layer, Palette, Row, layered, with_offsets
 
-TextKind = Literal["code", "test", "log", "reply"]
+TextKind = Literal["code", "test", "log", "reply", "markdown"]
 """What a text is: it sets whether lines wrap and are numbered until the reader says otherwise."""
 
-_WRAPPED: dict[TextKind, bool] = {"code": False, "test": False, "log": True, "reply": True}
+_WRAPPED: dict[TextKind, bool] = {"code": False, "test": False, "log": True, "reply": True, "markdown": True}
 _CODE: tuple[TextKind, ...] = ("code", "test")
-_NUMBERED: dict[TextKind, bool] = {"code": True, "test": True, "log": True, "reply": False}
+_NUMBERED: dict[TextKind, bool] = {"code": True, "test": True, "log": True, "reply": False, "markdown": False}
 
 TURN = 0.005
 """Seconds that work on a large text may hold up a key."""
@@ -73,7 +74,9 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
         self._spans = Spans()
         # By source line, from 1: the glyph before it.
         self._glyphs: Mapping[int, str] = {}
-        self._highlighting: highlight.Highlighting | None = None
+        # Code within another text, which has its own languages.
+        self._blocks: Sequence[CodeBlock] = ()
+        self._highlighting: highlight.Highlighting | BlockHighlighting | None = None
         self._kind: TextKind = "code"
         # What the reader chose; None follows the kind of text.
         self._wrap: bool | None = None
@@ -107,6 +110,14 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
             return self._numbers
         return self._code_numbers if self._kind in _CODE else _NUMBERED[self._kind]
 
+    @property
+    def _last_number(self) -> int:
+        return self.line_count
+
+    def _number(self, line: int) -> int | None:
+        """Return the number that a line, from 0, has for a reader; None for one that has none."""
+        return line + 1
+
     def _has_glyphs(self) -> bool:
         return bool(self._glyphs)
 
@@ -115,7 +126,7 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
         if not self._source.text:
             return 0
         if self.numbers:
-            return max(2, len(str(self.line_count))) + 2
+            return max(2, len(str(self._last_number))) + 2
         return 2 if self._has_glyphs() else 0
 
     @property
@@ -124,26 +135,37 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
 
     # -- colours --------------------------------------------------------------------------------------
 
+    @property
+    def _languages(self) -> list[str]:
+        """The languages of what is coloured, none where that is too large."""
+        if self._plain_reason:
+            return []
+        blocks = [block.language for block in self._blocks]
+        return blocks or ([self._language] if self._language else [])
+
     def _start_highlighting(self) -> None:
-        if self._language is None or self._plain_reason:
+        languages = self._languages
+        if not languages:
             return
-        if highlight.is_ready(self._language):
+        if all(map(highlight.is_ready, languages)):
             # Most snippets are coloured before they are painted for the first time.
-            self._highlighting = self._lexed(self._source, highlight.lexer_for(self._language))
+            self._highlighting = self._colours(languages)
             if self._highlighting is None or self._highlighting.advance(TURN):
                 return
-        self.run_worker(self._highlight(self._source, self._language), group="highlight")
+        self.run_worker(self._highlight(self._source, languages), group="highlight")
 
-    @staticmethod
-    def _lexed(source: SourceText, lexer: highlight.Lexer | None) -> highlight.Highlighting | None:
-        return None if lexer is None else highlight.Highlighting(source.lines, lexer)
+    def _colours(self, languages: Sequence[str]) -> highlight.Highlighting | BlockHighlighting | None:
+        if self._blocks:
+            return BlockHighlighting(self._source.lines, self._blocks)
+        lexer = highlight.lexer_for(languages[0])
+        return None if lexer is None else highlight.Highlighting(self._source.lines, lexer)
 
-    async def _highlight(self, source: SourceText, language: str) -> None:
-        lexer = await asyncio.to_thread(highlight.lexer_for, language)
+    async def _highlight(self, source: SourceText, languages: Sequence[str]) -> None:
+        await asyncio.to_thread(lambda: [highlight.lexer_for(language) for language in languages])
         if source is not self._source:
             return
         if self._highlighting is None:
-            self._highlighting = self._lexed(source, lexer)
+            self._highlighting = self._colours(languages)
         done = self._highlighting is None
         while not done and source is self._source and self._highlighting is not None:
             before = self._highlighting.covered
@@ -306,7 +328,7 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
             return []
         palette = self.palette
         glyph, glyph_style, number_style = self._glyph(row)
-        number = f"{row.line + 1}" if row.first and self.numbers else ""
+        number = f"{self._number(row.line) or ''}" if row.first and self.numbers else ""
         segments = [Segment(glyph, palette.base + glyph_style)]
         if blank := width - 2 - len(number):
             segments.append(Segment(" " * blank, palette.base))
@@ -316,7 +338,7 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _glyph(self, row: Row) -> tuple[str, Style, Style]:
         """Return the glyph before a row, its style, and what the line's number is styled with besides."""
-        glyph = self._glyphs.get(row.line + 1, " ")
+        glyph = self._glyphs.get(self._number(row.line) or 0, " ")
         # A bar goes on beside all rows of its line.
         shown = glyph if row.first or glyph == BAR else " "
         return shown, self.palette.gutter, Style.null()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
@@ -17,6 +17,7 @@ from textual.strip import Strip
 
 from screens.commands import bindings
 from screens.widgets import highlight
+from screens.widgets.code_blocks import CodeBlock
 from screens.widgets.flow import Flow
 from screens.widgets.overlay import Spans
 from screens.widgets.source_text import SourceText
@@ -24,6 +25,8 @@ from screens.widgets.text_surface import PAUSE, TURN, TextKind, TextSurface
 from screens.widgets.visible import visible
 
 _SIDEWAYS = 8
+
+_PROSE: tuple[TextKind, ...] = ("reply", "markdown")
 
 NO_SPANS = Spans()
 NO_GLYPHS: Mapping[int, str] = {}
@@ -85,6 +88,7 @@ class TextView(TextSurface):
         *,
         spans: Spans = NO_SPANS,
         glyphs: Mapping[int, str] = NO_GLYPHS,
+        blocks: Sequence[CodeBlock] = (),
     ) -> bool:
         """Show a text; the same text again keeps the place.
 
@@ -95,6 +99,7 @@ class TextView(TextSurface):
             empty: A sentence to show when there is no text.
             spans: What is laid over the text.
             glyphs: Glyphs before source lines, by the line's number, from 1.
+            blocks: Code within the text, to be coloured in languages of its own.
 
         Returns:
             Whether the text is another one than before.
@@ -102,9 +107,9 @@ class TextView(TextSurface):
         changed = text != self._source.text or language != self._language
         moved = spans.insets != self._spans.insets
         self._kind, self._empty = kind, empty
-        self._spans, self._glyphs = spans, glyphs
+        self._spans, self._glyphs, self._blocks = spans, glyphs, blocks
         if changed or moved:
-            self._source = SourceText(text, words=kind == "reply", insets=spans.insets)
+            self._source = SourceText(text, words=kind in _PROSE, insets=spans.insets)
             self._plain_reason = highlight.why_plain(text, self._source.longest) if language else ""
             self._language = language
             self._flow = None
@@ -130,6 +135,10 @@ class TextView(TextSurface):
         Args:
             place: A place of this text.
         """
+        self._go_to(place)
+
+    def _go_to(self, place: Place) -> None:
+        """Go to a place of the text as it is shown."""
         self._place = place
         self._beginning = None
         self._reflow()
@@ -147,7 +156,7 @@ class TextView(TextSurface):
     @property
     def first_line(self) -> int:
         """The source line on the top row, from 1."""
-        return self._place.line + 1
+        return self.place.line + 1
 
     def begin_code(self, *, wrap: bool, numbers: bool) -> None:
         """Say how code is shown until the reader toggles it.
