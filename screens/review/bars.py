@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 from textual import events
@@ -269,6 +270,7 @@ class ReviewKeys(KeyLine):
 
     _rows = 0
     _named_pairs: tuple[tuple[str, str], ...] = ()
+    _bands = 0
 
     def _offered(self) -> list[Command]:
         """Return the commands to name; where few fit, first what nobody should have to look up."""
@@ -288,13 +290,21 @@ class ReviewKeys(KeyLine):
         offered = self._offered()
         labels = [command for command in offered if _is_label(command)]
         pairs = [self._named(command) for command in offered]
+        self._bands = 0
         if len(labels) > LABELS_NAMED:
-            # The values of a long scale have one word together.
-            keys = _in_stretches([self._named(command)[0] for command in labels])
+            bands = _in_bands([self._named(command) for command in labels])
+            if len(bands) > LABELS_NAMED:
+                # The values of a long scale without bands have one word together.
+                bands = [(_in_stretches([key for key, _ in bands]), "score")]
+            self._bands = len(bands)
             others = [self._named(command) for command in offered if not _is_label(command)]
-            pairs = [(keys, "score"), *others]
+            pairs = [*bands, *others]
         self._named_pairs = tuple(pairs)
         return pairs
+
+    def _rows_most(self) -> int:
+        """Return the lines that may be filled: the bands of a scale take two of their own."""
+        return super()._rows_most() + (2 if self._bands > 1 else 0)
 
     def keep_up(self) -> None:
         """Name the keys anew where others have an effect now."""
@@ -309,6 +319,11 @@ class ReviewKeys(KeyLine):
         if len(lines) != self._rows:
             self._rows = len(lines)
             self.styles.height = len(lines)
+
+
+def _in_bands(named: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return keys whose values have the same word told together: "1 2 mostly wrong"."""
+    return [(" ".join(key for key, _ in band), word) for word, band in groupby(named, key=lambda one: one[1])]
 
 
 def _in_stretches(keys: Sequence[str]) -> str:

@@ -82,9 +82,11 @@ class KeyLine(Static):
             return fitted(named[:-1], named[-1], width, CHOICE_ROWS)
         pairs = self._pairs()
         help_command = next(command for command in commands_of("app") if command.id == _LAST)
-        width = self.size.width
-        rows = 2 if self.app.size.width >= TWO_LINES else 1
-        return fitted(pairs, self._named(help_command), width, rows)
+        return fitted(pairs, self._named(help_command), self.size.width, self._rows_most())
+
+    def _rows_most(self) -> int:
+        """Return the lines that the keys may fill."""
+        return 2 if self.app.size.width >= TWO_LINES else 1
 
     def _offered(self) -> list[Command]:
         """Return the commands to name: the screen's, then those of every screen."""
