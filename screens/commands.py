@@ -206,6 +206,14 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "review.follow", "enter", "follow", "follow", "Go to the lines that the history cites.", on_line=False
     ),
+    Command(
+        "review.sides",
+        "x",
+        "change_sides",
+        "sides",
+        "Put the part on the right in the place of what is on the left, and back.",
+        on_line=False,
+    ),
     Command("review.zoom", "z", "zoom", "zoom", "Give the pane the whole screen, and back."),
     Command("review.wrap", "W", "wrap", "wrap", "Wrap long lines, or let them run on.", on_line=False),
     Command("review.numbers", "L", "numbers", "numbers", "Show or hide line numbers.", on_line=False),

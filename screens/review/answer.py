@@ -107,7 +107,7 @@ def _reference(entry: EntrySeen) -> PaneText:
         "reference",
         " · ".join(part for part in said if part),
         fields["reference"],
-        language="markdown",
+        kind="markdown",
         empty=_NO_REFERENCE,
         part="reference",
     )
@@ -118,7 +118,7 @@ def _answer(response: ResponseSeen) -> PaneText:
         f"response-{response.letter}",
         f"Answer {response.letter}",
         response.text,
-        language="markdown",
+        kind="markdown",
         empty="An empty answer.",
         part="answer",
         heading=f"Answer {named(response)}",

@@ -8,15 +8,15 @@ from typing import Any
 from screens.messages import TestEnded
 from screens.outside import EditorGaveUp, edited_outside
 from screens.queue.asked import Asked
+from screens.review.beside import ChoosingSides
 from screens.review.keeping import DRAFTS_KEPT
 from screens.review.part import ItemView
-from screens.review.running import RunningTests
 from screens.review.test_editor import TestEditor
 from screens.widgets.code_area import can_hold
 from store.errors import WorkbenchError
 
 
-class EditingTests(RunningTests):
+class EditingTests(ChoosingSides):
     """The part of a review screen in which tests are edited.
 
     What was written stays a draft, kept like that of a comment, until its run is on disk.

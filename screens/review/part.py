@@ -133,6 +133,7 @@ class ItemView:
         asks: The questions that it is asked, in order; at least one.
         prompt_word: What the prompt is, in a word; the kind's name by default.
         subject_word: What the subject is called where only one pane is shown.
+        beside: Which part of the case has changed places with the subject; empty for none.
         own: What stands of the rater's own.
         at: Which of the questions is asked now.
         runs: The runs of its test, the agents' first; none in a blind review.
@@ -157,6 +158,7 @@ class ItemView:
     first_test: str = ""
     prompt_word: str = ""
     subject_word: str = "Code"
+    beside: str = ""
 
     @property
     def ask(self) -> Ask:
@@ -211,6 +213,36 @@ class ItemView:
     def has_test(self) -> bool:
         """Whether there is a test to be run."""
         return bool(self.runs) and any(pane.part == "test" and pane.text for pane in self.runs[0].panes)
+
+    def with_beside(self, pane_id: str) -> ItemView:
+        """Return the item with a part of the case in the subject's place, and the subject in its place.
+
+        Args:
+            pane_id: Which part; an empty one, or one that it has not, brings the subject back.
+        """
+        if self.beside:
+            return (
+                self._changed_places(self.beside, "").with_beside(pane_id) if pane_id != self.beside else self
+            )
+        return (
+            self._changed_places(pane_id, pane_id) if any(each.id == pane_id for each in self.case) else self
+        )
+
+    def _changed_places(self, pane_id: str, beside: str) -> ItemView:
+        part = next(each for each in self.case if each.id == pane_id)
+        moved = replace(
+            self.subject,
+            id=pane_id,
+            title=self.subject_word,
+            heading=self.subject.heading or self.subject.title,
+        )
+        return replace(
+            self,
+            subject=replace(part, heading=part.heading or part.title),
+            subject_word=part.title,
+            case=tuple(moved if each.id == pane_id else each for each in self.case),
+            beside=beside,
+        )
 
     def with_run(self, number: int) -> ItemView:
         """Return the item with one of its runs shown."""
