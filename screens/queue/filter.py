@@ -53,7 +53,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
             with Horizontal(id="text-line"):
                 yield Static(f"  {'Text':<{TITLE_CELLS + 1}}", id="text-title")
                 yield Input(
-                    self._wanted.text, id="text", placeholder="part of the query, the code or its name"
+                    self._wanted.text, id="text", placeholder="a part of any text of the item"
                 )
             yield Static(id="sentence")
             yield Static(
