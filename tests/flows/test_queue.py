@@ -180,8 +180,9 @@ async def test_filter_is_chosen_with_the_keyboard_and_reads_as_a_sentence(
         assert rater is not None
         expected = queue_ids(workspace, rater.id, wanted).tolist()
         assert screen.items.ids.tolist() == expected
-        assert f"unjudged · agents say match or A no, keep · contains “comma” · {len(expected)} of 300" in said(
-            app, "#sentence"
+        assert (
+            f"unjudged · agents say match or A no, keep · contains “comma” · {len(expected)} of 300"
+            in said(app, "#sentence")
         )
 
 
@@ -390,7 +391,12 @@ async def test_blind_offers_nothing_of_the_agents(at_home: Callable[..., Workben
         assert "▲" not in "".join(lines(app))
         await pilot.press("f")
         await until(pilot, lambda: isinstance(app.screen, FilterScreen))
-        assert {row.field.name for row in app.screen.query(ChoiceRow)} == {"kind", "status", "label", "flagged"}
+        assert {row.field.name for row in app.screen.query(ChoiceRow)} == {
+            "kind",
+            "status",
+            "label",
+            "flagged",
+        }
         await pilot.press("escape", "o")
         await until(pilot, lambda: isinstance(app.screen, SortScreen))
         await pilot.press("a")
