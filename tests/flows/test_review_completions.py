@@ -26,8 +26,9 @@ from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
 from screens.app import WorkbenchApp
-from screens.review.bars import CaseTabs, ClaimLine
+from screens.review.bars import ClaimLine
 from screens.review.completion import load
+from screens.review.tabs import CaseTabs
 from store.kinds.completion import COMPLETION
 from store.queries.entries import letter, load_entry
 from store.queries.queue import queue_rows
