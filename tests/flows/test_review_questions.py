@@ -171,6 +171,33 @@ async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Wor
     ]
 
 
+async def test_answers_of_hidden_models_are_told_apart(kinds: Workspace) -> None:
+    """Their questions have one name on the screen, and go to the record under their own."""
+    app = review_app(kinds, at=4, blind=True)
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, 5, 1)
+        screen = review_of(app)
+        for place in range(5):
+            await asked(pilot, 5, place + 1)
+            await pilot.press(f"{place + 1}")
+        await asked(pilot, 5, 6)
+        await settled(pilot)
+        # What was read again stays at the question that is asked.
+        await press(pilot, "f")
+        await settled(pilot)
+        assert screen.item is not None
+        assert (screen.item.at, screen.item.own.flagged) == (5, True)
+        await press(pilot, "u", "u")
+        await asked(pilot, 5, 5)
+        assert "two" not in screen_text(app)
+        assert "home" not in screen_text(app)
+        await settled(pilot)
+    found = [(name.partition("@")[0], value) for _, name, value, _, _ in given(kinds)]
+    counts = ("accuracy", "completeness", "relevance", "clarity", "accuracy")
+    assert found[:5] == [(f"answer.{count}", number) for number, count in enumerate(counts, start=1)]
+    assert len({name for _, name, _, _, _ in given(kinds)}) == 5
+
+
 async def test_no_key_answers_a_question_that_was_not_on_the_screen(kinds: Workspace) -> None:
     app = review_app(kinds, at=1)
     async with app.run_test(size=SIZE) as pilot:
