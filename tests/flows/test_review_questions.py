@@ -53,7 +53,7 @@ async def asked(pilot: Pilot[Any], item: int, question: int) -> None:
     )
 
 
-@pytest.mark.parametrize("size", [(80, 24), (100, 30), SIZE])
+@pytest.mark.parametrize("size", [(80, 24), SIZE])
 async def test_three_questions_are_asked_one_after_another(kinds: Workspace, size: tuple[int, int]) -> None:
     app = review_app(kinds, at=1)
     async with app.run_test(size=size) as pilot:
