@@ -51,7 +51,7 @@ from report_kind.store import KIND, TABLE
 from screens.review.history import history
 from screens.review.part import Ask, ItemView, PaneText, ReviewPart
 from sqlalchemy import select
-from store.queries.item import load_history, load_own, question_ids
+from store.queries.item import load_history, load_own
 from store.tables.columns import table_of
 from store.tables.imported import Item
 
@@ -59,8 +59,7 @@ def load(connection, item_id, rater_id, blind):
     item = table_of(Item)
     name = connection.execute(select(item.c.external_id).where(item.c.id == item_id)).scalar_one()
     text = connection.execute(select(TABLE.c.text).where(TABLE.c.item_id == item_id)).scalar_one()
-    ids = question_ids(connection, [question.name for question in KIND.questions])
-    asks = tuple(Ask(question, ids.get(question.name)) for question in KIND.questions)
+    asks = tuple(Ask(question, None) for question in KIND.questions)
     records = load_history(connection, item_id, rater_id if blind else None)
     return ItemView(
         item_id, name, "report", "Read this report.", PaneText("text", "Report", text, kind="reply"),

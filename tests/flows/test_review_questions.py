@@ -101,6 +101,13 @@ async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspac
         await until(pilot, lambda: app.screen.query_one("#comment").display)
         await pilot.press("escape", "t")
         assert said(app) == "This item is asked one question."
+        # What a pair is not asked does nothing by its key, and says why where it is chosen by its name.
+        await pilot.press("5")
+        assert said(app) == "This item is asked one question."
+        await pilot.press("ctrl+p", *"label_5")
+        await until(pilot, lambda: "Give the label 5" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: said(app) == "5 is no value of this question.")
         # What is not answered yet is asked first, also after what was asked by hand.
         await press(pilot, "n", "T", "a")
         await asked(pilot, 2, 1)
