@@ -6,6 +6,7 @@ import re
 
 import pytest
 from review_bench import Ran, bench, write_expert_run
+from several_kinds import three_kinds
 from sqlalchemy import select
 
 from store.errors import JudgmentRefused
@@ -270,3 +271,52 @@ def test_a_blind_review_tells_nothing_of_the_agents(workbench, study, monkeypatc
     listed = workbench("items", study, "--json").json()
     assert listed["blind"] is True
     assert {one["agent_label"] for one in listed["items"]} == {None}
+
+
+# -- several questions ------------------------------------------------------------------------------------
+
+
+def test_one_of_several_questions_is_answered_by_its_name(workbench, tmp_path):
+    three_kinds(tmp_path).close()
+    study = tmp_path / "kinds.duckdb"
+    name = "answer.clarity@two%23"
+    for question, value, item, told in (
+        ("cross_file", "B", "sum/1", ("completion.cross_file", 2, "B all names known here")),
+        ("completion.keep", "yes, drop", "sum/1", ("completion.keep", 3, "C yes, drop")),
+        ("clarity@two%23", "10", "q2", (name, 10, "10 clear and to the point")),
+        (name, "9", "q2", (name, 9, "9 clear and to the point")),
+    ):
+        done = workbench(
+            "judge", study, item, value, "--question", question, "--rater", "dana", "--json"
+        ).json()
+        assert (done["question"], done["value"], done["label"]) == told
+    assert (
+        workbench("judge", study, "p1", "1", "--rater", "dana", "--json").json()["question"] == "pair.match"
+    )
+    items = workbench("items", study, "--rater", "dana", "--json").json()["items"]
+    assert [(one["item"], one["given"], one["due"], one["label"]) for one in items if one["given"]] == [
+        ("p1", 1, 1, 1.0),
+        ("sum/1", 2, 3, 3.0),
+        ("q2", 1, 8, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ("sum/1", "A"),
+            "This item is asked several questions. Name one with --question: completion.cross_file, ",
+        ),
+        (("sum/1", "A", "--question", "accuracy"), "It is not asked 'accuracy'."),
+        # Where there are answers, these are scored and not the reference.
+        (("q2", "7", "--question", "accuracy"), "answer.accuracy@two%23"),
+        (("sum/1", "4", "--question", "keep"), "Use one of: A no, keep, B maybe, C yes, drop."),
+    ],
+)
+def test_a_question_that_is_not_asked_is_refused_with_those_that_are(workbench, tmp_path, arguments, says):
+    three_kinds(tmp_path).close()
+    done = workbench("judge", tmp_path / "kinds.duckdb", *arguments, "--rater", "dana")
+    assert done.code != 0
+    assert says in " ".join(done.err.replace("│", " ").split())
+    assert judgments(tmp_path / "kinds.duckdb") == []
