@@ -163,7 +163,11 @@ def test_what_stands_is_shown_with_its_author_and_every_version(workspace: Works
     ("kind", "text", "why"),
     [
         ("revision.question", " \n", "The question cannot be empty."),
-        ("revision.url", "x", "The url of repository questions cannot be revised; question and reference can."),
+        (
+            "revision.url",
+            "x",
+            "The url of repository questions cannot be revised; question and reference can.",
+        ),
     ],
 )
 def test_what_cannot_be_rewritten_is_refused(workspace: Workspace, kind: str, text: str, why: str) -> None:
