@@ -33,12 +33,11 @@ _STATUS = {"judged": "●", "open": "○", "skipped": "»", "cannot_decide": "?"
 
 @cache
 def value_word(kind: str, value: float | None) -> str:
-    """Return the label that tells of a kind's items as "1 match", empty where there is none."""
+    """Return the label that tells of an item as "1 match" or "keep", empty where there is none."""
     if value is None:
         return ""
     known = task_kinds().get(kind)
-    question = known.label_question if known else None
-    return question.scale.word(value) if question else f"{value:g}"
+    return known.label_word(value) if known else f"{value:g}"
 
 
 def _mark(row: QueueRow) -> str:

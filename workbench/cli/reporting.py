@@ -76,20 +76,16 @@ def report_command(
 
 
 def _print_progress(name: str, found: Progress) -> None:
-    from store.counted import counted
+    from agents.kinds import kinds_with_agents
+    from store.kinds.counting import counted_kinds
     from store.kinds.protocol import task_kinds
     from workbench.output import cost, print_facts, print_table, share
 
-    kinds = task_kinds()
-    items = [
-        counted(count, kind, kinds[kind].plural if kind in kinds else "")
-        for kind, count in found.items.items()
-    ]
-
+    for_agents = found.only(kinds_with_agents())
     print_facts(
         name,
         [
-            ("items", ", ".join(items) or "none"),
+            ("items", counted_kinds(found.items)),
             ("sources", ", ".join(found.sources)),
             ("rater", found.rater or "nobody"),
             ("judged", share(found.judged, found.total)),
@@ -100,7 +96,9 @@ def _print_progress(name: str, found: Progress) -> None:
             ("left", found.left),
             (
                 "agents' labels",
-                None if found.agent_labelled is None else share(found.agent_labelled, found.total),
+                None
+                if for_agents.agent_labelled is None or not for_agents.total
+                else share(for_agents.agent_labelled, for_agents.total),
             ),
             (
                 "agreement with them",
@@ -108,10 +106,20 @@ def _print_progress(name: str, found: Progress) -> None:
                 if found.compared is None or found.agreed is None
                 else share(found.agreed, found.compared),
             ),
+            ("responses scored by judges", found.scored or None),
             ("tokens", f"{found.tokens:,}"),
             ("cost", cost(found.money, found.unpriced)),
         ],
     )
+    if len(found.kinds) > 1:
+        known = task_kinds()
+        print_table(
+            ("kind", "items", "judged", "left"),
+            [
+                (known[one.kind].plural if one.kind in known else one.kind, one.items, one.judged, one.left)
+                for one in found.kinds
+            ],
+        )
     if found.raters:
         print_table(("rater", "kind", "labels"), [(one.name, one.kind, one.labelled) for one in found.raters])
 
