@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_data_dir
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from store.errors import WorkspaceError
 from store.journal import journal_path
 from store.kinds.counting import in_order
 from store.measures.agreement import Agreement, krippendorff_alpha, majority, raw_agreement
 from store.queries.current import current_labels, current_verdicts
+from store.queries.queue import items_by_kind
 from store.raters import register_kinds
 from store.tables.columns import table_of
 from store.tables.imported import Item
@@ -151,7 +152,7 @@ def _delete(path: Path) -> None:
 
 def demo_report(workspace: Workspace, annotation: AnnotationReport) -> DemoReport:
     """Put together what the demo prints, from the records."""
-    labels, verdicts, rater, item = current_labels(None), current_verdicts(), table_of(Rater), table_of(Item)
+    labels, verdicts, rater = current_labels(None), current_verdicts(), table_of(Rater)
     with workspace.reading() as connection:
         given = connection.execute(
             select(rater.c.name, labels.c.item_id, labels.c.value)
@@ -161,8 +162,7 @@ def demo_report(workspace: Workspace, annotation: AnnotationReport) -> DemoRepor
         ).all()
         ruled = connection.execute(select(verdicts.c.item_id, verdicts.c.value))
         agents: dict[int, float] = {row.item_id: row.value for row in ruled}
-        kinds = connection.execute(select(item.c.kind, func.count()).group_by(item.c.kind))
-        items: dict[str, int] = {kind: number for kind, number in kinds}
+    items = items_by_kind(workspace)
     raters = tuple(dict.fromkeys(row.name for row in given))
     by_item: dict[int, dict[str, float]] = defaultdict(dict)
     for row in given:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from rich.cells import cell_len
 
+from agents.kinds import kinds_with_agents
 from screens.widgets.visible import one_line
 from store.kinds.protocol import task_kinds
 from store.queries.rows import QueueRow
@@ -76,6 +77,12 @@ def _similarity(row: QueueRow) -> str:
     return "" if row.similarity is None else f"{row.similarity:.2f}".replace("0.", ".", 1)
 
 
+def _detail_word(kinds: frozenset[str]) -> str:
+    """Return what the detail of items is called; one word where they are of several kinds."""
+    words = {known.detail_word for name, known in task_kinds().items() if name in kinds}
+    return words.pop() if len(words) == 1 else "detail"
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column: its heading, its width in cells, whose it is, and what it shows of an item."""
@@ -95,13 +102,15 @@ class Columns:
     Args:
         width: Cells of a line.
         blind: Leave out what is the agents'.
+        kinds: Of which kinds the items may be; empty where that is not known. What none of them has takes no
+            room.
     """
 
-    def __init__(self, width: int, *, blind: bool) -> None:
-        self.width = width
+    def __init__(self, width: int, *, blind: bool, kinds: frozenset[str] = frozenset()) -> None:
+        self.width, self.kinds = width, kinds
         yours = Column("you", 10, "yours", _yours)
         agents: list[Column] = []
-        if not blind:
+        if not blind and (not kinds or kinds & kinds_with_agents()):
             if width < NARROW:
                 agents = [Column("◆ agents", 12, "agents", _agents_alone)]
             elif width < MEDIUM:
@@ -120,7 +129,7 @@ class Columns:
             yours,
             *agents,
             Column("item", free - name, "text", lambda row: row.title or row.external_id),
-            Column("code", name, "muted", lambda row: row.detail),
+            Column(_detail_word(kinds), name, "muted", lambda row: row.detail),
             *after,
         )
 
