@@ -21,6 +21,7 @@ from screens.jobs.line import JobLine
 from screens.widgets.key_line import KeyLine
 from screens.widgets.top_line import TopLine
 from screens.widgets.visible import one_line
+from store.counted import counted
 from store.errors import WorkbenchError
 from store.kinds.counting import counted_kinds, joined
 from store.kinds.protocol import task_kinds
@@ -260,7 +261,8 @@ class HomeScreen(CoveredScreen):
             if counts.left
             else "all have your label"
         )
-        steps.append(("home.queue", f"Look through the {counted_kinds(counts.items)}: {left}."))
+        items = counted_kinds(counts.items) if len(counts.kinds) == 1 else counted(counts.total, "item")
+        steps.append(("home.queue", f"Look through the {items}: {left}."))
         return steps
 
     def _agents_step(self, facts: HomeFacts) -> list[Step]:

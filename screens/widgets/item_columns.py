@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +30,7 @@ WAITS = "◇"
 NOT_READ = "┄"
 """Stands in a line whose item is not read yet."""
 
+_INDENTATION = re.compile(r"\n\s+")
 _STATUS = {"judged": "●", "open": "○", "skipped": "»", "cannot_decide": "?"}
 
 
@@ -71,6 +73,11 @@ def _agents_alone(row: QueueRow) -> str:
 
 def _path(row: QueueRow) -> str:
     return "sandbox" if row.needs_sandbox else row.agent_path or ""
+
+
+def _title(row: QueueRow) -> str:
+    # Of several lines the indentation would leave no room for their words.
+    return _INDENTATION.sub("\n", row.title) or row.external_id
 
 
 def _similarity(row: QueueRow) -> str:
@@ -128,7 +135,7 @@ class Columns:
         self.columns = (
             yours,
             *agents,
-            Column("item", free - name, "text", lambda row: row.title or row.external_id),
+            Column("item", free - name, "text", _title),
             Column(_detail_word(kinds), name, "muted", lambda row: row.detail),
             *after,
         )

@@ -13,6 +13,11 @@ from store.queries.agreement import agreement
 from store.raters import ensure_rater
 
 
+def by_item(labels):
+    assert {place for _, place in labels} <= {""}
+    return {item: value for (item, _), value in labels.items()}
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_it_counts_what_stands_of_people_and_of_each_run(tmp_path, seed):
     made = recorded_workspace(tmp_path, seed=seed, items=30, records=300)
@@ -24,7 +29,7 @@ def test_it_counts_what_stands_of_people_and_of_each_run(tmp_path, seed):
         labels[name] = {item: one.value for item, one in given.items() if one is not None}
     for place, run in enumerate(sorted({one.run_id for one in made.verdicts})):
         labels[f"annotation/{place}"] = {one.item_id: one.value for one in made.verdicts if one.run_id == run}
-    assert {one.name: (one.kind, dict(one.labels)) for one in found.raters} == {
+    assert {one.name: (one.kind, by_item(one.labels)) for one in found.raters} == {
         name: ("agent" if "/" in name else "human", given) for name, given in labels.items() if given
     }
     assert [pair.raters for pair in found.pairs] == list(combinations([one.name for one in found.raters], 2))
