@@ -8,7 +8,7 @@ from typing import Any
 from store.kinds.protocol import task_kinds
 from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueSort, SortKey, label_words
 
-TEXT_WANTED = "part of a text of the item"
+TEXT_WANTED = "a part of any text of the item"
 """What is typed where items are looked for."""
 
 

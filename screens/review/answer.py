@@ -12,6 +12,8 @@ from sqlalchemy import Connection
 from screens.review.history import history
 from screens.review.part import Ask, Claim, ItemView, PaneText, ReviewPart
 from screens.review.responses import RULE, context, named
+from screens.review.revisions import editable_of, revisions
+from screens.widgets.overlay import Span
 from store.counted import counted
 from store.kinds.answer import ANSWER, GUIDELINE
 from store.kinds.protocol import QuestionSpec
@@ -43,13 +45,16 @@ def view(entry: EntrySeen, *, blind: bool) -> ItemView:
     fields = entry.fields
     asks = tuple(_asks(entry))
     issue = _issue(fields)
-    reference = _reference(entry)
+    editable = editable_of(ANSWER, fields, entry.revisions, blind=blind)
+    revised = {one.part: one.revised for one in editable}
+    reference = _reference(fields, revised["reference"])
     nothing = "You have recorded nothing here yet." if blind else "Nobody has recorded anything here yet."
     panes = [
         *(_answer(one) for one in entry.responses),
         *([issue] if issue.text and reference.text else []),
         *([_judges(entry.responses)] if entry.responses and not blind else []),
         context(entry.chunks, fields["language"] or None, _NO_CONTEXT),
+        *revisions(ANSWER, entry.revisions, blind=blind),
         history(entry.history, asks, nothing),
         PaneText("guideline", "Guide", GUIDELINE),
     ]
@@ -59,12 +64,13 @@ def view(entry: EntrySeen, *, blind: bool) -> ItemView:
         external_id=entry.external_id,
         kind=ANSWER.name,
         prompt=fields["question"],
-        prompt_word="question" + (" (revised)" if "question" in entry.revisions else ""),
+        prompt_word=" · ".join(word for word in ("question", revised["question"]) if word),
         subject=issue if thread_first else reference,
         subject_word="Issue" if thread_first else "Reference",
         case=tuple(panes),
         asks=asks,
         own=entry.own,
+        editable=editable,
     )
 
 
@@ -98,16 +104,14 @@ def _claim(spec: QuestionSpec, scores: Sequence[ScoreSeen]) -> Claim | None:
     return Claim(last.id, None, value, " · ".join(words))
 
 
-def _reference(entry: EntrySeen) -> PaneText:
-    fields = entry.fields
-    revision = entry.revisions.get("reference")
+def _reference(fields: Mapping[str, Any], revised: str) -> PaneText:
     place = "/".join(part for part in (fields["repository"], fields["revision"][:12]) if part)
-    said = ["Reference answer", f"revised by {revision.rater}" if revision else "", place]
+    said = ["Reference answer", revised, place]
     return PaneText(
         "reference",
         " · ".join(part for part in said if part),
         fields["reference"],
-        language="markdown",
+        kind="markdown",
         empty=_NO_REFERENCE,
         part="reference",
     )
@@ -118,7 +122,7 @@ def _answer(response: ResponseSeen) -> PaneText:
         f"response-{response.letter}",
         f"Answer {response.letter}",
         response.text,
-        language="markdown",
+        kind="markdown",
         empty="An empty answer.",
         part="answer",
         heading=f"Answer {named(response)}",
@@ -127,25 +131,32 @@ def _answer(response: ResponseSeen) -> PaneText:
 
 def _issue(fields: Mapping[str, Any]) -> PaneText:
     """Return the issue and its comments one below the other, each under who wrote it when."""
-    lines: list[str] = []
+    text, spans = "", []
     comments = json.loads(fields["comments"])
     if fields["issue_title"] or fields["issue_body"] or comments:
-        number = f" #{fields['issue_number']}" if fields["issue_number"] is not None else ""
-        lines += [f"{RULE} issue{number} · {' · '.join(_written('author', fields['created_at'], {}))} {RULE}"]
-        lines += [fields["issue_title"], ""] if fields["issue_title"] else []
-        body = fields["issue_body"] or "(The issue has no text.)"
-        lines += body.split("\n")
-    for comment in comments:
-        said = _written(str(comment.get("by") or "somebody"), str(comment.get("created_at") or ""), comment)
-        lines += ["", f"{RULE} {' · '.join(said)} {RULE}", *str(comment.get("body") or "").split("\n")]
+        number = f"issue #{fields['issue_number']}" if fields["issue_number"] is not None else "issue"
+        said = [number, *_written("author", fields["created_at"], {})]
+        if labels := json.loads(fields["labels"]):
+            said.append(", ".join(map(str, labels)))
+        title = [f"# {fields['issue_title']}", ""] if fields["issue_title"] else []
+        parts = [(said, "\n".join([*title, fields["issue_body"] or "*The issue has no text.*"]))]
+        for comment in comments:
+            by, when = str(comment.get("by") or "somebody"), str(comment.get("created_at") or "")
+            parts.append((["comment", *_written(by, when, comment)], str(comment.get("body") or "")))
+        for said, body in parts:
+            between = f"{RULE} {' · '.join(said)} {RULE}"
+            text += "\n\n" if text else ""
+            spans.append(Span(len(text), len(text) + len(between), "rule"))
+            text += f"{between}\n{body}"
     return PaneText(
         "issue",
         "Issue",
-        "\n".join(lines),
-        language="markdown",
+        text,
+        kind="markdown",
         empty=_NO_ISSUE,
         part="issue",
-        heading=f"Issue · {counted(len(comments), 'comment')}" if lines else "",
+        spans=tuple(spans),
+        heading=f"Issue · {counted(len(comments), 'comment')}" if text else "",
     )
 
 

@@ -102,9 +102,12 @@ class ClaimLine(Static):
             return
         several = len(item.asks) > 1
         asked = _asked(item, width) if several else ""
+        claim, style = self._claim(item), "$text-primary"
         rows = 2 if several and self.app.size.height >= ROWS_FOR_TWO else 1
-        claim = self._claim(item)
-        if several and rows == 1:
+        if several and not claim and _cells(_asked(item, 0)) + _cells(_answers(item, width)) + 4 <= width:
+            # What nobody else has answered needs one row, where the question fits beside the answers.
+            claim, rows, style = _asked(item, 0).strip(), 1, "bold $foreground"
+        elif several and rows == 1:
             claim = f"{item.at + 1} of {len(item.asks)} · {item.ask.title}{f' · {claim}' if claim else ''}"
         mine = _answers(item, width) if several else _mine(item, long=width >= 100)
         # The rater's own label is never cut for the claim's sake, nor the claim's first words for a reason.
@@ -114,7 +117,7 @@ class ClaimLine(Static):
         right = f"{mine}{' ⚑' if item.own.flagged else ''}{state} "
         line = _pad(f" {claim}", right, width)
         split = len(line) - len(right)
-        parts = [(line[:split], "$text-primary"), (line[split:], "$text-accent")]
+        parts = [(line[:split], style), (line[split:], "$text-accent")]
         if rows > 1:
             parts.insert(0, (f"{asked}\n", "bold $foreground"))
         self._take_rows(rows)
@@ -136,10 +139,11 @@ class ClaimLine(Static):
 
 
 def _asked(item: ItemView, width: int) -> str:
-    """Return which question is asked, as much as fits: "2 of 3 · accuracy of answer A · How right ..."."""
+    """Return which question is asked: "2 of 3 · accuracy of answer A · How right ..."; a width cuts it."""
     place = f" {item.at + 1} of {len(item.asks)} · "
     about = f"{item.ask.title} · " if item.ask.about else ""
-    return one_line(f"{place}{about}{item.question.text}", width)
+    whole = f"{place}{about}{item.question.text}"
+    return one_line(whole, width or len(whole))
 
 
 def _answers(item: ItemView, width: int) -> str:

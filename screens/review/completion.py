@@ -77,8 +77,9 @@ def _file(entry: EntrySeen) -> PaneText:
 
 def _heading(entry: EntrySeen, line: int) -> str:
     fields = entry.fields
-    place = "/".join(part for part in (fields["repository"], fields["path"]) if part)
-    return " · ".join(part for part in (place or "file", f"▮ line {line:,}") if part)
+    return " · ".join(
+        part for part in (fields["path"] or "file", f"▮ line {line:,}", fields["repository"]) if part
+    )
 
 
 def _comparison(reference: str, compared: list[tuple[ResponseSeen, Differences]]) -> PaneText:
@@ -118,7 +119,7 @@ def _comparison(reference: str, compared: list[tuple[ResponseSeen, Differences]]
         "comparison",
         "Compare",
         "\n".join(lines),
-        kind="code",
+        kind="log",
         empty=_NO_COMPLETIONS,
         spans=tuple(spans),
         gutter=gutter,

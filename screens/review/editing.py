@@ -8,15 +8,15 @@ from typing import Any
 from screens.messages import TestEnded
 from screens.outside import EditorGaveUp, edited_outside
 from screens.queue.asked import Asked
+from screens.review.beside import ChoosingSides
 from screens.review.keeping import DRAFTS_KEPT
 from screens.review.part import ItemView
-from screens.review.running import RunningTests
 from screens.review.test_editor import TestEditor
 from screens.widgets.code_area import can_hold
 from store.errors import WorkbenchError
 
 
-class EditingTests(RunningTests):
+class EditingTests(ChoosingSides):
     """The part of a review screen in which tests are edited.
 
     What was written stays a draft, kept like that of a comment, until its run is on disk.
@@ -28,7 +28,7 @@ class EditingTests(RunningTests):
 
     # -- editing --------------------------------------------------------------------------------------
 
-    def action_edit_test(self) -> None:
+    def action_edit(self) -> None:
         """Edit the test that is shown, or the draft of it."""
         test, item = self._test_to_run("edit"), self.item
         if test is None or item is None:
@@ -58,7 +58,7 @@ class EditingTests(RunningTests):
         draft = self._test_drafts.get(item.item_id)
         before = test if draft is None else draft
         try:
-            text = edited_outside(self.workbench, before)
+            text = edited_outside(self.workbench, before, file=TestEditor.FILE, untaken=TestEditor.UNTAKEN)
         except EditorGaveUp as gave_up:
             self._keep_test(item, test, gave_up.text)
             self.workbench.report_error(gave_up)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sqlalchemy import select
 
 from screens.review.part import ItemView, review_parts
+from screens.widgets.markdown_text import breaks_of, rendered
 from store.errors import UnknownName
 from store.kinds.protocol import task_kinds
+from store.queries.due import due_questions
 from store.raters import ensure_questions
 from store.tables.columns import table_of
 from store.tables.imported import Item
@@ -18,6 +19,9 @@ from store.workspace import Workspace
 
 KEPT = 24
 """How many laid-out items are kept; the neighbours of the one shown are always among them."""
+
+RENDERED_AHEAD = 20_000
+"""Characters of a Markdown text up to which it is rendered with the reading of its item."""
 
 _TRIES = 3
 
@@ -137,16 +141,18 @@ class ItemReader:
                     "See `workbench doctor`.",
                 )
             view = part.load(connection, item_id, self._rater_id, self._blind)
-        return self._with_keys(view)
-
-    def _with_keys(self, view: ItemView) -> ItemView:
-        """Return an item whose questions have keys: those about responses get theirs when they are asked."""
-        lacking = [ask.spec.name for ask in view.asks if ask.question_id is None]
-        if not lacking or not self._rater_id:
-            return view
-        keys = ensure_questions(self._workspace, task_kinds()[view.kind], lacking)
-        asks = (replace(ask, question_id=keys.get(ask.spec.name, ask.question_id)) for ask in view.asks)
-        return replace(view, asks=tuple(asks))
+            lacking = any(ask.question_id is None for ask in view.asks) and self._rater_id
+            due = due_questions(connection, task_kinds()[view.kind], item_id) if lacking else ()
+        if due:
+            # Not by their names on the screen, which may have to hide whose response it is.
+            ensure_questions(self._workspace, task_kinds()[view.kind], due)
+            with self._workspace.reading() as connection:
+                view = part.load(connection, item_id, self._rater_id, self._blind)
+        for pane in (view.subject, *view.case):
+            if pane.kind == "markdown" and len(pane.text) <= RENDERED_AHEAD:
+                # The panes find it ready; longer texts would keep the item from the screen.
+                rendered(pane.text, breaks_of(pane.text, pane.spans))
+        return view
 
     def _keep(self, view: ItemView) -> None:
         self._kept[view.item_id] = view

@@ -123,6 +123,32 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Editable:
+    """A text of an item that an expert may rewrite.
+
+    Attributes:
+        part: The column of the kind that holds it.
+        title: What the screen calls it: "reference answer".
+        text: As it stands.
+        imported: As it was imported.
+        revised: Who rewrote it, in words: "revised by dana"; empty where the imported text stands.
+        changes: The records after which another text stood, in order, each with that text.
+    """
+
+    part: str
+    title: str
+    text: str
+    imported: str
+    revised: str = ""
+    changes: tuple[tuple[UUID, str], ...] = ()
+
+    def was_other_at(self, moment: UUID) -> bool:
+        """Return whether another text stood when a record was made."""
+        before = [text for number, text in self.changes if number < moment]
+        return (before[-1] if before else self.imported) != self.text
+
+
+@dataclass(frozen=True, slots=True)
 class ItemView:
     """An item as the review shows it.
 
@@ -133,6 +159,7 @@ class ItemView:
         asks: The questions that it is asked, in order; at least one.
         prompt_word: What the prompt is, in a word; the kind's name by default.
         subject_word: What the subject is called where only one pane is shown.
+        beside: Which part of the case has changed places with the subject; empty for none.
         own: What stands of the rater's own.
         at: Which of the questions is asked now.
         runs: The runs of its test, the agents' first; none in a blind review.
@@ -140,6 +167,7 @@ class ItemView:
         reading: How the agents' test reads what is asked for; empty where that is not known.
         first_test: What a test of the rater's own begins with, where agents wrote none; empty where no test
             can be run.
+        editable: The texts of it that an expert may rewrite.
     """
 
     item_id: int
@@ -157,6 +185,8 @@ class ItemView:
     first_test: str = ""
     prompt_word: str = ""
     subject_word: str = "Code"
+    editable: tuple[Editable, ...] = ()
+    beside: str = ""
 
     @property
     def ask(self) -> Ask:
@@ -211,6 +241,36 @@ class ItemView:
     def has_test(self) -> bool:
         """Whether there is a test to be run."""
         return bool(self.runs) and any(pane.part == "test" and pane.text for pane in self.runs[0].panes)
+
+    def with_beside(self, pane_id: str) -> ItemView:
+        """Return the item with a part of the case in the subject's place, and the subject in its place.
+
+        Args:
+            pane_id: Which part; an empty one, or one that it has not, brings the subject back.
+        """
+        if self.beside:
+            return (
+                self._changed_places(self.beside, "").with_beside(pane_id) if pane_id != self.beside else self
+            )
+        return (
+            self._changed_places(pane_id, pane_id) if any(each.id == pane_id for each in self.case) else self
+        )
+
+    def _changed_places(self, pane_id: str, beside: str) -> ItemView:
+        part = next(each for each in self.case if each.id == pane_id)
+        moved = replace(
+            self.subject,
+            id=pane_id,
+            title=self.subject_word,
+            heading=self.subject.heading or self.subject.title,
+        )
+        return replace(
+            self,
+            subject=replace(part, heading=part.heading or part.title),
+            subject_word=part.title,
+            case=tuple(moved if each.id == pane_id else each for each in self.case),
+            beside=beside,
+        )
 
     def with_run(self, number: int) -> ItemView:
         """Return the item with one of its runs shown."""

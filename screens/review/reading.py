@@ -127,6 +127,10 @@ class ReadingActions(CoveredScreen):
             box.update(Content(words))
             box.display = bool(words)
 
+    def _shown_in_case(self) -> str:
+        """Return which part of the case is shown, or would be where only one pane is."""
+        return self.query_one("#switcher", ContentSwitcher).current or ""
+
     @property
     def _in_prompt(self) -> bool:
         return self.focused is not None and self.focused.id == PROMPT

@@ -35,11 +35,11 @@ WHERE question.name IN ('pair.match', 'completion.cross_file', 'completion.predi
 WHERE asked.place IS NULL OR asked.place = '' AND NOT (EXISTS (SELECT *
 FROM response
 WHERE response.item_id = label.item_id AND response.item_id IN ({items}))) OR (EXISTS (SELECT *
-FROM (SELECT DISTINCT response.item_id AS item_id, concat('@', replace(replace(replace(replace(replace(response.model, '%%', '%%25'), '@', '%%40'), '[', '%%5B'), ']', '%%5D'), '#', '%%23'), CASE WHEN (response.setting = '') THEN '' ELSE concat('[', replace(replace(replace(replace(replace(response.setting, '%%', '%%25'), '@', '%%40'), '[', '%%5B'), ']', '%%5D'), '#', '%%23'), ']') END, CASE WHEN (response.trial = 0) THEN '' ELSE concat('#', CAST(response.trial AS VARCHAR)) END) AS place
+FROM (SELECT response.id AS id, response.item_id AS item_id, concat('@', replace(replace(replace(replace(replace(response.model, '%%', '%%25'), '@', '%%40'), '[', '%%5B'), ']', '%%5D'), '#', '%%23'), CASE WHEN (response.setting = '') THEN '' ELSE concat('[', replace(replace(replace(replace(replace(response.setting, '%%', '%%25'), '@', '%%40'), '[', '%%5B'), ']', '%%5D'), '#', '%%23'), ']') END, CASE WHEN (response.trial = 0) THEN '' ELSE concat('#', CAST(response.trial AS VARCHAR)) END) AS place
 FROM response
 WHERE response.item_id IN ({items})) AS responses
 WHERE responses.item_id = label.item_id AND responses.place = asked.place)) GROUP BY label.item_id, label.rater_id) AS given ON given.item_id = item.id LEFT OUTER JOIN (SELECT responses.item_id AS item_id, count(*) AS number
-FROM (SELECT DISTINCT response.item_id AS item_id, concat('@', replace(replace(replace(replace(replace(response.model, '%%', '%%25'), '@', '%%40'), '[', '%%5B'), ']', '%%5D'), '#', '%%23'), CASE WHEN (response.setting = '') THEN '' ELSE concat('[', replace(replace(replace(replace(replace(response.setting, '%%', '%%25'), '@', '%%40'), '[', '%%5B'), ']', '%%5D'), '#', '%%23'), ']') END, CASE WHEN (response.trial = 0) THEN '' ELSE concat('#', CAST(response.trial AS VARCHAR)) END) AS place
+FROM (SELECT response.id AS id, response.item_id AS item_id, concat('@', replace(replace(replace(replace(replace(response.model, '%%', '%%25'), '@', '%%40'), '[', '%%5B'), ']', '%%5D'), '#', '%%23'), CASE WHEN (response.setting = '') THEN '' ELSE concat('[', replace(replace(replace(replace(replace(response.setting, '%%', '%%25'), '@', '%%40'), '[', '%%5B'), ']', '%%5D'), '#', '%%23'), ']') END, CASE WHEN (response.trial = 0) THEN '' ELSE concat('#', CAST(response.trial AS VARCHAR)) END) AS place
 FROM response
 WHERE response.item_id IN ({items})) AS responses GROUP BY responses.item_id) AS response_count ON response_count.item_id = item.id
 WHERE item.id IN ({items})
