@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from app_at_work import until
 from kinds import json_lines
-from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, settled, text_of
+from review_bench import line_of, painted, press, review_app, said, screen_text, settled, text_of
 from textual import events
 from textual.pilot import Pilot
 
