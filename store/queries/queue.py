@@ -72,10 +72,12 @@ def queue_ids(
     return workspace.column(statement if limit is None else statement.limit(limit))
 
 
-def items_count(workspace: Workspace) -> int:
-    """Return how many items the workspace holds."""
+def items_by_kind(workspace: Workspace) -> dict[str, int]:
+    """Return how many items of each kind the workspace holds."""
+    item = table_of(Item)
+    counts = select(item.c.kind, func.count().label("number")).group_by(item.c.kind)
     with workspace.reading() as connection:
-        return int(connection.execute(select(func.count()).select_from(table_of(Item))).scalar_one())
+        return {row.kind: row.number for row in connection.execute(counts)}
 
 
 def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str = REVIEW) -> Select[Any]:
