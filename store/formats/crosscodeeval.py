@@ -172,13 +172,13 @@ def write_task(task: Made, chunks: Sequence[Made]) -> dict[str, Any]:
         "groundtruth_start_lineno": fields["reference_line"],
         "right_context_start_lineno": fields["right_context_line"],
     }
-    if fields["language"] != language(fields["external_id"], fields["path"]):
+    if (fields["language"] or None) != language(fields["external_id"], fields["path"]):
         metadata["language"] = fields["language"]
     record: dict[str, Any] = {
         "prompt": fields["prompt"],
         "groundtruth": fields["reference"],
         "right_context": fields["right_context"],
-        "metadata": {name: value for name, value in metadata.items() if value is not None},
+        "metadata": {name: value for name, value in metadata.items() if value not in (None, "")},
     }
     if chunks or "crossfile_context" in task.extra:
         record["crossfile_context"] = {"text": "", "list": [_chunk(chunk) for chunk in chunks]}

@@ -18,6 +18,10 @@ _ISSUE = {
     "closed_at": "closed_at",
 }
 
+_TEXTS = {"question": "question", "reference": "answer"}
+_NOTHING = (None, "", [], {})
+"""What is not written, since a missing field says the same."""
+
 
 class Questions:
     """Makes repository questions and their chunks."""
@@ -100,14 +104,17 @@ def reactions(comment: Taking) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def write_question(item: Made, chunks: Sequence[Made]) -> dict[str, Any]:
+def write_question(
+    item: Made, chunks: Sequence[Made], revised: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Return the record of a repository question.
 
     Args:
         item: The question.
         chunks: Its chunks, each setting's by rank.
+        revised: Those of its fields that were rewritten; what was imported stands under `imported` then.
     """
-    fields = item.fields
+    fields = {**item.fields, **(revised or {})}
     record: dict[str, Any] = {
         "id": fields["external_id"],
         "repository": fields["repository"],
@@ -117,10 +124,18 @@ def write_question(item: Made, chunks: Sequence[Made]) -> dict[str, Any]:
         "answer": fields["reference"],
     }
     issue = {name: fields[ours] for ours, name in _ISSUE.items()}
-    issue |= {"labels": fields["labels"] or None, "comments": [*map(_told, fields["comments"])] or None}
-    record["issue"] = {name: value for name, value in issue.items() if value is not None} or None
-    record["chunks"] = [_chunk(chunk) for chunk in chunks] or None
-    return put_back({name: value for name, value in record.items() if value is not None}, item.extra)
+    issue |= {"labels": fields["labels"], "comments": [*map(_told, fields["comments"])]}
+    record["issue"] = {name: value for name, value in issue.items() if value not in _NOTHING}
+    record["chunks"] = [_chunk(chunk) for chunk in chunks]
+    imported = {name: item.fields[ours] for ours, name in _TEXTS.items() if ours in (revised or {})}
+    extra = dict(item.extra)
+    if imported and isinstance(before := extra.get("imported"), dict):
+        # Of what was revised, written, imported and revised again, the oldest text is what was imported.
+        imported |= before
+        del extra["imported"]
+    record["imported"] = imported
+    told = {name: value for name, value in record.items() if value not in _NOTHING or name == "answer"}
+    return put_back(told, extra)
 
 
 def _told(comment: Mapping[str, Any]) -> dict[str, Any]:
