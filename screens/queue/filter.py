@@ -52,9 +52,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
                 yield ChoiceRow(field, getattr(self._wanted, field.name))
             with Horizontal(id="text-line"):
                 yield Static(f"  {'Text':<{TITLE_CELLS + 1}}", id="text-title")
-                yield Input(
-                    self._wanted.text, id="text", placeholder="part of the query, the code or its name"
-                )
+                yield Input(self._wanted.text, id="text", placeholder="a part of any text of the item")
             yield Static(id="sentence")
             yield Static(
                 Content(

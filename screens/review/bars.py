@@ -102,11 +102,11 @@ class ClaimLine(Static):
             return
         several = len(item.asks) > 1
         asked = _asked(item, width) if several else ""
-        claim = self._claim(item)
+        claim, style = self._claim(item), "$text-primary"
         rows = 2 if several and self.app.size.height >= ROWS_FOR_TWO else 1
         if several and not claim and _cells(_asked(item, 0)) + _cells(_answers(item, width)) + 4 <= width:
             # What nobody else has answered needs one row, where the question fits beside the answers.
-            claim, rows = _asked(item, 0).strip(), 1
+            claim, rows, style = _asked(item, 0).strip(), 1, "bold $foreground"
         elif several and rows == 1:
             claim = f"{item.at + 1} of {len(item.asks)} · {item.ask.title}{f' · {claim}' if claim else ''}"
         mine = _answers(item, width) if several else _mine(item, long=width >= 100)
@@ -117,7 +117,7 @@ class ClaimLine(Static):
         right = f"{mine}{' ⚑' if item.own.flagged else ''}{state} "
         line = _pad(f" {claim}", right, width)
         split = len(line) - len(right)
-        parts = [(line[:split], "$text-primary"), (line[split:], "$text-accent")]
+        parts = [(line[:split], style), (line[split:], "$text-accent")]
         if rows > 1:
             parts.insert(0, (f"{asked}\n", "bold $foreground"))
         self._take_rows(rows)

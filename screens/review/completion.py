@@ -119,7 +119,7 @@ def _comparison(reference: str, compared: list[tuple[ResponseSeen, Differences]]
         "comparison",
         "Compare",
         "\n".join(lines),
-        kind="code",
+        kind="log",
         empty=_NO_COMPLETIONS,
         spans=tuple(spans),
         gutter=gutter,

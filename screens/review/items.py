@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sqlalchemy import select
 
 from screens.review.part import ItemView, review_parts
+from screens.widgets.markdown_text import rendered
 from store.errors import UnknownName
 from store.kinds.protocol import task_kinds
 from store.queries.due import due_questions
@@ -18,6 +19,9 @@ from store.workspace import Workspace
 
 KEPT = 24
 """How many laid-out items are kept; the neighbours of the one shown are always among them."""
+
+RENDERED_AHEAD = 20_000
+"""Characters of a Markdown text up to which it is rendered with the reading of its item."""
 
 _TRIES = 3
 
@@ -144,6 +148,10 @@ class ItemReader:
             ensure_questions(self._workspace, task_kinds()[view.kind], due)
             with self._workspace.reading() as connection:
                 view = part.load(connection, item_id, self._rater_id, self._blind)
+        for pane in (view.subject, *view.case):
+            if pane.kind == "markdown" and len(pane.text) <= RENDERED_AHEAD:
+                # The panes find it ready; longer texts would keep the item from the screen.
+                rendered(pane.text)
         return view
 
     def _keep(self, view: ItemView) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from screens.widgets.code_blocks import CodeBlock
-from screens.widgets.markdown_text import CHARACTERS, Rendered, rendered
+from screens.widgets.markdown_text import CHARACTERS, Rendered, kept, rendered
 from screens.widgets.overlay import Spans
 from screens.widgets.text_selection import SelectableText
 from screens.widgets.text_surface import TextKind
 from screens.widgets.text_view import NO_GLYPHS, NO_SPANS, Place
 
-AT_ONCE = 4_000
+AT_ONCE = 2_000
 """Characters of a Markdown source that is rendered before it is painted; a longer one is shown meanwhile."""
 
 
@@ -83,8 +83,8 @@ class MarkdownView(SelectableText):
             )
             return changed or another
         if another:
-            self._rendered = rendered(text) if len(text) <= AT_ONCE else None
-            self._awaits_rendering = AT_ONCE < len(text) <= CHARACTERS
+            self._rendered = rendered(text) if len(text) <= AT_ONCE else kept(text)
+            self._awaits_rendering = self._rendered is None and len(text) <= CHARACTERS
         self._show_view()
         if another:
             self._go_to(Place())

@@ -28,6 +28,9 @@ SpanStyle = Literal[
 
 SPAN_STYLES: tuple[SpanStyle, ...] = get_args(SpanStyle)
 
+MUTED: tuple[SpanStyle, ...] = ("quote", "markup", "rule")
+"""What is shown in a weaker colour, which exists only against a background."""
+
 GLYPHS: dict[SpanStyle, str] = {"cursor": "▮", "missing": "‸"}
 """What an empty stretch is shown as: a glyph between two characters, in the way of none of them."""
 

@@ -19,7 +19,7 @@ from textual.style import Style as VisualStyle
 from screens.widgets import highlight
 from screens.widgets.code_blocks import BlockHighlighting, CodeBlock
 from screens.widgets.flow import Flow
-from screens.widgets.overlay import SPAN_STYLES, STYLE_OF_GLYPH, Spans
+from screens.widgets.overlay import MUTED, SPAN_STYLES, STYLE_OF_GLYPH, Spans
 from screens.widgets.shown_line import ShownLine
 from screens.widgets.source_text import SourceText
 from screens.widgets.text_paint import Layer, Palette, Row, layered, with_offsets
@@ -204,7 +204,7 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
                 current_match=partial("current-match"),
                 selection=self.screen.get_component_rich_style("screen--selection"),
                 empty=whole("empty"),
-                spans={style: partial(style) for style in SPAN_STYLES},
+                spans={style: (whole if style in MUTED else partial)(style) for style in SPAN_STYLES},
             )
         return self._palette
 

@@ -167,7 +167,7 @@ async def test_filter_is_chosen_with_the_keyboard_and_reads_as_a_sentence(
         await until(pilot, lambda: isinstance(app.screen, FilterScreen))
         modal = app.screen
         assert all(row.region.bottom <= 24 for row in modal.query(ChoiceRow))
-        await pilot.press("right", "down", "down", "right")
+        await pilot.press("down", "right", "down", "down", "right")
         await pilot.press(*["down"] * 4, *"comma")
         await until(pilot, lambda: "70 items" in str(modal.query_one("#sentence", Static).content))
         await pilot.press("enter")
@@ -180,9 +180,37 @@ async def test_filter_is_chosen_with_the_keyboard_and_reads_as_a_sentence(
         assert rater is not None
         expected = queue_ids(workspace, rater.id, wanted).tolist()
         assert screen.items.ids.tolist() == expected
-        assert f"unjudged · agents say match · contains “comma” · {len(expected)} of 300" in said(
-            app, "#sentence"
+        assert (
+            f"unjudged · agents say match or A no, keep · contains “comma” · {len(expected)} of 300"
+            in said(app, "#sentence")
         )
+
+
+async def test_the_labels_have_the_words_of_the_kind_that_is_chosen(
+    at_home: Callable[..., WorkbenchApp],
+) -> None:
+    app = at_home()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+        modal = app.screen
+        kind, label = (modal.query_one(f"#choice-{name}", ChoiceRow) for name in ("kind", "label"))
+
+        def offered() -> list[str]:
+            return [choice.word for choice in label.field.choices]
+
+        assert offered() == ["any", "1 match or A no, keep", "0 no match", "B maybe", "C yes, drop"]
+        await pilot.press("right", "right")
+        await until(pilot, lambda: kind.value == "completion")
+        assert offered() == ["any", "A no, keep", "B maybe", "C yes, drop"]
+        await pilot.press("down", "down", "left", "up", "up")
+        assert label.value == 3
+        await until(pilot, lambda: "completions · you say C yes, drop · 0 items" in said(app, "#sentence"))
+        # Pairs have no such label, so that any is let through.
+        await pilot.press("left")
+        await until(pilot, lambda: kind.value == "pair")
+        assert (offered(), label.value) == (["any", "1 match", "0 no match"], None)
 
 
 async def test_values_that_do_not_fit_come_into_view_when_they_are_chosen(
@@ -363,7 +391,12 @@ async def test_blind_offers_nothing_of_the_agents(at_home: Callable[..., Workben
         assert "▲" not in "".join(lines(app))
         await pilot.press("f")
         await until(pilot, lambda: isinstance(app.screen, FilterScreen))
-        assert {row.field.name for row in app.screen.query(ChoiceRow)} == {"status", "label", "flagged"}
+        assert {row.field.name for row in app.screen.query(ChoiceRow)} == {
+            "kind",
+            "status",
+            "label",
+            "flagged",
+        }
         await pilot.press("escape", "o")
         await until(pilot, lambda: isinstance(app.screen, SortScreen))
         await pilot.press("a")

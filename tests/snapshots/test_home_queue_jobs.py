@@ -495,7 +495,7 @@ def test_filter(workspace: Workspace, snap_compare: Snap, size: tuple[int, int],
         await at_queue(pilot)
         await pilot.press("f")
         await until(pilot, lambda: isinstance(pilot.app.screen, FilterScreen))
-        await pilot.press("right", "down")
+        await pilot.press("down", "right", "down")
         await settled(pilot)
 
     assert snap_compare(app_of(workspace, blind=blind), terminal_size=size, run_before=steps)

@@ -274,12 +274,12 @@ def test_the_code_of_a_reason_that_is_a_key_is_told_with_what_mends_either_side(
         write('rater = "x"\n[screens.reasons]\nw = "wrong"\nr = "rounds"\ne = "ends"\na = "all"\n')
     )
     assert "line 4: screens.reasons.r" in told.message
-    for code, action, key in (("r", "run", "f2"), ("e", "edit", "f3"), ("a", "accept", "9")):
+    for code, action, key in (("r", "run", "f2"), ("e", "edit", "f3"), ("a", "accept", "l")):
         assert f"{code!r} is the code of the reason" in told.message
         assert f'[screens.keys], such as "review.{action}" = "{key}"' in told.message
     free = re.search(r"letter or digit in \[screens.reasons\] \(([^)]*)\)", told.message)[1].split()
     # Either side does it, as it was told.
     reasons = {"w": "wrong", "r": "rounds", "e": "ends", "a": "all"}
-    keys = {"review.run": "f2", "review.edit": "f3", "review.accept": "9"}
+    keys = {"review.run": "f2", "review.edit": "f3", "review.accept": "l"}
     assert ScreenSettings(keys=keys, reasons=reasons)
     assert ScreenSettings(reasons=dict(zip(free, reasons.values(), strict=False)))
