@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from screens.review.history import history
 from screens.review.part import Ask, Claim, ItemView, PaneText, ReviewPart
 from screens.review.responses import RULE, context, named
+from screens.widgets.overlay import Span
 from store.counted import counted
 from store.kinds.answer import ANSWER, GUIDELINE
 from store.kinds.protocol import QuestionSpec
@@ -127,25 +128,32 @@ def _answer(response: ResponseSeen) -> PaneText:
 
 def _issue(fields: Mapping[str, Any]) -> PaneText:
     """Return the issue and its comments one below the other, each under who wrote it when."""
-    lines: list[str] = []
+    text, spans = "", []
     comments = json.loads(fields["comments"])
     if fields["issue_title"] or fields["issue_body"] or comments:
-        number = f" #{fields['issue_number']}" if fields["issue_number"] is not None else ""
-        lines += [f"{RULE} issue{number} · {' · '.join(_written('author', fields['created_at'], {}))} {RULE}"]
-        lines += [fields["issue_title"], ""] if fields["issue_title"] else []
-        body = fields["issue_body"] or "(The issue has no text.)"
-        lines += body.split("\n")
-    for comment in comments:
-        said = _written(str(comment.get("by") or "somebody"), str(comment.get("created_at") or ""), comment)
-        lines += ["", f"{RULE} {' · '.join(said)} {RULE}", *str(comment.get("body") or "").split("\n")]
+        number = f"issue #{fields['issue_number']}" if fields["issue_number"] is not None else "issue"
+        said = [number, *_written("author", fields["created_at"], {})]
+        if labels := json.loads(fields["labels"]):
+            said.append(", ".join(map(str, labels)))
+        title = [f"# {fields['issue_title']}", ""] if fields["issue_title"] else []
+        parts = [(said, "\n".join([*title, fields["issue_body"] or "*The issue has no text.*"]))]
+        for comment in comments:
+            by, when = str(comment.get("by") or "somebody"), str(comment.get("created_at") or "")
+            parts.append((["comment", *_written(by, when, comment)], str(comment.get("body") or "")))
+        for said, body in parts:
+            between = f"{RULE} {' · '.join(said)} {RULE}"
+            text += "\n\n" if text else ""
+            spans.append(Span(len(text), len(text) + len(between), "rule"))
+            text += f"{between}\n{body}"
     return PaneText(
         "issue",
         "Issue",
-        "\n".join(lines),
-        language="markdown",
+        text,
+        kind="markdown",
         empty=_NO_ISSUE,
         part="issue",
-        heading=f"Issue · {counted(len(comments), 'comment')}" if lines else "",
+        spans=tuple(spans),
+        heading=f"Issue · {counted(len(comments), 'comment')}" if text else "",
     )
 
 

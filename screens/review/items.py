@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sqlalchemy import select
 
 from screens.review.part import ItemView, review_parts
-from screens.widgets.markdown_text import rendered
+from screens.widgets.markdown_text import breaks_of, rendered
 from store.errors import UnknownName
 from store.kinds.protocol import task_kinds
 from store.queries.due import due_questions
@@ -151,7 +151,7 @@ class ItemReader:
         for pane in (view.subject, *view.case):
             if pane.kind == "markdown" and len(pane.text) <= RENDERED_AHEAD:
                 # The panes find it ready; longer texts would keep the item from the screen.
-                rendered(pane.text)
+                rendered(pane.text, breaks_of(pane.text, pane.spans))
         return view
 
     def _keep(self, view: ItemView) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from screens.widgets.code_blocks import CodeBlock
-from screens.widgets.markdown_text import CHARACTERS, Rendered, kept, rendered
+from screens.widgets.markdown_text import CHARACTERS, Rendered, breaks_of, kept, rendered
 from screens.widgets.overlay import Spans
 from screens.widgets.text_selection import SelectableText
 from screens.widgets.text_surface import TextKind
@@ -36,6 +36,8 @@ class MarkdownView(SelectableText):
         self._is_markdown = False
         self._rendered: Rendered | None = None
         self._awaits_rendering = False
+        # The lines of the source that stand between its documents, from 0.
+        self._breaks: tuple[int, ...] = ()
         # Whether the reader asked for Markdown as it stands.
         self._as_source = False
         # The lines of the source that the shown lines come from; None where those are the source's own.
@@ -71,7 +73,10 @@ class MarkdownView(SelectableText):
         glyphs: Mapping[int, str] = NO_GLYPHS,
         blocks: Sequence[CodeBlock] = (),
     ) -> bool:
-        """Show a text (see `TextView.show_text`); spans and glyphs of Markdown are those of its source."""
+        """Show a text (see `TextView.show_text`); spans and glyphs of Markdown are those of its source.
+
+        A line in which a `rule` begins stands between two documents, and is shown as it stands.
+        """
         markdown = kind == "markdown"
         another = text != self._given or markdown != self._is_markdown
         self._given, self._given_with, self._is_markdown = text, (empty, spans, glyphs), markdown
@@ -83,7 +88,8 @@ class MarkdownView(SelectableText):
             )
             return changed or another
         if another:
-            self._rendered = rendered(text) if len(text) <= AT_ONCE else kept(text)
+            self._breaks = breaks_of(text, spans.all)
+            self._rendered = (rendered if len(text) <= AT_ONCE else kept)(text, self._breaks)
             self._awaits_rendering = self._rendered is None and len(text) <= CHARACTERS
         self._show_view()
         if another:
@@ -105,11 +111,11 @@ class MarkdownView(SelectableText):
         super()._reflow()
         if self._awaits_rendering and self.is_attached and self.scrollable_content_region:
             self._awaits_rendering = False
-            self.run_worker(self._render_source(self._given), group="render")
+            self.run_worker(self._render_source(self._given, self._breaks), group="render")
 
-    async def _render_source(self, source: str) -> None:
+    async def _render_source(self, source: str, breaks: tuple[int, ...]) -> None:
         # Keys are answered meanwhile: the interpreter goes back to them every few milliseconds.
-        done = await asyncio.to_thread(rendered, source)
+        done = await asyncio.to_thread(rendered, source, breaks)
         if self._is_markdown and source == self._given:
             self._rendered = done
             if not self._as_source:
