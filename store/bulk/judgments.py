@@ -13,7 +13,8 @@ from store.bulk.problems import Problem
 from store.bulk.staging import Stages
 from store.evidence import NONE, BadEvidence, citations_of
 from store.ids import END, IdClock
-from store.kinds.protocol import QuestionSpec
+from store.kinds.protocol import QuestionSpec, task_kinds
+from store.tables.record import MARK_KINDS, REVISION
 
 _SAME = (
     "action",
@@ -83,17 +84,25 @@ def resolve_judgments(
         "UPDATE new_record SET repeated = true FROM twice t "
         "WHERE t.id = new_record.id AND new_record.position <> t.first"
     )
-    known = ", ".join(sorted(questions))
+    cursor.execute("CREATE OR REPLACE TEMP TABLE markable (kind VARCHAR, mark VARCHAR)")
+    for kind in task_kinds().values():
+        every = [*MARK_KINDS, *(REVISION + part for part in kind.editable)]
+        cursor.execute("INSERT INTO markable SELECT ?, unnest(?::VARCHAR[])", [kind.name, every])
+    known = ", ".join(sorted(name for name in questions if "@" not in name))
     reasons = {
         "{id} has an id, or names one, that is no UUID of version 7 up to the year 9999: these tell in which "
         "order records were made; labels without such ids are read as `labels`": _unordered(),
-        "no item {external_id!r} here, and the record does not carry its query and code": "item_id IS NULL",
+        "no item {external_id!r} here, and the record does not carry what it consists of": "item_id IS NULL",
         "item {external_id!r} has other content than the judged one": "content_hash <> item_hash",
         "unknown question {question!r}; known: " + known: "record = 'judgment' AND allowed IS NULL",
         "{value:g} is off the scale of {question}": (
             "record = 'judgment' AND value IS NOT NULL AND NOT list_contains(allowed, value)"
         ),
         "a mark without its kind or state": "record = 'mark' AND (mark IS NULL OR active IS NULL)",
+        "{mark!r} is no mark of such an item": (
+            "record = 'mark' AND mark IS NOT NULL AND item_id IS NOT NULL "
+            "AND (kind, mark) NOT IN (SELECT (kind, mark) FROM markable)"
+        ),
         "{rater!r} is a rater of another kind here": (
             "known_kind <> coalesce(rater_kind, 'human') "
             "AND NOT (known_kind = 'human' AND rater_kind = 'import')"
@@ -110,7 +119,7 @@ def resolve_judgments(
     problems = unfit_names(cursor, "new_record")
     for reason, condition in reasons.items():
         rows = cursor.execute(
-            "SELECT file, number, line, external_id, question, rater, value, id "
+            "SELECT file, number, line, external_id, question, rater, value, id, mark "
             f"FROM new_record n WHERE {condition}"
         ).fetchall()
         problems += [
@@ -118,9 +127,11 @@ def resolve_judgments(
                 file,
                 number,
                 line,
-                reason.format(external_id=external_id, question=question, rater=rater, value=value, id=id_),
+                reason.format(
+                    external_id=external_id, question=question, rater=rater, value=value, id=id_, mark=mark
+                ),
             )
-            for file, number, line, external_id, question, rater, value, id_ in rows
+            for file, number, line, external_id, question, rater, value, id_, mark in rows
         ]
     return problems + _bad_evidence(cursor)
 

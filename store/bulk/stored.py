@@ -79,14 +79,15 @@ def _add_chunks(
 ) -> None:
     names = ("setting", "rank", "path", "text", "score")
     found = cursor.execute(
-        f"SELECT item_id, {', '.join(names)} FROM context_chunk WHERE item_id BETWEEN ? AND ? "
+        f"SELECT item_id, extra, {', '.join(names)} FROM context_chunk WHERE item_id BETWEEN ? AND ? "
         "ORDER BY item_id, setting, rank",
         list(ends),
     )
-    for item_id, *values in found.fetchall():
+    for item_id, extra, *values in found.fetchall():
         if (entry := entries.get(item_id)) is not None:
             placed = {"kind": kind.name, "item": entry.item.fields["external_id"]}
-            entry.chunks.append(Made("chunk", {**placed, **dict(zip(names, values, strict=True))}, {}))
+            fields = {**placed, **dict(zip(names, values, strict=True))}
+            entry.chunks.append(Made("chunk", fields, json.loads(extra)))
 
 
 def _add_responses(

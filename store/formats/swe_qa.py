@@ -67,18 +67,17 @@ class Questions:
             own = chunk.text("setting")
             setting = self._known.setting if own is None else own
             ranks[setting] = ranks.get(setting, 0) + 1
-            chunks.append(
-                {
-                    "kind": "answer",
-                    "item": external_id,
-                    "setting": setting,
-                    "rank": ranks[setting],
-                    "path": chunk.text("file"),
-                    "text": chunk.text("text", required=True),
-                    "score": chunk.number("score"),
-                }
-            )
-        return [Made("answer", fields, whole.rest()), *(Made("chunk", chunk, {}) for chunk in chunks)]
+            told = {
+                "kind": "answer",
+                "item": external_id,
+                "setting": setting,
+                "rank": ranks[setting],
+                "path": chunk.text("file"),
+                "text": chunk.text("text", required=True),
+                "score": chunk.number("score"),
+            }
+            chunks.append(Made("chunk", told, chunk.take_rest()))
+        return [Made("answer", fields, whole.rest()), *chunks]
 
 
 def _comment(comment: Taking) -> dict[str, Any]:
@@ -144,4 +143,5 @@ def _told(comment: Mapping[str, Any]) -> dict[str, Any]:
 
 def _chunk(chunk: Made) -> dict[str, Any]:
     named = {"file": "path", "text": "text", "score": "score", "setting": "setting"}
-    return {ours: chunk.fields[name] for ours, name in named.items() if chunk.fields[name] is not None}
+    found = {ours: chunk.fields[name] for ours, name in named.items() if chunk.fields[name] is not None}
+    return put_back(found, chunk.extra)

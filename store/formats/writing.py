@@ -166,4 +166,3 @@ def _nothing(export: Export, what: str) -> str:
 
 def _many(export: Export, table: str) -> int:
     return count(export.cursor, f"SELECT count(*) FROM {table}")
-
