@@ -66,8 +66,8 @@ def export(
         workspace: The open workspace.
         destination: The file; for a format of several files a folder.
         format: One that can be written.
-        rater: Whose current labels to write; None for every judgment and mark with its provenance, everybody's
-            labels, or what is no label.
+        rater: Whose current labels to write; None for every judgment and mark with its provenance, for
+            everybody's labels, or for what is no label.
         setting: The only setting whose context, or responses, to write; None for all.
         only_kept: Whether to write only the examples that the rater keeps.
         progress: Is told how far it is.

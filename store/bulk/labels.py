@@ -65,7 +65,8 @@ def resolve_labels(
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP VIEW new_label AS
-        SELECT s.*, a.allowed, a.kind AS asked_kind, q.id AS question_id, r.id AS rater_id, r.kind AS rater_kind
+        SELECT s.*, a.allowed, a.kind AS asked_kind, q.id AS question_id, r.id AS rater_id,
+            r.kind AS rater_kind
         FROM (
             FROM lone_label
             UNION ALL
@@ -113,7 +114,7 @@ def resolve_labels(
     )
     cursor.execute("CREATE OR REPLACE TEMP VIEW fresh_label AS FROM judged_label WHERE fresh")
     reasons = {
-        "the question is not said, and items of kind {kind!r} are asked none first of all": "question IS NULL",
+        "the question is not said, and no single one tells of items of kind {kind!r}": "question IS NULL",
         "unknown question {question!r}; known: "
         + ", ".join(sorted(name for name in questions if "@" not in name)): (
             "question IS NOT NULL AND allowed IS NULL"

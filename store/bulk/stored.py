@@ -17,6 +17,9 @@ from store.kinds.protocol import TaskKind
 _ITEMS = 1_000
 """How many items are held at once, with all that belongs to them."""
 
+_ALWAYS = frozenset({"prompt", "reference", "right_context", "question"})
+"""Texts that every item has, if only as an empty one; another one that is empty is missing."""
+
 _RESPONSE = ("model", "setting", "trial", "text")
 _SCORE = ("judge", "measure", "value", "raw", "reason")
 
@@ -68,7 +71,11 @@ def stored(
 def _item(kind: TaskKind, row: tuple[Any, ...]) -> Made:
     _, external_id, extra, *values = row
     fields = {
-        name: json.loads(value) if type_ in ("list", "object") else value
+        name: json.loads(value)
+        if type_ in ("list", "object")
+        else None
+        if value == "" and name not in _ALWAYS
+        else value
         for (name, type_), value in zip(kind.content.items(), values, strict=True)
     }
     return Made(kind.name, {"external_id": external_id, **fields}, json.loads(extra))
@@ -87,6 +94,7 @@ def _add_chunks(
         if (entry := entries.get(item_id)) is not None:
             placed = {"kind": kind.name, "item": entry.item.fields["external_id"]}
             fields = {**placed, **dict(zip(names, values, strict=True))}
+            fields["path"] = fields["path"] or None
             entry.chunks.append(Made("chunk", fields, json.loads(extra)))
 
 

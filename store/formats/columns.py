@@ -179,13 +179,13 @@ def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int) -> str:
         )
     return f"""
         SELECT i.external_id AS id, {", ".join(LABEL_COLUMNS[1:-2])},
-            {"CAST(l.value AS BIGINT)" if whole_numbers(cursor, "current_label") else "l.value"} AS label, extra
+            {"l.value::BIGINT" if whole_numbers(cursor, "current_label") else "l.value"} AS label, extra
         FROM (SELECT i.id, i.external_id, {_CONTENT} FROM item i {_ITEM} WHERE i.kind = 'pair') i
         JOIN current_label l ON l.item_id = i.id ORDER BY i.id"""
 
 
 def written_labels(cursor: duckdb.DuckDBPyConnection) -> Written:
-    """Return how much the labels selected before are: pairs labelled, pairs left out, items of other kinds."""
+    """Return how much the labels selected before are: of pairs, pairs left out, of other kinds."""
     total = count(cursor, "SELECT count(*) FROM current_label")
     unlabelled = count(
         cursor,

@@ -80,7 +80,7 @@ class Tasks:
         metadata = whole.object("metadata", required=True)
         task_id = metadata.identity("task_id", required=True) or ""
         path = metadata.text("file")
-        fields = {
+        fields: dict[str, Any] = {
             "external_id": task_id,
             "language": metadata.text("language") or language(task_id, path),
             "repository": metadata.text("repository"),
@@ -192,13 +192,13 @@ def write_task(task: Made, chunks: Sequence[Made]) -> dict[str, Any]:
         "groundtruth_start_lineno": fields["reference_line"],
         "right_context_start_lineno": fields["right_context_line"],
     }
-    if (fields["language"] or None) != language(fields["external_id"], fields["path"]):
+    if fields["language"] != language(fields["external_id"], fields["path"]):
         metadata["language"] = fields["language"]
     record: dict[str, Any] = {
         "prompt": fields["prompt"],
         "groundtruth": fields["reference"],
         "right_context": fields["right_context"],
-        "metadata": {name: value for name, value in metadata.items() if value not in (None, "")},
+        "metadata": {name: value for name, value in metadata.items() if value is not None},
     }
     if chunks or "crossfile_context" in task.extra:
         found = record["crossfile_context"] = {"list": [_chunk(chunk) for chunk in chunks]}

@@ -19,8 +19,6 @@ _ISSUE = {
 }
 
 _TEXTS = {"question": "question", "reference": "answer"}
-_NOTHING = (None, "", [], {})
-"""What is not written, since a missing field says the same."""
 
 
 class Questions:
@@ -123,18 +121,17 @@ def write_question(
         "answer": fields["reference"],
     }
     issue = {name: fields[ours] for ours, name in _ISSUE.items()}
-    issue |= {"labels": fields["labels"], "comments": [*map(_told, fields["comments"])]}
-    record["issue"] = {name: value for name, value in issue.items() if value not in _NOTHING}
-    record["chunks"] = [_chunk(chunk) for chunk in chunks]
+    issue |= {"labels": fields["labels"] or None, "comments": [*map(_told, fields["comments"])] or None}
+    record["issue"] = {name: value for name, value in issue.items() if value is not None} or None
+    record["chunks"] = [_chunk(chunk) for chunk in chunks] or None
     imported = {name: item.fields[ours] for ours, name in _TEXTS.items() if ours in (revised or {})}
     extra = dict(item.extra)
     if imported and isinstance(before := extra.get("imported"), dict):
         # Of what was revised, written, imported and revised again, the oldest text is what was imported.
         imported |= before
         del extra["imported"]
-    record["imported"] = imported
-    told = {name: value for name, value in record.items() if value not in _NOTHING or name == "answer"}
-    return put_back(told, extra)
+    record["imported"] = imported or None
+    return put_back({name: value for name, value in record.items() if value is not None}, extra)
 
 
 def _told(comment: Mapping[str, Any]) -> dict[str, Any]:
