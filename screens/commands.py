@@ -64,7 +64,7 @@ WHERE: dict[Scope, str] = {
     "list": "List of items",
     "text": "Text in a pane",
     "line": "Line of text",
-    "editor": "Editor of a test",
+    "editor": "Editor of a text",
     "filter": "Filter",
     "value": "Values of the filter",
     "order": "Order",
@@ -185,14 +185,18 @@ COMMANDS: tuple[Command, ...] = (
     Command("review.failure", "g", "failure", "failure", "Jump to the first failure in the log."),
     Command("review.run", "r", "run_test", "run again", "Run the test that is shown once more."),
     Command(
-        "review.edit", "e", "edit_test", "edit test", "Edit the test that is shown, or write one; run it."
+        "review.edit",
+        "e",
+        "edit",
+        "edit test",
+        "Edit the test that is shown, or a text of the item.",
     ),
     Command(
         "review.edit_outside",
         "E",
         "edit_outside",
         "in $EDITOR",
-        "Edit the test that is shown, or write one, in $EDITOR.",
+        "Edit the test that is shown, or a text of the item, in $EDITOR.",
         on_line=False,
     ),
     Command(
@@ -292,12 +296,26 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "line.copy", "ctrl+c", "copy_or_quit", "copy", "Copy what is selected; without a selection, leave."
     ),
-    Command("editor.run", "ctrl+s", "run", "runs", "Run the test as it stands.", priority=True),
-    Command("editor.leave", "escape", "leave", "leaves", "Put the test aside as a draft.", priority=True),
     Command(
-        "editor.outside", "ctrl+o", "outside", "in $EDITOR", "Go on with the test in $EDITOR.", priority=True
+        "editor.run",
+        "ctrl+s",
+        "run",
+        "runs",
+        "Run the test, or record the text.",
+        priority=True,
     ),
-    Command("editor.reset", "ctrl+r", "reset", "resets", "Begin again with the shown test.", priority=True),
+    Command("editor.leave", "escape", "leave", "leaves", "Put the text aside as a draft.", priority=True),
+    Command(
+        "editor.outside", "ctrl+o", "outside", "in $EDITOR", "Go on with the text in $EDITOR.", priority=True
+    ),
+    Command(
+        "editor.reset",
+        "ctrl+r",
+        "reset",
+        "resets",
+        "Begin again with the test or text.",
+        priority=True,
+    ),
     Command("filter.apply", "enter", "apply", "lists these", "List what is chosen.", priority=True),
     Command("filter.leave", "escape", "leave", "leaves", "Leave the filter as it was."),
     Command("filter.up", "up,shift+tab", "app.focus_previous", "line above", "Go to the line above."),

@@ -16,7 +16,8 @@ from store.errors import WorkbenchError
 if TYPE_CHECKING:
     from screens.guarded import GuardedApp
 
-FILE = "test_program.py"
+TEST_FILE = "test_program.py"
+"""What the file of a test is called."""
 
 
 class EditorFailed(WorkbenchError):
@@ -35,12 +36,14 @@ class EditorGaveUp(EditorFailed):
         self.text = text
 
 
-def edited_outside(app: GuardedApp, text: str) -> str:
+def edited_outside(app: GuardedApp, text: str, *, file: str, untaken: str) -> str:
     """Have a text edited by `$VISUAL`, or `$EDITOR`, in a file that only the user can read.
 
     Args:
         app: The app, which waits until the editor has ended.
         text: The text, which is handed over exactly.
+        file: What the file is called, from which an editor tells its language.
+        untaken: What did not come of an editor that failed: "nothing was run".
 
     Returns:
         What the editor left in the file.
@@ -61,11 +64,11 @@ def edited_outside(app: GuardedApp, text: str) -> str:
     folder = Path(tempfile.mkdtemp(prefix="workbench-"))
     keep = False
     try:
-        file = folder / FILE
-        file.touch(0o600)
-        file.write_bytes(data)
-        status = _run(app, [*command, str(file)], name)
-        left = file.read_bytes()
+        path = folder / file
+        path.touch(0o600)
+        path.write_bytes(data)
+        status = _run(app, [*command, str(path)], name)
+        left = path.read_bytes()
         try:
             edited = left.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -73,7 +76,7 @@ def edited_outside(app: GuardedApp, text: str) -> str:
             raise EditorFailed(
                 "Editor",
                 f"What {name} wrote is no UTF-8 (byte {error.start + 1}), and was not taken.",
-                f"It is kept in {file}.",
+                f"It is kept in {path}.",
             ) from error
     except OSError as error:
         raise EditorFailed("Editor", f"{name}: {error.strerror or error}.", "Nothing was taken.") from error
@@ -81,7 +84,7 @@ def edited_outside(app: GuardedApp, text: str) -> str:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     if status:
-        raise EditorGaveUp(f"{name} ended with the status {status}; nothing was run.", "", edited)
+        raise EditorGaveUp(f"{name} ended with the status {status}; {untaken}.", "", edited)
     return edited
 
 

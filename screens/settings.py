@@ -29,9 +29,6 @@ DEFAULT_UNDECIDED = {
 }
 
 
-_LEFT_TO_CODES = (("review.comment", "m"), ("review.ask", "t"))
-"""Keys of commands that are codes of reasons while a reason is asked for, as are letters that are values."""
-
 _SPARE_KEYS = tuple(f"f{number}" for number in range(2, 13))
 """Keys that no action has, as examples of other ones."""
 
@@ -158,7 +155,7 @@ class ScreenSettings:
         """Return whether a key is a code while a reason is asked for, and that of a command otherwise."""
         if command_id in self.keys:
             return False
-        return (command_id, key) in _LEFT_TO_CODES or (command_id.startswith(LABEL) and key.isalpha())
+        return key in DEFAULT_REASONS or key in DEFAULT_UNDECIDED
 
     def _taken(self, *scopes: Scope) -> dict[str, str]:
         """Return the action of every key that listens at one time; a key that means two things is refused."""

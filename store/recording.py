@@ -14,6 +14,7 @@ from store.errors import JudgmentRefused
 from store.evidence import NONE, BadEvidence, citations_of
 from store.ids import beside, now
 from store.journal import Journal, journal_path
+from store.revising import refused_mark
 from store.scales import Scale
 from store.supersession import (
     ItemRecords,
@@ -26,7 +27,7 @@ from store.supersession import (
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Guideline, Question
-from store.tables.record import Judgment, Mark
+from store.tables.record import REVISION, Judgment, Mark
 from store.who import AnyRater
 from store.workspace import Workspace
 
@@ -220,6 +221,10 @@ class Recorder:
                 raise JudgmentRefused(
                     "No evidence", f"{bad}.", "See docs/exporting.md for its form."
                 ) from bad
+        elif record.kind.startswith(REVISION) and record.active:
+            refused = refused_mark(item["kind"], record.kind, record.text)
+            if refused:
+                raise JudgmentRefused("No revision", refused, "See docs/reviewing.md.")
 
     def _question(self, connection: Connection, number: int) -> tuple[str, Scale]:
         if number not in self._questions:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from screens.review.history import history
 from screens.review.part import Ask, Claim, ItemView, PaneText, ReviewPart
 from screens.review.responses import RULE, context, named
+from screens.review.revisions import editable_of, revisions
 from screens.widgets.overlay import Span
 from store.counted import counted
 from store.kinds.answer import ANSWER, GUIDELINE
@@ -44,13 +45,16 @@ def view(entry: EntrySeen, *, blind: bool) -> ItemView:
     fields = entry.fields
     asks = tuple(_asks(entry))
     issue = _issue(fields)
-    reference = _reference(entry)
+    editable = editable_of(ANSWER, fields, entry.revisions, blind=blind)
+    revised = {one.part: one.revised for one in editable}
+    reference = _reference(fields, revised["reference"])
     nothing = "You have recorded nothing here yet." if blind else "Nobody has recorded anything here yet."
     panes = [
         *(_answer(one) for one in entry.responses),
         *([issue] if issue.text and reference.text else []),
         *([_judges(entry.responses)] if entry.responses and not blind else []),
         context(entry.chunks, fields["language"] or None, _NO_CONTEXT),
+        *revisions(ANSWER, entry.revisions, blind=blind),
         history(entry.history, asks, nothing),
         PaneText("guideline", "Guide", GUIDELINE),
     ]
@@ -60,12 +64,13 @@ def view(entry: EntrySeen, *, blind: bool) -> ItemView:
         external_id=entry.external_id,
         kind=ANSWER.name,
         prompt=fields["question"],
-        prompt_word="question" + (" (revised)" if "question" in entry.revisions else ""),
+        prompt_word=" · ".join(word for word in ("question", revised["question"]) if word),
         subject=issue if thread_first else reference,
         subject_word="Issue" if thread_first else "Reference",
         case=tuple(panes),
         asks=asks,
         own=entry.own,
+        editable=editable,
     )
 
 
@@ -99,11 +104,9 @@ def _claim(spec: QuestionSpec, scores: Sequence[ScoreSeen]) -> Claim | None:
     return Claim(last.id, None, value, " · ".join(words))
 
 
-def _reference(entry: EntrySeen) -> PaneText:
-    fields = entry.fields
-    revision = entry.revisions.get("reference")
+def _reference(fields: Mapping[str, Any], revised: str) -> PaneText:
     place = "/".join(part for part in (fields["repository"], fields["revision"][:12]) if part)
-    said = ["Reference answer", f"revised by {revision.rater}" if revision else "", place]
+    said = ["Reference answer", revised, place]
     return PaneText(
         "reference",
         " · ".join(part for part in said if part),

@@ -28,7 +28,7 @@ class EditingTests(ChoosingSides):
 
     # -- editing --------------------------------------------------------------------------------------
 
-    def action_edit_test(self) -> None:
+    def action_edit(self) -> None:
         """Edit the test that is shown, or the draft of it."""
         test, item = self._test_to_run("edit"), self.item
         if test is None or item is None:
@@ -58,7 +58,7 @@ class EditingTests(ChoosingSides):
         draft = self._test_drafts.get(item.item_id)
         before = test if draft is None else draft
         try:
-            text = edited_outside(self.workbench, before)
+            text = edited_outside(self.workbench, before, file=TestEditor.FILE, untaken=TestEditor.UNTAKEN)
         except EditorGaveUp as gave_up:
             self._keep_test(item, test, gave_up.text)
             self.workbench.report_error(gave_up)

@@ -9,9 +9,10 @@ from screens.review.part import Ask, Link, PaneText
 from screens.review.runs import run_in_words
 from store.counted import counted
 from store.evidence import TEXT_MOST, Citation
-from store.kinds.protocol import question_named
+from store.kinds.protocol import part_title, question_named
 from store.queries.expert_runs import ExpertRunSeen
 from store.queries.item import RecordSeen
+from store.tables.record import REVISION
 
 CITED_ROWS = 8
 """Lines of one citation that are shown; Enter goes to all of them."""
@@ -40,8 +41,9 @@ def history(
             f"{local(record.created_at)}  {record.rater}  {_what(record, asks)} · {record.origin}{seconds}"
         )
         lines += [f"    reason: {record.reason}"] if record.reason else []
-        # A comment of several lines takes several: links count them.
-        lines += f"    {record.text}".split("\n") if record.text else []
+        # A comment of several lines takes several: links count them. A revision has a pane of its own.
+        is_revision = record.what.startswith(REVISION)
+        lines += f"    {record.text}".split("\n") if record.text and not is_revision else []
         for citation in record.citations:
             first = len(lines) + 1
             lines.append(f"    cites {citation.place}")
@@ -65,6 +67,9 @@ def _what(record: RecordSeen, asks: Sequence[Ask]) -> str:
     if asked is not None:
         title = asked.title if len(asks) > 1 else "label"
         return f"{title} {asked.spec.scale.word(record.value)}"
+    if (is_none := record.what.startswith(f"no {REVISION}")) or record.what.startswith(REVISION):
+        title = part_title(record.what.removeprefix("no ").removeprefix(REVISION))
+        return f"took back the revision of the {title}" if is_none else f"revised the {title}"
     # What is asked no more, such as of the item before it had responses, keeps its words; whose response it
     # was is not said here, since the names of models may have to stay hidden.
     spec = question_named(record.what)

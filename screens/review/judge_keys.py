@@ -65,7 +65,8 @@ class JudgeKeys(AskingQuestions):
             case "review.run":
                 return item.has_test and self.workbench.context.rater is not None
             case "review.edit" | "review.edit_outside":
-                return bool(item.has_test or item.first_test) and self.workbench.context.rater is not None
+                editable = item.has_test or item.first_test or item.editable
+                return bool(editable) and self.workbench.context.rater is not None
             case "review.other_run":
                 return len(item.runs) > 1
             case "review.reason":
@@ -79,8 +80,9 @@ class JudgeKeys(AskingQuestions):
         key, scale = label_key(command), self.scale
         if key is not None and scale is not None:
             return next((known.word for known in scale.values if known.key == key), command.label)
-        begins = self.item is not None and not self.item.has_test
-        return "write a test" if begins and command.id == "review.edit" else command.label
+        if self.item is None or command.id != "review.edit":
+            return command.label
+        return "edit" if self.item.editable else command.label if self.item.has_test else "write a test"
 
     @property
     def _overridden(self) -> float | None:

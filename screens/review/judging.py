@@ -148,10 +148,11 @@ def after(own: OwnState, action: Action) -> OwnState:
                 own = replace(own, comment=text or "")
             elif record.kind == "skip":
                 own = replace(own, skipped=record.active)
-            else:
+            elif record.kind == "flag":
                 own = replace(own, flagged=record.active)
         elif record.value is not None:
-            label = OwnLabel(record.value, record.reason, readable_citations(record.evidence))
+            citations = readable_citations(record.evidence)
+            label = OwnLabel(record.value, record.reason, citations, record.restores or record.id)
             labels = {**own.labels, record.question_id: label}
             own = replace(own, labels=labels, cannot_decide=None, skipped=False)
     return own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual import work
 
-from screens.review.editing import EditingTests
+from screens.review.revising import RevisingTexts
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
 from store.queries.standing import open_among
@@ -13,7 +13,7 @@ NEAR = 256
 """Items further on that are looked through before the whole queue is."""
 
 
-class MovingThrough(EditingTests):
+class MovingThrough(RevisingTexts):
     """The part of a review screen that goes from item to item."""
 
     def _go(self, offset: int) -> bool:

@@ -123,6 +123,32 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Editable:
+    """A text of an item that an expert may rewrite.
+
+    Attributes:
+        part: The column of the kind that holds it.
+        title: What the screen calls it: "reference answer".
+        text: As it stands.
+        imported: As it was imported.
+        revised: Who rewrote it, in words: "revised by dana"; empty where the imported text stands.
+        changes: The records after which another text stood, in order, each with that text.
+    """
+
+    part: str
+    title: str
+    text: str
+    imported: str
+    revised: str = ""
+    changes: tuple[tuple[UUID, str], ...] = ()
+
+    def was_other_at(self, moment: UUID) -> bool:
+        """Return whether another text stood when a record was made."""
+        before = [text for number, text in self.changes if number < moment]
+        return (before[-1] if before else self.imported) != self.text
+
+
+@dataclass(frozen=True, slots=True)
 class ItemView:
     """An item as the review shows it.
 
@@ -141,6 +167,7 @@ class ItemView:
         reading: How the agents' test reads what is asked for; empty where that is not known.
         first_test: What a test of the rater's own begins with, where agents wrote none; empty where no test
             can be run.
+        editable: The texts of it that an expert may rewrite.
     """
 
     item_id: int
@@ -158,6 +185,7 @@ class ItemView:
     first_test: str = ""
     prompt_word: str = ""
     subject_word: str = "Code"
+    editable: tuple[Editable, ...] = ()
     beside: str = ""
 
     @property

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from screens.widgets.visible import one_line
-from store.kinds.protocol import question_named, task_kinds
+from store.kinds.protocol import part_title, question_named, task_kinds
 from store.recording import Action
-from store.tables.record import Judgment, Mark
+from store.tables.record import REVISION, Judgment, Mark
 
 _MARKS = {"cannot_decide": "cannot decide", "skip": "skip", "flag": "flag", "comment": "comment"}
 _ORIGINS = {"accept": ", accepts ◆", "override": ", overrides ◆"}
@@ -61,6 +61,8 @@ def _undoes_nothing(stands: Judgment, record: Judgment | Mark) -> bool:
 def _said(record: Judgment | Mark, questions: Mapping[int, str], *, blind: bool) -> str:
     if isinstance(record, Judgment):
         return _label(record, questions) + ("" if blind else _ORIGINS.get(record.origin, ""))
+    if record.kind.startswith(REVISION):
+        return f"revision of the {part_title(record.kind.removeprefix(REVISION))}"
     word = _MARKS.get(record.kind, record.kind)
     if not record.active:
         return f"{word} taken away"

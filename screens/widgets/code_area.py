@@ -1,4 +1,4 @@
-"""A text area for code: coloured like the panes, and only for a text that it keeps exactly."""
+"""A text area for code and Markdown: coloured like the panes, for texts that it keeps exactly."""
 
 from __future__ import annotations
 
@@ -39,17 +39,18 @@ class CodeArea(TextArea):
     Args:
         text: The code, which `can_hold` takes.
         language: What Pygments calls its language.
+        wraps: Whether long lines go on in the next row, and lines have no numbers: for prose.
         id: The widget's id.
     """
 
-    def __init__(self, text: str, language: str, *, id: str | None = None) -> None:
+    def __init__(self, text: str, language: str, *, wraps: bool = False, id: str | None = None) -> None:
         # The line of the cursor is not marked: its mark would take the place of its colours.
         super().__init__(
             text,
             id=id,
-            soft_wrap=False,
+            soft_wrap=wraps,
             tab_behavior="indent",
-            show_line_numbers=True,
+            show_line_numbers=not wraps,
             highlight_cursor_line=False,
         )
         self._code_language = language
@@ -93,7 +94,7 @@ class CodeArea(TextArea):
         return style
 
     def _on_key(self, event: events.Key) -> None:  # type: ignore[override]
-        """Begin a new line where the one before begins, one step further after a colon."""
+        """Begin a new line where the one before begins, in code one step further after a colon."""
         if event.key != "enter":
             return
         event.stop()
@@ -101,7 +102,7 @@ class CodeArea(TextArea):
         row, column = min(self.selection)
         before = self.document.get_line(row)[:column]
         indent = " " * (len(before) - len(before.lstrip(" ")))
-        if before.rstrip().endswith(":"):
+        if before.rstrip().endswith(":") and not self.soft_wrap:
             indent += " " * _INDENT
         self._insert(f"\n{indent}")
 

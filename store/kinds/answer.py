@@ -144,4 +144,5 @@ ANSWER = TaskKind(
     known_by=("question", "reference", "issue_title", "issue_body", "comments"),
     place=3,
     editable={"question": "question", "reference": "reference answer"},
+    never_empty=("question",),
 )

@@ -69,6 +69,7 @@ class TaskKind:
         joined_by: The column by which a response finds its item where it does not name it; empty for none.
         place: Where it stands among the kinds in lists; those of other packages stand last.
         editable: Those of the columns that an expert may rewrite, by the word that the screen has for each.
+        never_empty: Those of the editable columns that cannot be rewritten to nothing.
     """
 
     name: str
@@ -87,6 +88,7 @@ class TaskKind:
     joined_by: str = ""
     place: int = 100
     editable: Mapping[str, str] = field(default_factory=dict)
+    never_empty: Collection[str] = ()
 
     @property
     def label_question(self) -> QuestionSpec | None:
@@ -108,6 +110,12 @@ def task_kinds() -> dict[str, TaskKind]:
     """Return every registered kind by name, ours and those of other packages."""
     found = registered(GROUP, TaskKind, ".store")
     return {kind.name: kind for kind in sorted(found, key=lambda kind: (kind.place, kind.name))}
+
+
+def part_title(part: str) -> str:
+    """Return what screens call a column that can be rewritten: the word of the first kind that has one."""
+    titles = (kind.editable[part] for kind in task_kinds().values() if part in kind.editable)
+    return next(titles, part.replace("_", " "))
 
 
 def question_named(name: str) -> QuestionSpec | None:

@@ -16,10 +16,10 @@ from store.kinds.instances import Instance
 from store.kinds.protocol import TaskKind
 from store.queries.current import REVIEW
 from store.queries.item import OwnState, RecordSeen, load_history, load_own
+from store.queries.revisions import RevisionSeen, load_revisions
 from store.tables.columns import among, table_of
 from store.tables.imported import Item, Source
-from store.tables.people import HIDDEN_MODELS, Assignment, Question, Rater
-from store.tables.record import REVISION, MarkRow
+from store.tables.people import HIDDEN_MODELS, Assignment, Question
 from store.tables.responses import ContextChunk, Response, Score
 
 
@@ -71,15 +71,6 @@ class ResponseSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class RevisionSeen:
-    """A text of an item as somebody rewrote it last, and what it was before."""
-
-    text: str
-    rater: str
-    before: str
-
-
-@dataclass(frozen=True, slots=True)
 class EntrySeen:
     """An item as it is reviewed.
 
@@ -91,7 +82,7 @@ class EntrySeen:
         extra: Further fields of the file.
         chunks: Pieces of other files, by setting and rank.
         responses: What models made of it.
-        revisions: The columns that were rewritten.
+        revisions: The columns that were ever rewritten.
         hides_models: Whether the names of models stay hidden.
         own: What stands of the rater's own.
         history: Who recorded what.
@@ -154,7 +145,7 @@ def load_entry(
             "List them: workbench items WORKSPACE",
         )
     fields = {name: row[name] for name in kind.content}
-    revisions = load_revisions(connection, item_id, fields)
+    revisions = load_revisions(connection, item_id, fields, rater_id)
     named = select(question.c.name, question.c.id).where(
         question.c.name.in_([spec.name for spec in kind.questions])
     )
@@ -195,37 +186,6 @@ def load_chunks(connection: Connection, item_id: int) -> tuple[ChunkSeen, ...]:
         .order_by(chunk.c.setting, chunk.c.rank)
     )
     return tuple(ChunkSeen(**row) for row in connection.execute(found).mappings())
-
-
-def load_revisions(
-    connection: Connection, item_id: int, fields: Mapping[str, Any]
-) -> dict[str, RevisionSeen]:
-    """Read the columns of an item that were rewritten, each as it stands now; the latest revision does.
-
-    Args:
-        connection: A reading connection.
-        item_id: The item.
-        fields: The columns as they were imported.
-    """
-    mark, rater = table_of(MarkRow), table_of(Rater)
-    found = (
-        select(mark.c.kind, mark.c.active, mark.c.text, mark.c.rater_id, rater.c.name)
-        .join(rater, rater.c.id == mark.c.rater_id)
-        .where(mark.c.item_id == item_id, mark.c.kind.startswith(REVISION, autoescape=True))
-        .order_by(mark.c.id)
-    )
-    standing: dict[tuple[str, int], Any] = {}
-    for row in connection.execute(found):
-        # What is recorded later stands before what was earlier, of whomever.
-        standing.pop((row.kind, row.rater_id), None)
-        if row.active:
-            standing[row.kind, row.rater_id] = row
-    revisions: dict[str, RevisionSeen] = {}
-    for row in standing.values():
-        part = row.kind.removeprefix(REVISION)
-        if part in fields:
-            revisions[part] = RevisionSeen(row.text, row.name, str(fields[part]))
-    return revisions
 
 
 def load_responses(

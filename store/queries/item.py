@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -107,11 +107,15 @@ class RecordSeen:
 
 @dataclass(frozen=True, slots=True)
 class OwnLabel:
-    """The rater's own value for one question, with the reason and the evidence that came with it."""
+    """The rater's own value for one question, with the reason and the evidence that came with it.
+
+    `given` is the record in which it was given; one that an undo brought back keeps it.
+    """
 
     value: float
     reason: str = ""
     citations: tuple[Citation, ...] = ()
+    given: UUID | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +312,11 @@ def load_own(connection: Connection, item_id: int, rater_id: int, phase: str = R
     judgment, mark = table_of(JudgmentRow), table_of(MarkRow)
     labels: dict[int, OwnLabel] = {}
     for row in connection.execute(
-        select(judgment.c.question_id, judgment.c.value, judgment.c.reason, judgment.c.evidence)
+        select(
+            judgment.c.id,
+            judgment.c.restores,
+            *(judgment.c[name] for name in ("question_id", "value", "reason", "evidence")),
+        )
         .where(
             judgment.c.item_id == item_id,
             judgment.c.rater_id == rater_id,
@@ -319,7 +327,9 @@ def load_own(connection: Connection, item_id: int, rater_id: int, phase: str = R
     ):
         labels.pop(row.question_id, None)
         if row.value is not None:
-            labels[row.question_id] = OwnLabel(row.value, row.reason, readable_citations(row.evidence))
+            citations = readable_citations(row.evidence)
+            given = row.restores or row.id
+            labels[row.question_id] = OwnLabel(row.value, row.reason, citations, given)
     marks = {
         row.kind: row
         for row in connection.execute(

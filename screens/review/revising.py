@@ -1,0 +1,236 @@
+"""Rewriting a text of an item, here or in an editor of the environment: each time a revision is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from textual import events
+from textual.widgets import Input
+
+from screens.outside import EditorGaveUp, edited_outside
+from screens.queue.asked import Asked
+from screens.review.bars import ReviewKeys
+from screens.review.editing import EditingTests
+from screens.review.keeping import DRAFTS_KEPT
+from screens.review.part import Editable, ItemView
+from screens.review.revision_editor import RevisionEditor
+from screens.widgets.code_area import can_hold
+from store.errors import WorkbenchError
+from store.kinds.protocol import task_kinds
+from store.recording import Action
+from store.revising import refusal
+from store.tables.record import REVISION, Mark
+
+_Edits = Callable[[ItemView, Editable], None]
+
+
+class RevisingTexts(EditingTests):
+    """The part of a review screen in which texts of an item are rewritten.
+
+    What was written stays a draft, kept like that of a comment, until the revision is on disk.
+    """
+
+    # What the whole screen gives to this part.
+    _record: Callable[[Action], None]
+
+    def __init__(self, ids: list[int], index: int = 0, asked: Asked | None = None) -> None:
+        super().__init__(ids, index, asked)
+        self._text_drafts: dict[tuple[int, str], str] = {}
+        # Which text is edited once its code is pressed, and how; None while nothing is asked.
+        self._part_asked: tuple[int, Mapping[str, Editable], _Edits] | None = None
+
+    def on_mount(self) -> None:
+        """Follow what comes to disk."""
+        self.workbench.saved.subscribe(self, self._revision_saved, immediate=True)
+
+    # -- which text -----------------------------------------------------------------------------------
+
+    def action_edit(self) -> None:
+        """Edit a text of the item, or its test."""
+        if self.item is None or not self.item.editable:
+            super().action_edit()
+        else:
+            self._begin_edit(self._edit_here)
+
+    def action_edit_outside(self) -> None:
+        """Edit a text of the item, or its test, in `$EDITOR`."""
+        if self.item is None or not self.item.editable:
+            super().action_edit_outside()
+        else:
+            self._begin_edit(self._edit_in_editor)
+
+    def _begin_edit(self, edits: _Edits) -> None:
+        """Edit the text that there is; of several ask which one."""
+        app, item = self.workbench, self.item
+        if app.context.rater is None:
+            app.say_no_rater()
+        elif app.is_burst():
+            self._say("Several keys came at once, as from pasted text; nothing was edited.", alarm=True)
+        elif item is None or self.desk is None or not (self.is_painted or self._revision_waits(item)):
+            self._say("There is no item on the screen yet.")
+        elif len(item.editable) == 1:
+            self._reasons_for = None
+            edits(item, item.editable[0])
+        else:
+            self._reasons_for = None
+            codes = _codes(item.editable)
+            choices = [(code, editable.title) for code, editable in codes.items()]
+            self._part_asked = (item.item_id, codes, edits)
+            self._say("Edit which text?", choices=[*choices, (self._ending_key, "none")])
+
+    def on_key(self, event: events.Key) -> None:
+        """Take the code of a text while it is asked which one is edited."""
+        if self._part_asked is None or isinstance(self.focused, Input):
+            return
+        item_id, codes, edits = self._part_asked
+        still = self.query_one(ReviewKeys).is_offering and self._reasons_for is None
+        if not still or self.item is None or self.item.item_id != item_id:
+            self._part_asked = None
+            return
+        editable = codes.get(event.character or "")
+        if editable is None:
+            return
+        event.stop()
+        event.prevent_default()
+        if self.workbench.is_burst(event.time):
+            self._say("Several keys came at once, as from pasted text; nothing was edited.", alarm=True)
+            return
+        self._part_asked = None
+        self._say("")
+        edits(self.item, editable)
+
+    def end_search(self) -> bool:
+        """End the question which text is edited, or what else is open; return whether there was anything."""
+        asked, self._part_asked = self._part_asked, None
+        if asked is not None and self.query_one(ReviewKeys).is_offering:
+            self._say("Nothing was edited.")
+            return True
+        return super().end_search()
+
+    # -- editing --------------------------------------------------------------------------------------
+
+    def _edit_here(self, item: ItemView, editable: Editable) -> None:
+        draft = self._text_drafts.get((item.item_id, editable.part))
+        if not can_hold(editable.text if draft is None else draft):
+            outside = self._key("edit_outside")
+            self._say(f"This text is too long, or has characters that cannot be edited here; {outside} can.")
+            return
+        editor = RevisionEditor(item, editable, draft, lambda text: self._keep_text(item, editable, text))
+        self.app.push_screen(editor, lambda text: self._edited_text(item, editable, text))
+
+    def _edited_text(self, item: ItemView, editable: Editable, text: str | None) -> None:
+        if text is not None:
+            self._revise(item, editable, text)
+        elif (item.item_id, editable.part) in self._text_drafts:
+            self._say(f"Draft kept; {self._key('edit')} goes on with it.")
+        else:
+            self._say(f"The {editable.title} is as it was.")
+
+    def _edit_in_editor(self, item: ItemView, editable: Editable) -> None:
+        draft = self._text_drafts.get((item.item_id, editable.part))
+        before = editable.text if draft is None else draft
+        kind, file, untaken = task_kinds()[item.kind], RevisionEditor.FILE, RevisionEditor.UNTAKEN
+        try:
+            text = edited_outside(self.workbench, before, file=file, untaken=untaken)
+        except EditorGaveUp as gave_up:
+            self._keep_text(item, editable, gave_up.text)
+            self.workbench.report_error(gave_up)
+            if (item.item_id, editable.part) in self._text_drafts:
+                self._say_also(f"A draft is kept; {self._key('edit')} goes on with it.")
+        except WorkbenchError as error:
+            self.workbench.report_error(error)
+        else:
+            self._keep_text(item, editable, text)
+            if refused := refusal(kind, editable.part, text):
+                self._say(refused, alarm=True)
+            else:
+                self._revise(item, editable, text)
+
+    def _revise(self, item: ItemView, editable: Editable, text: str) -> None:
+        """Record a text in place of the one that stands."""
+        if text == editable.text:
+            self._keep_text(item, editable, text)
+            self._say(f"The {editable.title} is as it was; nothing was recorded.")
+        elif self.desk is not None:
+            # Nothing is judged until the panes show the new text.
+            self._painted_at, self._awaited = None, "revised text"
+            self._record(self.desk.mark(item.item_id, REVISION + editable.part, text=text))
+            back = "is the imported one again" if text == editable.imported else "revised"
+            self._say(f"✎ {editable.title} {back} · {self._key('undo')} undo")
+
+    def _revision_waits(self, item: ItemView) -> bool:
+        """Return whether a revision of the item is not on disk yet; then the panes show the text before."""
+        waiting = self._waiting(item.item_id)
+        return any(_part_of(record) for action in waiting for record in action.records)
+
+    def _was_painted(self, shown: int) -> None:
+        if self.item is not None and self._revision_waits(self.item):
+            self._awaited = "revised text"
+        else:
+            super()._was_painted(shown)
+
+    # -- drafts ---------------------------------------------------------------------------------------
+
+    def _keep_text(self, item: ItemView, editable: Editable, text: str) -> None:
+        """Keep what was written in place of a text as the draft of it."""
+        self._text_drafts.pop((item.item_id, editable.part), None)
+        if text != editable.text:
+            self._text_drafts[item.item_id, editable.part] = text
+        self.keep_place_soon()
+
+    def _revision_saved(self, action: Action) -> None:
+        """Drop the draft of what is recorded."""
+        for record in action.records:
+            key = (action.item_id, _part_of(record))
+            if isinstance(record, Mark) and self._text_drafts.get(key) == record.text:
+                del self._text_drafts[key]
+                self.keep_place_soon()
+
+    def _restore_places(self, view: ItemView) -> None:
+        super()._restore_places(view)
+        titles = [one.title for one in view.editable if (view.item_id, one.part) in self._text_drafts]
+        if titles:
+            what = " and ".join(titles)
+            self._say_also(f"Your draft of the {what} is kept: {self._key('edit')} goes on with it.")
+        if later := revised_since(view):
+            self._say_also(later)
+
+    def take_session(self, session: Mapping[str, Any]) -> None:
+        """Take over the drafts of earlier sessions."""
+        super().take_session(session)
+        kept = session.get("texts")
+        for number, drafts in (kept if isinstance(kept, dict) else {}).items():
+            for part, text in (drafts if isinstance(drafts, dict) else {}).items():
+                self._text_drafts.setdefault((int(number), str(part)), str(text))
+
+    def _further_drafts(self) -> dict[str, Any]:
+        drafts: dict[str, dict[str, str]] = {}
+        for (number, part), text in list(self._text_drafts.items())[-DRAFTS_KEPT:]:
+            drafts.setdefault(str(number), {})[part] = text
+        return {**super()._further_drafts(), "texts": drafts}
+
+
+def revised_since(view: ItemView) -> str:
+    """Return which texts are others than when the rater gave the labels, as a sentence; or nothing."""
+    labels = [label for ask in view.asks if (label := view.label_of(ask)) is not None]
+    given = [label.given for label in labels if label.given is not None]
+    titles = [
+        editable.title for editable in view.editable if any(editable.was_other_at(moment) for moment in given)
+    ]
+    return f"The {' and the '.join(titles)} changed after your scores." if titles else ""
+
+
+def _part_of(record: object) -> str:
+    """Return which text a record rewrites; empty where it does something else."""
+    is_revision = isinstance(record, Mark) and record.kind.startswith(REVISION)
+    return record.kind.removeprefix(REVISION) if isinstance(record, Mark) and is_revision else ""
+
+
+def _codes(editable: tuple[Editable, ...]) -> dict[str, Editable]:
+    """Return the texts by a letter of what each is called, else by a digit."""
+    codes: dict[str, Editable] = {}
+    for number, one in enumerate(editable, start=1):
+        letters = [letter for letter in one.title if "a" <= letter <= "z" and letter not in codes]
+        codes[letters[0] if letters else str(number)] = one
+    return codes

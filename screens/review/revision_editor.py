@@ -1,0 +1,77 @@
+"""The modal in which a question, a reference answer or another text of an item is rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from screens.review.text_editor import TextEditor
+from screens.widgets.visible import one_line
+from store.kinds.protocol import task_kinds
+from store.revising import refusal
+
+if TYPE_CHECKING:
+    from screens.review.part import Editable, ItemView
+
+
+class RevisionEditor(TextEditor):
+    """Edits a text of an item; returns it when it is to be recorded, None when it is put aside.
+
+    Args:
+        item: The item.
+        editable: The text.
+        draft: What the rater wrote before in its place; None where there is none.
+        keep: Called with the text after every change.
+    """
+
+    LANGUAGE = "markdown"
+    WRAPS = True
+    FILE = "text.md"
+    UNTAKEN = "nothing was recorded"
+
+    def __init__(
+        self, item: ItemView, editable: Editable, draft: str | None, keep: Callable[[str], None]
+    ) -> None:
+        super().__init__(editable.text if draft is None else draft, keep)
+        self._item = item
+        self._editable = editable
+        self._draft = draft
+
+    @property
+    def heading(self) -> str:
+        """Which text is edited."""
+        what = "Edit" if self._editable.text else "Write"
+        return f"{what} the {self._editable.title} of {one_line(self._item.external_id, 40)}"
+
+    @property
+    def about(self) -> Sequence[str]:
+        """What the item asks for, unless just that is edited, and who wrote the text that stands."""
+        prompt = [self._item.prompt] if self._editable.text != self._item.prompt else []
+        return (*prompt, f"Stands: {self._editable.revised or 'as imported'}.")
+
+    @property
+    def endings(self) -> Sequence[tuple[str, str]]:
+        """The keys that record the text, and bring back the imported one."""
+        return (("editor.run", "records it"), ("editor.reset", "the imported text"))
+
+    @property
+    def beginning(self) -> tuple[str, str]:
+        """The imported text."""
+        return self._editable.imported, "This is the imported text."
+
+    def on_mount(self) -> None:
+        """Say what is edited."""
+        if self._draft is not None:
+            self._say("This is your draft.")
+
+    def action_run(self) -> None:
+        """Record the text as it stands."""
+        if self.workbench.is_burst():
+            self._say("Several keys came at once, as from pasted text; nothing was recorded.", alarm=True)
+            return
+        text = self.area.text
+        refused = refusal(task_kinds()[self._item.kind], self._editable.part, text)
+        if refused:
+            self._say(refused, alarm=True)
+        else:
+            self.dismiss(text)

@@ -1,0 +1,103 @@
+"""The texts of an item that were rewritten, for the review: who wrote what, and what that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from screens.review.history import local
+from screens.review.part import Editable, PaneText
+from screens.review.responses import RULE
+from screens.widgets.differences import differences
+from screens.widgets.overlay import Span
+from store.counted import counted
+from store.kinds.protocol import TaskKind
+from store.queries.revisions import RevisionSeen, Version
+
+SOMEBODY = "another rater"
+"""What other raters are called in a blind review."""
+
+
+def editable_of(
+    kind: TaskKind, fields: Mapping[str, Any], revisions: Mapping[str, RevisionSeen], *, blind: bool
+) -> tuple[Editable, ...]:
+    """Return the texts of an item that can be rewritten.
+
+    Args:
+        kind: The item's kind.
+        fields: Its columns, revised ones as they stand.
+        revisions: What was rewritten of it.
+        blind: Whether other raters are not named.
+    """
+    found = []
+    for part, title in kind.editable.items():
+        text, seen = str(fields[part]), revisions.get(part)
+        if seen is None:
+            found.append(Editable(part, title, text, text))
+            continue
+        standing = seen.standing
+        revised = "" if standing is None else _by(standing, seen.imported, blind=blind)
+        found.append(Editable(part, title, text, seen.imported, revised, seen.changes))
+    return tuple(found)
+
+
+def revisions(kind: TaskKind, revised: Mapping[str, RevisionSeen], *, blind: bool) -> tuple[PaneText, ...]:
+    """Return a pane with every version of what was rewritten, marked where it differs from the one before.
+
+    Args:
+        kind: The item's kind.
+        revised: What was rewritten of the item; without anything there is no pane.
+        blind: Whether other raters are not named.
+    """
+    text = ""
+    spans: list[Span] = []
+    landmarks: list[int] = []
+    start = None
+    for part, title in kind.editable.items():
+        seen = revised.get(part)
+        if seen is None:
+            continue
+        before = seen.imported
+        for version in (None, *seen.versions):
+            stands = version == seen.standing
+            if version is None:
+                words, shown = "as imported", seen.imported
+            else:
+                words = f"{_by(version, seen.imported, blind=blind)} · {local(version.created_at)}"
+                words += " · taken back" if version.taken_back else ""
+                shown = version.text
+            words += " · stands now" if stands else ""
+            text += "\n\n" if text else ""
+            landmarks.append(text.count("\n") + 1)
+            start = landmarks[-1] if stands and start is None else start
+            text += f"{RULE} {title} · {words} {RULE}\n"
+            if shown:
+                moved = differences(before, shown).spans if version is not None else ()
+                spans += (
+                    replace(span, start=span.start + len(text), end=span.end + len(text)) for span in moved
+                )
+                text += shown
+            else:
+                text += "(empty)"
+            if version is not None and not version.taken_back:
+                before = version.text
+    if not text:
+        return ()
+    number = sum(len(seen.versions) for seen in revised.values())
+    return (
+        PaneText(
+            "revisions",
+            "Revisions",
+            text,
+            landmarks=tuple(landmarks),
+            heading=f"Revisions · {counted(number, 'revision')}",
+            spans=tuple(spans),
+            start=start,
+        ),
+    )
+
+
+def _by(version: Version, imported: str, *, blind: bool) -> str:
+    who = SOMEBODY if blind and not version.is_own else version.rater
+    return f"imported text again, by {who}" if version.text == imported else f"revised by {who}"

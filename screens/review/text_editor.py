@@ -1,0 +1,154 @@
+"""The modal in which a text of an item is edited; what is in it is kept as a draft until it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static, TextArea
+
+from screens.commands import bindings
+from screens.help import hint
+from screens.outside import EditorGaveUp, edited_outside
+from screens.review.bars import SayLine
+from screens.widgets.code_area import CodeArea, can_hold
+from screens.widgets.visible import one_line
+from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
+
+WORDS = 300
+"""Characters of each sentence that stands above the text."""
+
+
+class TextEditor(ModalScreen[str | None]):
+    """Edits a text; returns it when it is finished, None when it is put aside.
+
+    Args:
+        text: What is edited: the draft of it, where there is one.
+        keep: Called with the text after every change.
+    """
+
+    CSS_PATH: ClassVar[str] = "text_editor.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("editor"))
+    AUTO_FOCUS = "#editor-text"
+
+    LANGUAGE: ClassVar[str] = "python"
+    WRAPS: ClassVar[bool] = False
+    FILE: ClassVar[str]
+    UNTAKEN: ClassVar[str]
+
+    def __init__(self, text: str, keep: Callable[[str], None]) -> None:
+        super().__init__()
+        self._text = text
+        self._keep = keep
+
+    # -- what each editor says ------------------------------------------------------------------------
+
+    @property
+    def heading(self) -> str:
+        """What is edited, for the border."""
+        raise NotImplementedError
+
+    @property
+    def about(self) -> Sequence[str]:
+        """One or two sentences that stand above the text."""
+        raise NotImplementedError
+
+    @property
+    def endings(self) -> Sequence[tuple[str, str]]:
+        """What the keys do that finish the text or begin it again, by the ids of their commands."""
+        raise NotImplementedError
+
+    @property
+    def beginning(self) -> tuple[str, str]:
+        """The text that editing begins again with, and the sentence that says so."""
+        raise NotImplementedError
+
+    def action_run(self) -> None:
+        """Finish the text as it stands."""
+        raise NotImplementedError
+
+    # -- layout ---------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        """Lay out what is asked, the text, what there is to say, and the keys."""
+        finish, begin = self.endings
+        keys = [finish, ("editor.leave", "keeps a draft"), ("editor.outside", "in $EDITOR"), begin]
+        with Vertical(id="editor") as box:
+            box.border_title = Content(self.heading)
+            for name, sentence in zip(("editor-about", "editor-further"), self.about, strict=False):
+                yield Static(Content(one_line(sentence, WORDS)), id=name)
+            yield CodeArea(self._text, self.LANGUAGE, wraps=self.WRAPS, id="editor-text")
+            yield SayLine(id="editor-say")
+            yield Static(Content(hint(self.workbench.context.settings, *keys)), id="editor-keys")
+
+    @property
+    def workbench(self) -> WorkbenchApp:
+        """The app, as what it is."""
+        return cast("WorkbenchApp", self.app)
+
+    @property
+    def area(self) -> CodeArea:
+        """The text as it stands."""
+        return self.query_one("#editor-text", CodeArea)
+
+    @property
+    def said(self) -> str:
+        """What the line below the text says."""
+        return self.query_one("#editor-say", SayLine).said
+
+    def tell(self, text: str, *, alarm: bool = False) -> None:
+        """Say what the app has to say."""
+        self._say(f"! {text}" if alarm else text, alarm=alarm)
+
+    def _say(self, text: str, *, alarm: bool = False) -> None:
+        self.query_one("#editor-say", SayLine).say(text, alarm=alarm)
+
+    # -- editing --------------------------------------------------------------------------------------
+
+    @on(TextArea.Changed)
+    def _changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        self._keep(self.area.text)
+
+    def action_leave(self) -> None:
+        """Put the text aside."""
+        self.dismiss(None)
+
+    def action_reset(self) -> None:
+        """Put what editing begins with into the place of what was written; undo brings that back."""
+        text, said = self.beginning
+        self._take(text)
+        self._say(said)
+
+    def action_outside(self) -> None:
+        """Go on in the editor of the environment, and come back with what was written there."""
+        try:
+            text = edited_outside(self.workbench, self.area.text, file=self.FILE, untaken=self.UNTAKEN)
+        except EditorGaveUp as gave_up:
+            # What was written there is not lost with an editor that failed; undo takes it back.
+            self._take(gave_up.text)
+            self.workbench.report_error(gave_up)
+        except WorkbenchError as error:
+            self.workbench.report_error(error)
+        else:
+            self._say("")
+            self._take(text)
+
+    def _take(self, text: str) -> None:
+        """Show a text in place of what was written; what cannot be shown here is put aside as a draft."""
+        if can_hold(text):
+            area = self.area
+            area.replace(text, (0, 0), area.document.end, maintain_selection_offset=False)
+            area.move_cursor((0, 0))
+        else:
+            self._keep(text)
+            self.dismiss(None)

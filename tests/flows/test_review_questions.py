@@ -1,0 +1,292 @@
+"""Items that are asked several questions: one after another, each by the keys of its own scale."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_at_work import until
+from review_bench import line_of, marks, painted, press, review_app, review_of, said, screen_text, settled
+from several_kinds import three_kinds
+from sqlalchemy import select
+from textual import events
+from textual.pilot import Pilot
+
+from screens.app import WorkbenchApp
+from screens.review.bars import ClaimLine, ReviewKeys
+from screens.settings import ScreenSettings
+from store.queries.queue import queue_rows
+from store.tables.columns import table_of
+from store.tables.people import Question
+from store.tables.record import JudgmentRow
+from store.workspace import Workspace
+
+SIZE = (120, 40)
+
+
+@pytest.fixture
+def kinds(tmp_path: Path) -> Iterator[Workspace]:
+    with three_kinds(tmp_path) as workspace:
+        yield workspace
+
+
+def given(workspace: Workspace) -> list[tuple[Any, ...]]:
+    """The judgments on disk, oldest first: (item, question, value, origin, reason)."""
+    judgment, question = table_of(JudgmentRow), table_of(Question)
+    found = (
+        select(judgment.c.item_id, question.c.name, judgment.c.value, judgment.c.origin, judgment.c.reason)
+        .join(question, question.c.id == judgment.c.question_id)
+        .order_by(judgment.c.id)
+    )
+    with workspace.reading() as connection:
+        return [tuple(row) for row in connection.execute(found)]
+
+
+async def asked(pilot: Pilot[Any], item: int, question: int) -> None:
+    """Wait until a question of an item is on the screen, both counted from 1."""
+    screen = await painted(pilot, item)
+    await until(
+        pilot, lambda: screen.is_painted and screen.item is not None and screen.item.at == question - 1
+    )
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), SIZE])
+async def test_three_questions_are_asked_one_after_another(kinds: Workspace, size: tuple[int, int]) -> None:
+    app = review_app(kinds, at=1)
+    async with app.run_test(size=size) as pilot:
+        await asked(pilot, 2, 1)
+        assert line_of(app, ReviewKeys).startswith("a yes · b all names known here · c no such name")
+        assert " 1 of 3 · Is there a name in the reference" in line_of(app, ClaimLine)
+        assert line_of(app, ClaimLine).rstrip().endswith("[○] · ○ · ○")
+        await pilot.press("a")
+        await asked(pilot, 2, 2)
+        assert said(app) == "● cross file: A yes · sum/1 · u undo"
+        assert line_of(app, ReviewKeys).startswith("a no · b perhaps, not exactly · c yes")
+        # A key that is a value is no comment and no acceptance while the question is asked.
+        await pilot.press("c")
+        await asked(pilot, 2, 3)
+        assert "● A yes · ● C yes · [○]" in line_of(app, ClaimLine)
+        assert "2 of 3" not in line_of(app, ClaimLine)
+        await pilot.press("b")
+        await asked(pilot, 3, 1)
+        await settled(pilot)
+        assert given(kinds) == [
+            (2, "completion.cross_file", 1, "independent", ""),
+            (2, "completion.predictable", 3, "independent", ""),
+            (2, "completion.keep", 2, "independent", ""),
+        ]
+        row = queue_rows(kinds, app.context.rater.id, [2])[0]  # type: ignore[union-attr]
+        assert (row.status, row.label, row.given, row.due) == ("judged", 2, 3, 3)
+
+
+async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspace) -> None:
+    app = review_app(kinds, at=1)
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, 2, 1)
+        assert "m comment" in line_of(app, ReviewKeys)
+        await pilot.press("m", *"so so", "enter")
+        await press(pilot, "f", "t")
+        await asked(pilot, 2, 2)
+        await press(pilot, "t", "t")
+        await asked(pilot, 2, 1)
+        await press(pilot, "T")
+        await asked(pilot, 2, 3)
+        await press(pilot, "p")
+        await asked(pilot, 1, 1)
+        assert "c comment" in line_of(app, ReviewKeys)
+        await pilot.press("c")
+        await until(pilot, lambda: app.screen.query_one("#comment").display)
+        await pilot.press("escape", "t")
+        assert said(app) == "This item is asked one question."
+        # What is not answered yet is asked first, also after what was asked by hand.
+        await press(pilot, "n", "T", "a")
+        await asked(pilot, 2, 1)
+        await settled(pilot)
+        assert [each[:4] for each in marks(kinds)] == [(2, "comment", True, "so so"), (2, "flag", True, "")]
+        assert given(kinds) == [(2, "completion.keep", 1, "independent", "")]
+
+
+async def test_undo_goes_to_the_item_and_the_question(kinds: Workspace) -> None:
+    app = review_app(kinds, at=1)
+    async with app.run_test(size=SIZE) as pilot:
+        for number, key in enumerate("abc", start=1):
+            await asked(pilot, 2, number)
+            await pilot.press(key)
+        await asked(pilot, 3, 1)
+        await settled(pilot)
+        await pilot.press("u")
+        await asked(pilot, 2, 3)
+        assert said(app) == "Taken back: keep C yes, drop · now no label · U redo"
+        await settled(pilot)
+        await pilot.press("u")
+        await asked(pilot, 2, 2)
+        assert "● A yes · [○] · ○" in line_of(app, ClaimLine)
+        await pilot.press("U")
+        await until(pilot, lambda: said(app).startswith("Brought back: predictable B perhaps"))
+        await asked(pilot, 2, 2)
+        await settled(pilot)
+
+
+async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Workspace) -> None:
+    app = review_app(kinds, at=4)
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, 5, 1)
+        screen = review_of(app)
+        assert screen.item is not None
+        scored = next(place for place, ask in enumerate(screen.item.asks) if ask.claim is not None)
+        for _ in range(scored):
+            await press(pilot, "t")
+        await asked(pilot, 5, scored + 1)
+        assert f" {scored + 1} of 8 · accuracy of {screen.item.ask.about}" in line_of(app, ClaimLine)
+        assert "◆ judge: 3 serious errors of fact · its accuracy is low" in line_of(app, ClaimLine)
+        await pilot.press("a")
+        await asked(pilot, 5, scored + 2)
+        assert said(app).startswith(
+            f"● accuracy of {screen.item.ask.about}: 3 serious errors of fact · accepts ◆"
+        )
+        await pilot.press("0")
+        await asked(pilot, 5, scored + 3)
+        assert "overrides ◆" in said(app)
+        assert "w wrong result" in line_of(app, ReviewKeys)
+        # The reason is that of the label that was given, not of the question on the screen.
+        await pilot.press("i")
+        await until(pilot, lambda: said(app).startswith("Reason: incomplete"))
+        await press(pilot, "T")
+        await settled(pilot)
+        assert screen.item.label is not None
+        assert screen.item.label.reason == "incomplete"
+        await press(pilot, "o")
+        assert said(app) == "Why another label than ◆? Now: incomplete."
+        await press(pilot, "b")
+        await until(pilot, lambda: said(app).startswith("Reason: boundary case"))
+        await settled(pilot)
+    assert given(kinds) == [
+        (5, "answer.accuracy@two%23", 3, "accept", ""),
+        (5, "answer.completeness@two%23", 10, "override", ""),
+        (5, "answer.completeness@two%23", 10, "override", "incomplete"),
+        (5, "answer.completeness@two%23", 10, "override", "boundary case"),
+    ]
+
+
+async def test_no_key_answers_a_question_that_was_not_on_the_screen(kinds: Workspace) -> None:
+    app = review_app(kinds, at=1)
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, 2, 1)
+        now = time.monotonic()
+        for after in (0.0, 0.005):
+            event = events.Key("b", "b")
+            event.time = now + after
+            event.set_sender(app)
+            app.post_message(event)
+        await asked(pilot, 2, 2)
+        await settled(pilot)
+        assert said(app) == "Not recorded: the question was not on the screen when you pressed. Press again."
+        assert given(kinds) == [(2, "completion.cross_file", 2, "independent", "")]
+        # Once it is there, the key that came first is not taken for it either.
+        event = events.Key("c", "c")
+        event.time = now
+        event.set_sender(app)
+        app.post_message(event)
+        await pilot.pause()
+        await settled(pilot)
+        assert len(given(kinds)) == 1
+        assert marks(kinds) == []
+
+
+async def test_a_key_of_one_kind_is_not_that_of_the_next(kinds: Workspace) -> None:
+    """`a` accepts on a pair: typed there and handled on a completion, it answers nothing."""
+    app = review_app(kinds, at=0)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        before = time.monotonic()
+        await press(pilot, "n")
+        await asked(pilot, 2, 1)
+        event = events.Key("a", "a")
+        event.time = before
+        event.set_sender(app)
+        app.post_message(event)
+        await until(pilot, lambda: said(app).startswith("Not recorded: the item was not on the screen"))
+        assert given(kinds) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer", "comment"),
+    [
+        ({"review.accept": "l"}, "a", "c"),
+        ({"review.label_a": "l"}, "l", "c"),
+        ({"review.comment": "l"}, "a", "l"),
+        ({"review.label_c": "l"}, "a", "c"),
+    ],
+)
+async def test_keys_that_two_commands_share_can_be_others(
+    kinds: Workspace, keys: dict[str, str], answer: str, comment: str
+) -> None:
+    app = review_app(kinds, at=1, settings=ScreenSettings(keys=keys))
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, 2, 1)
+        await pilot.press(answer)
+        await asked(pilot, 2, 2)
+        await press(pilot, "p")
+        await painted(pilot, 1)
+        await pilot.press(comment)
+        await until(pilot, lambda: app.screen.query_one("#comment").display)
+        await pilot.press("escape")
+        await pilot.press(keys.get("review.accept", "a"))
+        await until(pilot, lambda: said(app).startswith("Nothing to accept"))
+        await settled(pilot)
+        assert given(kinds) == [(2, "completion.cross_file", 1, "independent", "")]
+
+
+async def test_lines_are_cited_for_one_question(kinds: Workspace) -> None:
+    app = review_app(kinds, at=1)
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, 2, 1)
+        screen = review_of(app)
+        await press(pilot, "v", "v")
+        assert len(screen.citations) == 1
+        cited = screen.citations
+        await pilot.press("a")
+        await asked(pilot, 2, 2)
+        assert screen.citations == ()
+        await settled(pilot)
+        await press(pilot, "T")
+        assert screen.citations == cited
+        await press(pilot, "t", "b")
+        await settled(pilot)
+        assert screen.item is not None
+        labels = list(screen.item.own.labels.values())
+        assert [label.citations for label in labels] == [cited, ()]
+
+
+async def test_a_review_goes_on_at_the_first_open_question(kinds: Workspace) -> None:
+    app = review_app(kinds, at=1)
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, 2, 1)
+        await pilot.press("a")
+        await asked(pilot, 2, 2)
+        await settled(pilot)
+        await pilot.press("q")
+        await settled(pilot)
+    again = review_app(kinds, at=None)
+    async with again.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: getattr(again.screen, "item", None) is not None)
+        screen = review_of(again)
+        await until(pilot, lambda: screen.is_painted)
+        assert screen.item is not None
+        assert (screen.item.item_id, screen.item.at) == (2, 1)
+
+
+async def test_without_a_rater_questions_can_be_looked_through(kinds: Workspace) -> None:
+    app: WorkbenchApp = review_app(kinds, at=4, rater=None)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = review_of(app)
+        await until(pilot, lambda: screen.is_painted)
+        await pilot.press("t")
+        await until(pilot, lambda: screen.item is not None and screen.item.at == 1 and screen.is_painted)
+        await pilot.press("1")
+        await until(pilot, lambda: "No rater" in said(app))
+        assert "completeness of" in screen_text(app)
+    assert given(kinds) == []
