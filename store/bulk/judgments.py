@@ -84,11 +84,11 @@ def resolve_judgments(
         "UPDATE new_record SET repeated = true FROM twice t "
         "WHERE t.id = new_record.id AND new_record.position <> t.first"
     )
-    known = ", ".join(sorted(questions))
+    known = ", ".join(sorted(name for name in questions if "@" not in name))
     reasons = {
         "{id} has an id, or names one, that is no UUID of version 7 up to the year 9999: these tell in which "
         "order records were made; labels without such ids are read as `labels`": _unordered(),
-        "no item {external_id!r} here, and the record does not carry its query and code": "item_id IS NULL",
+        "no item {external_id!r} here, and the record does not carry what it consists of": "item_id IS NULL",
         "item {external_id!r} has other content than the judged one": "content_hash <> item_hash",
         "unknown question {question!r}; known: " + known: "record = 'judgment' AND allowed IS NULL",
         "{value:g} is off the scale of {question}": (
