@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Select
 
 GROUP = "workbench.task_kinds"
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+_TAKEN = frozenset({"query", "code", "label", "judgment", "chunk", "response", "score", "item_id", "extra"})
+"""Names of other sorts of records, and of columns that every item has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,17 @@ class TaskKind:
     place: int = 100
     editable: Mapping[str, str] = field(default_factory=dict)
     never_empty: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse names that no table, no column and no sort of record can have."""
+        for name in (self.name, self.table or "items", *self.content):
+            if not _NAME.fullmatch(name) or name in _TAKEN:
+                raise ValueError(
+                    f"{name!r} cannot name a kind, its table or a column: lower-case letters, digits and _ "
+                    f"can, but not {', '.join(sorted(_TAKEN))}"
+                )
+        if not set(self.known_by) | {self.joined_by or "", *self.editable} <= {"", *self.content}:
+            raise ValueError(f"what {self.name!r} is known by, joined by or edited in is none of its columns")
 
     @property
     def label_question(self) -> QuestionSpec | None:

@@ -166,7 +166,7 @@ def select_rows(
     """Return the select of the rows of some items, its columns named as the parts of `QueueRow`."""
     item = table_of(Item)
     listed = summaries(ids).subquery("listed")
-    labels, marks = current_labels(rater_id, phase, ids), current_marks(rater_id, phase, ids)
+    marks = current_marks(rater_id, phase, ids)
     columns: list[Any] = [null().label("agent_label"), null().label("agent_path")]
     given, (due, responses) = given_by(rater_id, phase, ids), due_of(item, ids)
     number = func.coalesce(given.c.given, 0)
@@ -185,7 +185,7 @@ def select_rows(
             listed.c.rank,
             listed.c.similarity,
             status_of(number, due, marks).label("status"),
-            labels.c.value.label("label"),
+            given.c.value.label("label"),
             *columns,
             func.coalesce(marks.c.flagged, literal(False)).label("flagged"),
             func.coalesce(marks.c.commented, literal(False)).label("commented"),
@@ -194,7 +194,6 @@ def select_rows(
         )
         .select_from(item)
         .outerjoin(listed, listed.c.item_id == item.c.id)
-        .outerjoin(labels, labels.c.item_id == item.c.id)
         .outerjoin(marks, marks.c.item_id == item.c.id)
         .outerjoin(given, given.c.item_id == item.c.id)
         .where(among(item.c.id, ids))
