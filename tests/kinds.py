@@ -7,6 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import select
+
+from store.ids import now
+from store.kinds.protocol import task_kinds
+from store.raters import ensure_questions, ensure_rater
+from store.recording import Action, Recorder
+from store.tables.columns import table_of
+from store.tables.imported import Item
+from store.tables.record import Judgment, Mark
 from store.workspace import Workspace
 
 
@@ -96,3 +105,33 @@ def many(workspace: Workspace, table: str) -> int:
         return int(cursor.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
     finally:
         cursor.close()
+
+
+class Expert:
+    """A rater at work on items of any kind, which are told by their ids in their files."""
+
+    def __init__(self, workspace: Workspace, name: str = "dana") -> None:
+        self.workspace = workspace
+        self.recorder = Recorder(workspace, ensure_rater(workspace, name))
+
+    def answer(self, item: str, question: str, value: float | None, **fields: Any) -> Judgment:
+        """Answer a question of an item, also one about a response."""
+        kind = next(kind for kind in task_kinds().values() if kind.question(question))
+        number = ensure_questions(self.workspace, kind, [question])[question]
+        told = {"question_id": number, "value": value, **fields}
+        return self._record(Judgment, item, kind.name, told)
+
+    def mark(self, item: str, mark: str, kind: str, **fields: Any) -> Mark:
+        """Mark an item."""
+        return self._record(Mark, item, kind, {"kind": mark, **fields})
+
+    def _record(self, model: type, item: str, kind: str, fields: dict[str, Any]) -> Any:
+        with self.workspace.reading() as connection:
+            table = table_of(Item)
+            named = select(table.c.id).where(table.c.kind == kind, table.c.external_id == item)
+            item_id = connection.execute(named).scalar_one()
+        number = self.workspace.ids.next()
+        told = {"id": number, "action": number, "rater_id": self.recorder.rater.id, "created_at": now()}
+        record = model(item_id=item_id, **told, **fields)
+        self.recorder.submit(Action(number, (record,))).result(60)
+        return record

@@ -52,10 +52,10 @@ def _yours(row: QueueRow) -> str:
         return "undecided"
     if row.status == "skipped":
         return "skipped"
-    if row.label is None or row.given < row.due:
-        # Of what has no single label, or not all that is due, how much of it is there.
-        return f"{row.given} of {row.due}" if row.given else ""
-    return value_word(row.kind, row.label)
+    if row.status == "judged" and row.label is not None:
+        return value_word(row.kind, row.label)
+    # Of what has no single label, or not all that is due, how much of it is there.
+    return f"{row.given} of {row.due}" if row.given else ""
 
 
 def _agents(row: QueueRow) -> str:

@@ -179,7 +179,7 @@ def _resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         CREATE OR REPLACE TEMP TABLE new_chunk AS
         WITH given AS (
             SELECT s.file, s.position, s.number, s.line, i.id AS item_id, coalesce(s.setting, '') AS setting,
-                s.rank, coalesce(s.path, '') AS path, coalesce(s.text, '') AS text, s.score
+                s.rank, coalesce(s.path, '') AS path, coalesce(s.text, '') AS text, s.score, s.extra
             FROM stage_chunk s JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
         ), whole AS (
             SELECT file, position, item_id, setting, {told} AS told FROM given GROUP BY ALL
@@ -277,13 +277,13 @@ def publish_responses(
         given,
     )
     cursor.execute(
-        "INSERT INTO context_chunk SELECT item_id, setting, rank, path, text, score FROM new_chunk "
+        "INSERT INTO context_chunk SELECT item_id, setting, rank, path, text, score, extra FROM new_chunk "
         "WHERE fresh ORDER BY item_id, setting, rank"
     )
     cursor.execute(
-        "INSERT INTO score SELECT coalesce(id, uuidv7()), response_id, judge, measure, value, raw, reason, "
-        "extra, $now FROM new_score WHERE response_id IS NOT NULL AND known_id IS NULL AND nth = 1 "
-        "ORDER BY position",
+        f"INSERT INTO score SELECT coalesce(s.id, {_SCORE_ID}), r.id, s.judge, s.measure, s.value, s.raw, "
+        "s.reason, s.extra, $now FROM new_score s JOIN response r ON r.id = s.response_id "
+        "JOIN item i ON i.id = r.item_id WHERE s.known_id IS NULL AND s.nth = 1 ORDER BY s.position",
         {"now": imported_at},
     )
     if any_row(cursor, "fresh_aside"):
@@ -291,6 +291,10 @@ def publish_responses(
     if any_row(cursor, "come_home"):
         _bring_home(cursor, imported_at)
 
+
+_SCORE_ID = """md5(json_array(i.kind, i.external_id, r.model, r.setting, r.trial, s.judge, s.measure, s.value,
+    s.raw, s.reason)::VARCHAR)::UUID"""
+"""The id of a score that brings none: the same in every workspace, since judgments name the score seen."""
 
 _SCORES = (
     'STRUCT(judge VARCHAR, measure VARCHAR, "value" DOUBLE, raw VARCHAR, reason VARCHAR, extra VARCHAR)[]'
@@ -327,8 +331,9 @@ def _bring_home(cursor: duckdb.DuckDBPyConnection, imported_at: datetime) -> Non
         "FROM at_home ORDER BY id"
     )
     cursor.execute(
-        "INSERT INTO score SELECT uuidv7(), id, s.judge, s.measure, s.value, s.raw, s.reason, s.extra, $now "
-        f"FROM (SELECT id, unnest(scores::JSON::{_SCORES}) AS s FROM at_home)",
+        f"INSERT INTO score SELECT {_SCORE_ID}, r.id, s.judge, s.measure, s.value, s.raw, s.reason, s.extra, "
+        f"$now FROM (SELECT id, unnest(scores::JSON::{_SCORES}) AS s FROM at_home) r_s "
+        "JOIN response r ON r.id = r_s.id JOIN item i ON i.id = r.item_id",
         {"now": imported_at},
     )
     cursor.execute("DELETE FROM response_aside WHERE rowid IN (SELECT place FROM come_home)")
