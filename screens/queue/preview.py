@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from screens.widgets.text_pane import TextPane
 
 PROMPT_CHARACTERS = 400
+CLAIM_CHARACTERS = 200
 
 
 class Preview(Vertical):
@@ -47,8 +48,8 @@ class Preview(Vertical):
         prompt, claim = self.query_one("#preview-prompt", Static), self.query_one("#preview-claim", Static)
         prompt.border_title = Content(one_line(view.external_id, 30))
         prompt.update(Content(one_line(view.prompt, PROMPT_CHARACTERS)))
-        claim.update(Content(view.claim.summary if view.claim else ""))
-        claim.display = view.claim is not None
+        claim.update(Content(_claims(view)))
+        claim.display = any(ask.claim for ask in view.asks)
         subject = view.subject
         pane.load(
             subject.text,
@@ -57,4 +58,15 @@ class Preview(Vertical):
             title=subject.title,
             empty=with_keys(cast("WorkbenchApp", self.app).context.settings, subject.empty),
             landmarks=subject.landmarks,
+            spans=subject.spans,
+            gutter=subject.gutter,
+            start=subject.start,
         )
+
+
+def _claims(view: ItemView) -> str:
+    """Return what the agents or a judge say: of one question in full, of several the first ones in short."""
+    if len(view.asks) == 1:
+        return view.claim.summary if view.claim else ""
+    said = [f"{ask.title} {ask.spec.scale.word(ask.claim.value)}" for ask in view.asks if ask.claim]
+    return one_line(f"◆ {' · '.join(said)}", CLAIM_CHARACTERS) if said else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
 import duckdb
@@ -13,7 +13,7 @@ from store.bulk.problems import Problem
 from store.bulk.staging import Stages
 from store.evidence import NONE, BadEvidence, citations_of
 from store.ids import END, IdClock
-from store.kinds.protocol import QuestionSpec, task_kinds
+from store.kinds.protocol import QuestionSpec, TaskKind, task_kinds
 from store.tables.record import MARK_KINDS, REVISION
 
 _SAME = (
@@ -84,10 +84,6 @@ def resolve_judgments(
         "UPDATE new_record SET repeated = true FROM twice t "
         "WHERE t.id = new_record.id AND new_record.position <> t.first"
     )
-    cursor.execute("CREATE OR REPLACE TEMP TABLE markable (kind VARCHAR, mark VARCHAR)")
-    for kind in task_kinds().values():
-        every = [*MARK_KINDS, *(REVISION + part for part in kind.editable)]
-        cursor.execute("INSERT INTO markable SELECT ?, unnest(?::VARCHAR[])", [kind.name, every])
     known = ", ".join(sorted(name for name in questions if "@" not in name))
     reasons = {
         "{id} has an id, or names one, that is no UUID of version 7 up to the year 9999: these tell in which "
@@ -99,9 +95,12 @@ def resolve_judgments(
             "record = 'judgment' AND value IS NOT NULL AND NOT list_contains(allowed, value)"
         ),
         "a mark without its kind or state": "record = 'mark' AND (mark IS NULL OR active IS NULL)",
-        "{mark!r} is no mark of such an item": (
-            "record = 'mark' AND mark IS NOT NULL AND item_id IS NOT NULL "
-            "AND (kind, mark) NOT IN (SELECT (kind, mark) FROM markable)"
+        "unknown mark {mark!r}; known: " + ", ".join(MARK_KINDS) + f" and {REVISION}PART of a text that can "
+        "be revised": f"record = 'mark' AND mark NOT IN {MARK_KINDS} "
+        f"AND NOT list_contains({_revisions(lambda kind: kind.editable)}, kind || ' ' || mark)",
+        "{mark}: this text cannot be empty": (
+            "record = 'mark' AND active AND trim(coalesce(comment, ''), ' \t\r\n') = '' "
+            f"AND list_contains({_revisions(lambda kind: kind.never_empty)}, kind || ' ' || mark)"
         ),
         "{rater!r} is a rater of another kind here": (
             "known_kind <> coalesce(rater_kind, 'human') "
@@ -134,6 +133,12 @@ def resolve_judgments(
             for file, number, line, external_id, question, rater, value, id_, mark in rows
         ]
     return problems + _bad_evidence(cursor)
+
+
+def _revisions(parts: Callable[[TaskKind], Collection[str]]) -> str:
+    """Return, as a list in SQL, each kind with the marks by which some of its columns are rewritten."""
+    known = [f"{kind.name} {REVISION}{part}" for kind in task_kinds().values() for part in parts(kind)]
+    return "[" + ", ".join("'" + name.replace("'", "''") + "'" for name in known) + "]::VARCHAR[]"
 
 
 def _bad_evidence(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:

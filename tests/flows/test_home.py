@@ -118,12 +118,12 @@ async def test_the_paragraph_says_what_the_report_says(workspace: Workspace) -> 
         said = about(app)
         assert "10 pairs from test." in said
         assert "You judged 4, cannot decide 1, flagged 1; 5 left." in said
-        assert "labelled 8 of 10 (80%)" in said
+        assert "labelled 8 of 10 pairs (80%)" in said
         assert "You agree with them on 67% (n = 3" in said
         assert "3,360 tokens, $0.0008" in said
         assert list(steps(app)) == ["Enter", "J", "q"]
         assert "Begin with the first without your label, item q/4" in steps(app)["Enter"]
-        assert "2 items" in steps(app)["J"]
+        assert "the 2 pairs" in steps(app)["J"]
         assert "No model is set. Name one in" in steps(app)["J"]
 
 
@@ -146,7 +146,7 @@ async def test_a_blind_home_counts_nothing_of_the_agents(workspace: Workspace) -
         assert "blind" in about(app)
         assert "agree" not in about(app)
         assert "labelled 8" not in about(app)
-        assert "2 items" not in " ".join(steps(app).values())
+        assert "2 pairs" not in " ".join(steps(app).values())
 
 
 async def test_without_a_rater_it_says_how_to_set_one(workspace: Workspace) -> None:
@@ -221,7 +221,7 @@ async def test_the_demo_is_loaded_and_annotated_behind_the_screen(empty: Workspa
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         await pilot.press("d")
-        await until(pilot, lambda: "labelled 1 of 1" in about(app))
+        await until(pilot, lambda: "labelled 1 of 1 pair" in about(app))
         assert "d" not in steps(app)
 
 
