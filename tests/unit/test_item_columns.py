@@ -173,7 +173,7 @@ def test_keys_are_laid_out_most_important_first_with_the_last_one_always() -> No
         ({"status": "open", "given": 0}, ""),
         ({"status": "open", "given": 1}, "1 of 3"),
         ({"status": "open", "given": 2, "label": 1.0}, "2 of 3"),
-        ({"status": "judged", "given": 3, "label": 1.0}, "A no, keep"),
+        ({"status": "judged", "given": 3, "label": 1.0}, "keep"),
         ({"status": "skipped", "given": 2}, "skipped"),
         ({"status": "cannot_decide", "given": 0}, "undecided"),
         ({"kind": "answer", "status": "judged", "given": 8, "due": 8}, "8 of 8"),
