@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from sqlalchemy import select
 
 from store.ids import now
 from store.kinds.protocol import task_kinds
-from store.raters import ensure_questions, ensure_rater
+from store.raters import ensure_questions, ensure_rater, register_kinds
 from store.recording import Action, Recorder
 from store.tables.columns import table_of
 from store.tables.imported import Item
@@ -98,6 +100,14 @@ def kept(workspace: Workspace, *tables: str) -> dict[str, list[tuple[Any, ...]]]
         cursor.close()
 
 
+@contextmanager
+def new_workspace(parent: Path) -> Iterator[Workspace]:
+    """An empty workspace in a folder of its own."""
+    with tempfile.TemporaryDirectory(dir=parent) as folder, Workspace.create(Path(folder, "w")) as made:
+        register_kinds(made)
+        yield made
+
+
 def many(workspace: Workspace, table: str) -> int:
     """Return how many rows a table has."""
     cursor = workspace.native()
@@ -114,24 +124,27 @@ class Expert:
         self.workspace = workspace
         self.recorder = Recorder(workspace, ensure_rater(workspace, name))
 
-    def answer(self, item: str, question: str, value: float | None, **fields: Any) -> Judgment:
+    def answer(self, item: str, question: str, value: float | None, **fields: Any) -> None:
         """Answer a question of an item, also one about a response."""
-        kind = next(kind for kind in task_kinds().values() if kind.question(question))
-        number = ensure_questions(self.workspace, kind, [question])[question]
-        told = {"question_id": number, "value": value, **fields}
-        return self._record(Judgment, item, kind.name, told)
+        self.answer_all(item, {question: value}, **fields)
 
-    def mark(self, item: str, mark: str, kind: str, **fields: Any) -> Mark:
+    def answer_all(self, item: str, values: Mapping[str, float | None], **fields: Any) -> None:
+        """Answer questions of an item in one action."""
+        kind = next(kind for kind in task_kinds().values() if kind.question(next(iter(values))))
+        numbers = ensure_questions(self.workspace, kind, list(values))
+        told = [{"question_id": numbers[name], "value": value, **fields} for name, value in values.items()]
+        self._record(Judgment, item, kind.name, told)
+
+    def mark(self, item: str, mark: str, kind: str, **fields: Any) -> None:
         """Mark an item."""
-        return self._record(Mark, item, kind, {"kind": mark, **fields})
+        self._record(Mark, item, kind, [{"kind": mark, **fields}])
 
-    def _record(self, model: type, item: str, kind: str, fields: dict[str, Any]) -> Any:
+    def _record(self, model: type[Judgment | Mark], item: str, kind: str, told: list[dict[str, Any]]) -> None:
         with self.workspace.reading() as connection:
             table = table_of(Item)
             named = select(table.c.id).where(table.c.kind == kind, table.c.external_id == item)
             item_id = connection.execute(named).scalar_one()
-        number = self.workspace.ids.next()
-        told = {"id": number, "action": number, "rater_id": self.recorder.rater.id, "created_at": now()}
-        record = model(item_id=item_id, **told, **fields)
-        self.recorder.submit(Action(number, (record,))).result(60)
-        return record
+        action = self.workspace.ids.next()
+        same = {"action": action, "item_id": item_id, "rater_id": self.recorder.rater.id}
+        records = [model(id=self.workspace.ids.next(), created_at=now(), **same, **fields) for fields in told]
+        self.recorder.submit(Action(action, tuple(records))).result(60)

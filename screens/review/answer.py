@@ -43,7 +43,7 @@ def load(connection: Connection, item_id: int, rater_id: int, blind: bool) -> It
 def view(entry: EntrySeen, *, blind: bool) -> ItemView:
     """Lay out a question in panes: the reference answer beside the one that is scored."""
     fields = entry.fields
-    asks = tuple(_asks(entry))
+    asks = tuple(_asks(entry, blind=blind))
     issue = _issue(fields)
     editable = editable_of(ANSWER, fields, entry.revisions, blind=blind)
     revised = {one.part: one.revised for one in editable}
@@ -74,34 +74,51 @@ def view(entry: EntrySeen, *, blind: bool) -> ItemView:
     )
 
 
-def _asks(entry: EntrySeen) -> Iterator[Ask]:
+def _asks(entry: EntrySeen, *, blind: bool) -> Iterator[Ask]:
     """Yield the questions answer by answer; of the reference or the thread where nobody has answered."""
     if not entry.responses:
-        about = "the reference" if entry.fields["reference"] else "the thread"
+        fields = entry.fields
+        about = "the thread" if _has_issue(fields) and not fields["reference"] else "the reference"
         for spec in ANSWER.questions:
             yield Ask(spec, entry.question_ids.get(spec.name), about)
     for response in entry.responses:
         for spec in ANSWER.questions:
             name = (response.names or {}).get(spec.name, spec.name)
+            claim, unclaimed = _claim(spec, response.scores)
             yield Ask(
                 replace(spec, name=name),
                 (response.question_ids or {}).get(spec.name),
                 about=f"answer {response.letter}",
-                claim=_claim(spec, response.scores),
+                claim=claim,
                 pane=f"response-{response.letter}",
+                unclaimed="blind: the judges' scores are not shown" if blind else unclaimed,
             )
 
 
-def _claim(spec: QuestionSpec, scores: Sequence[ScoreSeen]) -> Claim | None:
-    """Return what the judge said last of one count; a word that was no number is none."""
+def _claim(spec: QuestionSpec, scores: Sequence[ScoreSeen]) -> tuple[Claim | None, str]:
+    """Return what a judge said last of one count, and why that is no claim; one of both is empty."""
     said = [one for one in scores if one.measure == spec.title]
-    if not said or said[-1].value is None:
-        return None
+    if not said:
+        return None, "no judge's score"
     last, value = said[-1], said[-1].value
-    words = [f"◆ {last.judge}: {spec.scale.word(value)}"]
-    words += [f"scored {counted(len(said), 'time')}"] if len(said) > 1 else []
-    words += [last.reason] if last.reason else []
-    return Claim(last.id, None, value, " · ".join(words))
+    rest = [f"scored {counted(len(said), 'time')}"] if len(said) > 1 else []
+    rest += [last.reason] if last.reason else []
+    if value is None:
+        return None, " · ".join([f"◆ {last.judge}: {_not_parsed(last)}", *rest])
+    summary = " · ".join([f"◆ {last.judge}: {spec.scale.word(value)}", *rest])
+    if all(known.value != value for known in spec.scale.values):
+        # Nobody can accept what no key could give.
+        return None, f"{summary} · no point of this scale"
+    return Claim(last.id, None, value, summary), ""
+
+
+def _not_parsed(score: ScoreSeen) -> str:
+    """Return that the judge's score could not be read, with its word for it; a number such as -1 is none."""
+    try:
+        float(score.raw or 0)
+    except ValueError:
+        return f"not parsed (“{score.raw}”)"
+    return "not parsed"
 
 
 def _reference(fields: Mapping[str, Any], revised: str) -> PaneText:
@@ -133,7 +150,7 @@ def _issue(fields: Mapping[str, Any]) -> PaneText:
     """Return the issue and its comments one below the other, each under who wrote it when."""
     text, spans = "", []
     comments = json.loads(fields["comments"])
-    if fields["issue_title"] or fields["issue_body"] or comments:
+    if _has_issue(fields):
         number = f"issue #{fields['issue_number']}" if fields["issue_number"] is not None else "issue"
         said = [number, *_written("author", fields["created_at"], {})]
         if labels := json.loads(fields["labels"]):
@@ -160,6 +177,10 @@ def _issue(fields: Mapping[str, Any]) -> PaneText:
     )
 
 
+def _has_issue(fields: Mapping[str, Any]) -> bool:
+    return bool(fields["issue_title"] or fields["issue_body"] or json.loads(fields["comments"]))
+
+
 def _written(by: str, when: str, comment: Mapping[str, Any]) -> Iterator[str]:
     yield by
     if when:
@@ -175,15 +196,18 @@ def _judges(responses: Sequence[ResponseSeen]) -> PaneText:
     lines: list[str] = []
     landmarks: list[int] = []
     words = {spec.title: spec.scale for spec in ANSWER.questions}
+    # In the order in which they are asked; those that are not come last.
+    order = {title: place for place, title in enumerate(words)}
     for response in responses:
         lines += [""] if lines and response.scores else []
         for judge in dict.fromkeys(one.judge for one in response.scores):
             landmarks.append(len(lines) + 1)
             lines.append(f"{RULE} answer {named(response)} · {judge} {RULE}")
-            for one in (one for one in response.scores if one.judge == judge):
+            given = [one for one in response.scores if one.judge == judge]
+            for one in sorted(given, key=lambda one: order.get(one.measure, len(order))):
                 scale = words.get(one.measure)
                 if one.value is None:
-                    said = f"not parsed ({one.raw})" if one.raw else "not parsed"
+                    said = _not_parsed(one)
                 else:
                     said = scale.word(one.value) if scale else f"{one.value:g}"
                 lines.append(f"{one.measure}: {said}")

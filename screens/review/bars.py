@@ -1,15 +1,12 @@
-"""The lines around the panes of a review: the place, the claim, the parts of the case, what happened."""
+"""The lines around the panes of a review: the place, the claim, what happened."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from textual import events
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 
 from screens.commands import Command, SharesKeys, label_key
@@ -107,6 +104,10 @@ class ClaimLine(Static):
         if several and not claim and _cells(_asked(item, 0)) + _cells(_answers(item, width)) + 4 <= width:
             # What nobody else has answered needs one row, where the question fits beside the answers.
             claim, rows, style = _asked(item, 0).strip(), 1, "bold $foreground"
+        elif several and not claim and rows > 1:
+            # Beside the answers is room for the rest of the question.
+            asked, claim = _in_two(_asked(item, 0), width)
+            style = "bold $foreground"
         elif several and rows == 1:
             claim = f"{item.at + 1} of {len(item.asks)} · {item.ask.title}{f' · {claim}' if claim else ''}"
         mine = _answers(item, width) if several else _mine(item, long=width >= 100)
@@ -124,10 +125,12 @@ class ClaimLine(Static):
         self.update(Content.assemble(*parts), layout=False)
 
     def _claim(self, item: ItemView) -> str:
-        if self._blind:
-            return "blind: the agents' labels are not shown"
         if item.claim is not None:
             return item.claim.summary
+        if item.ask.unclaimed:
+            return item.ask.unclaimed
+        if self._blind:
+            return "blind: the agents' labels are not shown"
         # Of a kind that nobody else labels, nothing is missing.
         return "" if len(item.asks) > 1 and not any(ask.claim for ask in item.asks) else "no agents' label"
 
@@ -153,9 +156,36 @@ def _answers(item: ItemView, width: int) -> str:
     if item.own.skipped:
         return "» skipped"
     longest = " · ".join(_answer(item, place, words=True) for place in range(len(item.asks)))
-    if _cells(longest) <= width // 2:
+    if _cells(longest) <= width // 2 and len({ask.about for ask in item.asks}) == 1:
         return longest
-    return " ".join(_answer(item, place, words=False) for place in range(len(item.asks)))
+    groups = [
+        (about, [place for place, _ in group])
+        for about, group in groupby(enumerate(item.asks), key=lambda one: one[1].about)
+    ]
+    if len(groups) == 1:
+        return _in_short(item, groups[0][1])
+    every = "  ".join(f"{_last_word(about)} {_in_short(item, places)}" for about, places in groups)
+    if _cells(every) <= width // 2:
+        return every
+    # Of many answers those to the response that is asked about now, and how many there are in all.
+    now = next(places for _, places in groups if item.at in places)
+    given = sum(item.label_of(ask) is not None for ask in item.asks)
+    return f"{_last_word(item.ask.about)} {_in_short(item, now)} · {given} of {len(item.asks)} given"
+
+
+def _in_short(item: ItemView, places: Sequence[int]) -> str:
+    return " ".join(_answer(item, place, words=False) for place in places)
+
+
+def _last_word(about: str) -> str:
+    """Return what tells responses apart: "A" of "answer A"."""
+    return about.rpartition(" ")[2]
+
+
+def _in_two(text: str, width: int) -> tuple[str, str]:
+    """Return a text as a row and what goes on in the next one."""
+    first, *rest = Content(text.strip()).wrap(max(20, width - 2))
+    return f" {first.plain.rstrip()}", " ".join(line.plain.strip() for line in rest)
 
 
 def _answer(item: ItemView, place: int, *, words: bool) -> str:
@@ -184,44 +214,6 @@ def _mine(item: ItemView, *, long: bool) -> str:
     if own.skipped:
         return "» skipped"
     return "○ your label: none" if long else "○"
-
-
-class CaseTabs(Static):
-    """The parts of the case by name; the one that is shown stands in brackets as well as in colour."""
-
-    @dataclass
-    class Chosen(Message):
-        """A part was chosen with the mouse."""
-
-        pane_id: str
-
-    _tabs: tuple[tuple[str, str], ...] = ()
-    _active = ""
-
-    def show(self, tabs: Sequence[tuple[str, str]], active: str) -> None:
-        """Show tabs as (pane id, title), one of them active."""
-        if (tuple(tabs), active) == (self._tabs, self._active):
-            return
-        self._tabs, self._active = tuple(tabs), active
-        parts: list[Content] = []
-        for pane_id, title in self._tabs:
-            if pane_id == active:
-                parts.append(Content.styled(f"[{title}]", "bold $text-accent reverse"))
-            else:
-                parts.append(Content.styled(f" {title} ", "$text-muted"))
-        self.update(Content("").join(parts), layout=False)
-
-    def on_click(self, event: events.Click) -> None:
-        """Choose the part under the pointer."""
-        offset = event.get_content_offset(self)
-        if offset is None:
-            return
-        place = 0
-        for pane_id, title in self._tabs:
-            place += len(title) + 2
-            if offset.x < place:
-                self.post_message(self.Chosen(pane_id))
-                return
 
 
 class SayLine(Static):

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from screens.review.history import history
 from screens.review.part import Ask, ItemView, PaneText, ReviewPart
-from screens.review.responses import context, named
+from screens.review.responses import context, hidden_names, named
 from screens.widgets.differences import Differences, differences
 from screens.widgets.overlay import Span
 from store.counted import counted
@@ -19,6 +19,7 @@ HEAD = 3
 """Lines of each completion that stand side by side in the comparison; its own pane has all of them."""
 
 _NO_CONTEXT = "No pieces of other files came with this task."
+_SIGNS = "Lines: = same · ~ changed · + added."
 _NO_COMPLETIONS = "No model has completed this task. Import predictions: workbench import WORKSPACE FILE"
 
 
@@ -31,7 +32,10 @@ def view(entry: EntrySeen, *, blind: bool) -> ItemView:
     """Lay out a task in panes."""
     fields = entry.fields
     reference = fields["reference"]
-    asks = tuple(Ask(spec, entry.question_ids.get(spec.name)) for spec in COMPLETION.questions)
+    unclaimed = hidden_names(entry)
+    asks = tuple(
+        Ask(spec, entry.question_ids.get(spec.name), unclaimed=unclaimed) for spec in COMPLETION.questions
+    )
     compared = [(one, differences(reference, one.text)) for one in entry.responses]
     nothing = "You have recorded nothing here yet." if blind else "Nobody has recorded anything here yet."
     return ItemView(
@@ -124,6 +128,7 @@ def _comparison(reference: str, compared: list[tuple[ResponseSeen, Differences]]
         spans=tuple(spans),
         gutter=gutter,
         heading=f"{counted(len(compared), 'completion')} beside the reference" if compared else "",
+        above=_SIGNS if gutter else "",
     )
 
 
@@ -146,7 +151,7 @@ def _completion(response: ResponseSeen, found: Differences, language: str | None
         spans=found.spans,
         gutter=found.gutter,
         heading=f"Completion {named(response)}",
-        above=f"{found.sentence[:1].upper()}{found.sentence[1:]}.",
+        above=f"{found.sentence[:1].upper()}{found.sentence[1:]}. {_SIGNS}" if found.text else "",
     )
 
 

@@ -167,6 +167,7 @@ class JudgeKeys(AskingQuestions):
         if self.item.claim is None:
             blind = self.workbench.context.settings.blind
             why = "the review is blind" if blind else "the agents have no label here"
+            why = self.item.ask.unclaimed or why
             self._say(f"Nothing to accept: {why}. Nothing was recorded.", alarm=True)
             return
         self._give(self.item.claim.value)

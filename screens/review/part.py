@@ -108,6 +108,7 @@ class Ask:
         about: What the response is called on the screen, such as "answer A"; empty for the item itself.
         claim: What the agents or a judge say; None when they say nothing, or when the review is blind.
         pane: The pane that is shown while it is asked; empty where that is left to the reader.
+        unclaimed: Why there is no claim, in a few words; empty where the kind of item tells.
     """
 
     spec: QuestionSpec
@@ -115,6 +116,7 @@ class Ask:
     about: str = ""
     claim: Claim | None = None
     pane: str = ""
+    unclaimed: str = ""
 
     def is_asked_as(self, other: Ask) -> bool:
         """Return whether it is the same question of the same response.

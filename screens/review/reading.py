@@ -11,8 +11,8 @@ from textual.widgets import ContentSwitcher, Input, Static
 
 from screens.covering import CoveredScreen
 from screens.help import first_key
-from screens.review.bars import CaseTabs
 from screens.review.panes import Panes
+from screens.review.tabs import CaseTabs
 from screens.widgets.markdown_text import CHARACTERS as RENDERED
 from screens.widgets.text_pane import NO_MATCH, SearchMoved, TextPane
 from screens.widgets.visible import one_line

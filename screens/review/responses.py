@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from screens.review.part import PaneText
-from store.queries.entries import ChunkSeen, ResponseSeen
+from screens.widgets.overlay import Span
+from store.counted import counted
+from store.queries.entries import ChunkSeen, EntrySeen, ResponseSeen
 
 RULE = "──"
 """Begins the line above a piece."""
@@ -16,10 +18,17 @@ def named(response: ResponseSeen) -> str:
     return f"{response.letter} · {response.name}" if response.name else response.letter
 
 
+def hidden_names(entry: EntrySeen) -> str:
+    """Return why no response says whose it is; empty where they say it."""
+    return "the names of the models are hidden" if entry.hides_models and entry.responses else ""
+
+
 def context(chunks: Sequence[ChunkSeen], language: str | None, empty: str) -> PaneText:
     """Return the pieces of other files one below the other, each under where it is from and its score."""
     lines: list[str] = []
     landmarks: list[int] = []
+    spans: list[Span] = []
+    place = 0
     several = len({chunk.setting for chunk in chunks}) > 1
     for chunk in chunks:
         said = [chunk.setting] if several and chunk.setting else []
@@ -27,7 +36,11 @@ def context(chunks: Sequence[ChunkSeen], language: str | None, empty: str) -> Pa
         said += [] if chunk.score is None else [f"score {chunk.score:.4g}"]
         lines += [""] if lines else []
         landmarks.append(len(lines) + 1)
-        lines += [f"{RULE} {' · '.join(said)} {RULE}", *chunk.text.split("\n")]
+        rule = f"{RULE} {' · '.join(said)} {RULE}"
+        place += 1 if place else 0
+        spans.append(Span(place, place + len(rule), "rule"))
+        place += len(rule) + 1 + len(chunk.text) + 1
+        lines += [rule, *chunk.text.split("\n")]
     return PaneText(
         "context",
         "Context",
@@ -37,5 +50,6 @@ def context(chunks: Sequence[ChunkSeen], language: str | None, empty: str) -> Pa
         empty=empty,
         landmarks=tuple(landmarks),
         part="context",
-        heading=f"Context · {len(chunks):,} pieces of other files" if chunks else "",
+        spans=tuple(spans),
+        heading=f"Context · {counted(len(chunks), 'piece')} of other files" if chunks else "",
     )

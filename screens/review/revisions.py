@@ -92,7 +92,7 @@ def revisions(kind: TaskKind, revised: Mapping[str, RevisionSeen], *, blind: boo
             "Edits",
             text,
             landmarks=tuple(landmarks),
-            heading=f"Revisions · {counted(number, 'revision')}",
+            heading=f"Edits · {counted(number, 'revision')} · changes are marked",
             spans=tuple(spans),
             start=start,
         ),

@@ -14,12 +14,13 @@ from agents.events import ItemAnnotated, JobEvent
 from screens.commands import Scope, bindings
 from screens.jobs.line import JobLine
 from screens.queue.asked import Asked
-from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, ReviewKeys, SayLine
+from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys, SayLine
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judge_keys import JudgeKeys
 from screens.review.judging import Desk, SessionCount, desk_of
 from screens.review.reading import ABOVE, COMMENT, FIND, PROMPT, SUBJECT
 from screens.review.resuming import restored_order
+from screens.review.tabs import CaseTabs
 from screens.review.undone import question_of, undone_in_words
 from screens.widgets.citing_pane import CitingPane
 from screens.widgets.line import Line

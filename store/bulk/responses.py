@@ -142,7 +142,7 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         CREATE OR REPLACE TEMP TABLE new_score AS
         SELECT n.*, w.id AS known_id,
             row_number() OVER (PARTITION BY n.kind, n.whose, n.model, n.setting, n.trial, n.judge, n.measure,
-                n.value, n.raw, n.reason ORDER BY n.position) AS nth
+                n.value, n.raw, n.reason ORDER BY n.position, n.extra) AS nth
         FROM (SELECT *, {_WHOSE} AS whose FROM (
             SELECT s.file, s.position, s.number, s.line, s.kind, s.external_id, s.joined_by, s.model,
                 coalesce(s.setting, '') AS setting, coalesce(s.trial, 0) AS trial, s.id, s.judge, s.measure,
@@ -308,7 +308,8 @@ def _put_aside(cursor: duckdb.DuckDBPyConnection, given: dict[str, list[int]]) -
         SELECT $sources[a.file + 1], a.line, a.kind, a.external_id, a.joined_by, a.model, a.setting, a.trial,
             a.text, a.extra, coalesce((
                 SELECT to_json(list({'judge': judge, 'measure': measure, 'value': value, 'raw': raw,
-                    'reason': reason, 'extra': extra} ORDER BY position))::VARCHAR
+                    'reason': reason, 'extra': extra}
+                    ORDER BY judge, measure, raw, reason))::VARCHAR
                 FROM new_score s WHERE s.response_id IS NULL AND s.nth = 1
                     AND (s.kind, s.whose, s.model, s.setting, s.trial)
                         = (a.kind, a.whose, a.model, a.setting, a.trial)), '[]')

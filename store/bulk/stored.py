@@ -70,15 +70,11 @@ def stored(
 
 def _item(kind: TaskKind, row: tuple[Any, ...]) -> Made:
     _, external_id, extra, *values = row
-    fields = {
-        name: json.loads(value)
-        if type_ in ("list", "object")
-        else None
-        if value == "" and name not in _ALWAYS
-        else value
-        for (name, type_), value in zip(kind.content.items(), values, strict=True)
-    }
-    return Made(kind.name, {"external_id": external_id, **fields}, json.loads(extra))
+    fields = {"external_id": external_id}
+    for (name, type_), value in zip(kind.content.items(), values, strict=True):
+        lacking = value == "" and name not in _ALWAYS
+        fields[name] = json.loads(value) if type_ in ("list", "object") else None if lacking else value
+    return Made(kind.name, fields, json.loads(extra))
 
 
 def _add_chunks(
@@ -104,7 +100,7 @@ def _add_responses(
     rows = cursor.execute(
         f"SELECT r.id, {', '.join(f's.{name}' for name in _SCORE)}, s.extra "
         "FROM score s JOIN response r ON r.id = s.response_id WHERE r.item_id BETWEEN ? AND ? "
-        "ORDER BY r.id, s.created_at, s.id",
+        "ORDER BY r.id, s.judge, s.measure, s.id",
         list(ends),
     ).fetchall()
     scores = {number: [row[1:] for row in group] for number, group in groupby(rows, itemgetter(0))}

@@ -31,8 +31,9 @@ from textual.widgets import Input
 
 from screens.app import WorkbenchApp
 from screens.help import KeysScreen
-from screens.review.bars import CaseTabs, ClaimLine, ReviewKeys
+from screens.review.bars import ClaimLine, ReviewKeys
 from screens.review.copying import OSC52_LIMIT
+from screens.review.tabs import CaseTabs
 from screens.widgets.text_pane import TextPane
 from store.workspace import Workspace
 

@@ -2,14 +2,11 @@
 
 import json
 import shutil
-import tempfile
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kinds import Expert, json_lines, kept, many, task
+from kinds import Expert, json_lines, kept, many, new_workspace, task
 
 from store.errors import ExportFailed, RecordsRefused
 from store.exporting import export
@@ -78,14 +75,6 @@ PREDICTIONS = [
     {"task_id": "project_cc_python/1", "pred": HOSTILE, "model": MODEL, "setting": SETTING, "trial": 1},
     {"groundtruth": "thing_2(value)", "prediction": "", "model": "plain", "match": 0},
 ]
-
-
-@contextmanager
-def new_workspace(parent):
-    """An empty workspace in a folder of its own."""
-    with tempfile.TemporaryDirectory(dir=parent) as folder, Workspace.create(Path(folder, "w")) as made:
-        register_kinds(made)
-        yield made
 
 
 @pytest.fixture

@@ -239,7 +239,7 @@ def _exported(report: ExportReport) -> Iterator[str]:
     of_one = report.rater is not None and form.holds is None
     if form.holds is not None:
         what = counted(report.records, *form.holds)
-        what += "" if report.rater is None else f", with the current labels of {report.rater}"
+        what += "" if report.rater is None else f", rater {report.rater}"
     elif of_one:
         what = f"{counted(report.records, 'current label')} of {report.rater}"
     else:

@@ -1,0 +1,211 @@
+"""Repository questions in review: issue, reference, answers side by side, four counts, a judge's scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from app_at_work import until
+from entry_bench import ANSWERS, COUNTS, MODELS, QUESTIONS, answer, entries, given, hide_models
+from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, settled, text_of
+from sqlalchemy import select
+
+from screens.review.answer import load
+from screens.review.bars import ClaimLine, ReviewKeys
+from screens.review.reading import SUBJECT
+from screens.review.tabs import CaseTabs
+from screens.widgets.citing_pane import CitingPane
+from store.kinds.answer import ANSWER
+from store.queries.entries import load_entry
+from store.raters import ensure_rater
+from store.tables.columns import table_of
+from store.tables.record import JudgmentRow
+from store.tables.responses import Score
+from store.workspace import Workspace
+
+SIZE = (120, 40)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    with entries(tmp_path, questions=QUESTIONS, answers=ANSWERS) as made:
+        yield made
+
+
+async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await painted(pilot, 1)
+        assert "1 of 8 · accuracy of answer A · How right is it" in line_of(app, ClaimLine)
+        assert "◆ judge-ibis: 9 right, without errors · Why the accuracy is so." in line_of(app, ClaimLine)
+        assert line_of(app, ClaimLine).rstrip().endswith("A [○] ○ ○ ○  B ○ ○ ○ ○")
+        keys = line_of(app, ReviewKeys)
+        for band in ("1 2 mostly wrong", "3 4 serious errors", "9 0 right, without errors", "a accept"):
+            assert band in keys
+        await press(pilot, "a", "0", "b", "a", "7")
+        assert said(app).startswith("● clarity of answer A: 7 clear")
+        await until(pilot, lambda: screen.item is not None and screen.item.at == 4)
+        # The answer that is asked about stands beside the reference.
+        assert "Answer B · model-owl" in screen_text(app)
+        await press(pilot, "1")
+        assert "◆ judge-ibis: not parsed · Why the completeness is so." in line_of(app, ClaimLine)
+        assert "a accept" not in line_of(app, ReviewKeys)
+        await press(pilot, "a")
+        assert said(app).startswith("Nothing to accept: ◆ judge-ibis: not parsed")
+        await press(pilot, "3")
+        assert "◆ judge-ibis: 7.5 · Why the relevance is so. · no point of this scale" in line_of(
+            app, ClaimLine
+        )
+        await press(pilot, "a")
+        assert said(app).startswith("Nothing to accept: ◆ judge-ibis: 7.5")
+        await press(pilot, "8")
+        assert "no judge's score" in line_of(app, ClaimLine)
+        await press(pilot, "0")
+        await painted(pilot, 2)
+        await settled(pilot)
+    rows = given(workspace)
+    place = {model: f"@{model}[retrieval]" for model in MODELS}
+    assert [row[1:4] for row in rows] == [
+        (f"answer.accuracy{place[MODELS[0]]}", 9, "accept"),
+        (f"answer.completeness{place[MODELS[0]]}", 10, "override"),
+        (f"answer.completeness{place[MODELS[0]]}", 10, "override"),
+        (f"answer.relevance{place[MODELS[0]]}", 10, "accept"),
+        (f"answer.clarity{place[MODELS[0]]}", 7, "override"),
+        (f"answer.accuracy{place[MODELS[1]]}", 1, "override"),
+        (f"answer.completeness{place[MODELS[1]]}", 3, "independent"),
+        (f"answer.relevance{place[MODELS[1]]}", 8, "independent"),
+        (f"answer.clarity{place[MODELS[1]]}", 10, "independent"),
+    ]
+    assert [row[4] for row in rows][:3] == ["", "", "boundary case"]
+    score, judgment = table_of(Score), table_of(JudgmentRow)
+    with workspace.reading() as connection:
+        known = dict(connection.execute(select(score.c.id, score.c.value)).all())
+        shown = connection.execute(
+            select(judgment.c.origin, judgment.c.value, judgment.c.shown_verdict)
+        ).all()
+    for origin, value, verdict in shown:
+        assert (verdict is None) is (origin == "independent")
+        if verdict is not None:
+            assert (known[verdict] == value) is (origin == "accept")
+
+
+async def test_what_judges_said_is_read_in_the_order_of_the_questions(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        await press(pilot, "left_square_bracket")
+        await press(pilot, *["right_square_bracket"] * 4)
+        assert "[Judge]" in line_of(app, CaseTabs)
+        lines = text_of(app, "judges").split("\n")
+        assert lines[0] == f"── answer A · {MODELS[0]} · retrieval · judge-ibis ──"
+        assert [line.split(":")[0] for line in lines if line.startswith(COUNTS)] == [*COUNTS, *COUNTS[:3]]
+        assert "completeness: not parsed" in lines
+        assert "-1" not in "".join(lines)
+
+
+async def test_issue_and_answers_are_rendered_and_their_source_is_shown(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        await press(pilot, *["right_square_bracket"] * 2)
+        issue = app.screen.query_one("#issue", CitingPane)
+        await until(pilot, lambda: issue.is_rendered)
+        shown = screen_text(app)
+        for part in (
+            "── issue #12 · author · 2026-01-02 03:04 · question,",
+            "It does:",
+            "── comment · participant 2 · 2026-01-02 04:04 · +1 ×2 ──",
+            # The block that the first comment leaves open ends with it.
+            "│  never closed",
+            "│── comment · author · 2026-01-02 05:04 ──",
+            "│It was. Thank you.",
+        ):
+            assert part in shown, part
+        await press(pilot, "M")
+        assert "```python" in screen_text(app)
+        assert "*It was.* Thank you." in screen_text(app)
+        # Two answers side by side.
+        await press(pilot, "M", "left_square_bracket", "x", "left_square_bracket")
+        assert "Nothing keeps it shut." in screen_text(app)
+        assert "unless it is locked." in screen_text(app)
+        assert "Answer B" in said(app)
+        assert text_of(app, SUBJECT) == ANSWERS[1]["answer"]
+
+
+@pytest.mark.parametrize(
+    ("item", "left", "about", "tabs"),
+    [
+        (2, "Reference answer", "the reference", "[Context] History  Guide"),
+        (3, "Issue · 2 comments", "the thread", "[Context] History  Guide"),
+        (4, "Issue · 0 comments", "the thread", "[Context] History  Guide"),
+        (5, "Reference answer", "the reference", "[Context] History  Guide"),
+    ],
+)
+async def test_a_question_that_nobody_answered(
+    tmp_path: Path, item: int, left: str, about: str, tabs: str
+) -> None:
+    with entries(tmp_path, questions=[*QUESTIONS, {"id": "bare", "question": "Why?"}]) as workspace:
+        app = review_app(workspace, at=item - 1)
+        async with app.run_test(size=SIZE) as pilot:
+            await painted(pilot, item)
+            shown = screen_text(app)
+            assert f"╭─ {left} ─" in shown
+            assert f"1 of 4 · accuracy of {about} · " in shown
+            assert line_of(app, CaseTabs).strip() == tabs
+            assert ("The issue has no text." in shown) is (item == 4)
+            assert ("No reference answer yet." in shown) is (item == 5)
+            await press(pilot, "9", "0", "1", "2")
+            await settled(pilot)
+        assert [row[:4] for row in given(workspace)] == [
+            (item, f"answer.{count}", value, "independent")
+            for count, value in zip(COUNTS, (9, 10, 1, 2), strict=True)
+        ]
+
+
+@pytest.mark.parametrize("how", ["blind", "assigned"])
+async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None:
+    dana, blind = ensure_rater(workspace, "dana"), how == "blind"
+    if not blind:
+        hide_models(workspace, "dana", 1)
+    leaks = (*MODELS, "retrieval", *(["judge-ibis"] if blind else []))
+    app = review_app(workspace, blind=blind)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await painted(pilot, 1)
+        seen = screen_text(app)
+        for _ in range(7):
+            await press(pilot, "right_square_bracket")
+            seen += screen_text(app)
+        await press(pilot, "1", "u", "1", "2", "3", "4", "5", "u", "p")
+        await settled(pilot)
+        await until(pilot, lambda: "accuracy of answer A 1 mostly wrong" in text_of(app, "history"))
+        seen += screen_text(app) + repr(screen.item) + text_of(app, "history") + said(app)
+        assert ("blind: the judges' scores are not shown" in line_of(app, ClaimLine)) is blind
+    with workspace.reading() as connection:
+        seen += repr(load_entry(connection, ANSWER, 1, dana.id, blind=blind))
+        view = load(connection, 1, dana.id, blind)
+    seen += repr(view)
+    assert not [word for word in leaks if word in seen]
+    assert [ask.spec.name for ask in view.asks[:4]] == [f"answer.{count}" for count in COUNTS]
+    # What was recorded is of the right response, under whichever letter it stood.
+    first = next(part.text for part in view.case if part.id == "response-A")
+    model = next(each["model"] for each in ANSWERS if each["answer"] == first)
+    assert given(workspace)[0][1] == f"answer.accuracy@{model}[retrieval]"
+
+
+async def test_answers_of_twelve_models_are_scored_one_by_one(tmp_path: Path) -> None:
+    answers = [answer("till/2", f"m{number:02}", f"Coin {number}.", setting="") for number in range(12)]
+    with entries(tmp_path, questions=QUESTIONS[1:2], answers=answers) as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await painted(pilot, 1)
+            assert "A [○] ○ ○ ○ · 0 of 48 given" in line_of(app, ClaimLine)
+            await press(pilot, *"1234", "1")
+            assert "6 of 48 · completeness of answer B" in line_of(app, ClaimLine)
+            assert "B ●1 [○] ○ ○ · 5 of 48 given" in line_of(app, ClaimLine)
+            await press(pilot, *["T"] * 6)
+            item = review_of(app).item
+            assert item is not None
+            assert item.ask.title == "clarity of answer L"
+            assert "[Answer L]" in screen_text(app)
+            assert "Coin 11." in screen_text(app)
