@@ -180,9 +180,8 @@ async def test_filter_is_chosen_with_the_keyboard_and_reads_as_a_sentence(
         assert rater is not None
         expected = queue_ids(workspace, rater.id, wanted).tolist()
         assert screen.items.ids.tolist() == expected
-        assert (
-            f"unjudged · agents say match or keep · contains “comma” · {len(expected)} of 300"
-            in said(app, "#sentence")
+        assert f"unjudged · agents say match or keep · contains “comma” · {len(expected)} of 300" in said(
+            app, "#sentence"
         )
 
 
