@@ -123,9 +123,9 @@ def export(
 
 
 _CHOICES: dict[Choice, tuple[str, str]] = {
-    "rater": ("is written without labels", "Leave --rater away; labels of any kind: --format labels"),
-    "setting": ("is written without settings", "Leave --setting away."),
-    "only_kept": ("is not written by what a rater keeps", "Leave --only-kept away."),
+    "rater": ("holds no labels of raters", "Leave --rater away; labels of any kind: --format labels"),
+    "setting": ("knows no settings", "Leave --setting away."),
+    "only_kept": ("does not choose by what a rater keeps", "Leave --only-kept away."),
 }
 
 
@@ -138,7 +138,9 @@ def _check_choices(form: Format, rater: str | None, setting: str | None, *, only
     for choice, given in chosen.items():
         if given and choice not in form.choices:
             said, hint = _CHOICES[choice]
-            raise ExportFailed("Not of this format", f"{form.name} {said}. Nothing was written.", hint)
+            raise ExportFailed(
+                "Not of this format", f"The format {form.name} {said}. Nothing was written.", hint
+            )
     if only_kept and rater is None:
         raise ExportFailed("Whom to follow?", "Who keeps an example is not said.", "Name them: --rater NAME")
 

@@ -178,7 +178,7 @@ def _put_instances(cursor: duckdb.DuckDBPyConnection, questions: Iterable[str]) 
         if (found := instance_of(name)) is not None:
             named = [name, found.model, found.setting, found.trial]
             cursor.execute("INSERT INTO instance VALUES (?, ?, ?, ?)", named)
-    every = " UNION ".join(
+    every = " UNION ALL ".join(
         f"SELECT item_id, model, setting, trial FROM {table}"
         for table in ("response", "fresh_response", "come_home")
     )

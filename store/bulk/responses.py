@@ -12,9 +12,10 @@ from datetime import datetime
 
 import duckdb
 
+from store.bulk.chunks import publish_chunks, resolve_chunks
 from store.bulk.columns import entry_kinds
 from store.bulk.pairs import any_row
-from store.bulk.problems import Problem
+from store.bulk.problems import Problem, problems_of
 
 _WHOSE = "coalesce(item_id::VARCHAR, 'item ' || external_id, 'text ' || joined_by)"
 """What tells the item of a response or a score, also where it is not here."""
@@ -88,7 +89,7 @@ def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         WHERE a.item_id IS NULL AND a.nth = 1
         """
     )
-    problems = _torn_responses(cursor) + _resolve_scores(cursor) + _resolve_chunks(cursor)
+    problems = _torn_responses(cursor) + _resolve_scores(cursor) + resolve_chunks(cursor)
     _find_homes(cursor)
     return problems
 
@@ -111,14 +112,10 @@ def _join_keys(cursor: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def _problems(cursor: duckdb.DuckDBPyConnection, statement: str) -> list[Problem]:
-    return [Problem(*row) for row in cursor.execute(statement).fetchall()]
-
-
 def _torn_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     named = "concat_ws(' ', model, nullif(setting, ''), nullif(trial, 0))"
     item = "coalesce(external_id, 'the one with this reference')"
-    return _problems(
+    return problems_of(
         cursor,
         f"""
         SELECT file, number, line, 'another text of ' || {named} || ' for item ' || {item} ||
@@ -160,50 +157,12 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
             = (n.response_id, n.judge, n.measure, n.raw, n.reason) AND w.value IS NOT DISTINCT FROM n.value
         """
     )
-    return _problems(
+    return problems_of(
         cursor,
         """
         SELECT file, number, line, 'a score of ' || model || ', which has no response for item '
             || external_id || ' here'
         FROM new_score WHERE item_id IS NOT NULL AND response_id IS NULL
-        """,
-    )
-
-
-def _resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
-    """Compare the pieces of each item and setting as a whole: they are there, or not, or are others."""
-    one = "concat_ws(chr(31), rank, path, md5(text), coalesce(score, -1))"
-    told = f"md5(string_agg({one}, chr(30) ORDER BY rank))"
-    cursor.execute(
-        f"""
-        CREATE OR REPLACE TEMP TABLE new_chunk AS
-        WITH given AS (
-            SELECT s.file, s.position, s.number, s.line, i.id AS item_id, coalesce(s.setting, '') AS setting,
-                s.rank, coalesce(s.path, '') AS path, coalesce(s.text, '') AS text, s.score, s.extra
-            FROM stage_chunk s JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
-        ), whole AS (
-            SELECT file, position, item_id, setting, {told} AS told FROM given GROUP BY ALL
-        ), firsts AS (
-            SELECT item_id, setting, arg_min(told, position) AS first_told, min(position) AS first
-            FROM whole GROUP BY ALL
-        ), stored AS (
-            SELECT item_id, setting, {told} AS stored_told FROM context_chunk
-            WHERE item_id IN (SELECT item_id FROM given) GROUP BY ALL
-        )
-        SELECT g.*, w.told, f.first_told, f.first, k.stored_told,
-            k.stored_told IS NULL AND f.first = g.position AS fresh
-        FROM given g JOIN whole w USING (file, position, item_id, setting)
-        JOIN firsts f USING (item_id, setting)
-        LEFT JOIN stored k USING (item_id, setting)
-        """
-    )
-    return _problems(
-        cursor,
-        """
-        SELECT DISTINCT file, number, line, 'other context than ' ||
-            CASE WHEN stored_told IS NULL THEN 'came before' ELSE 'the workspace has' END ||
-            ' for this item under the setting ''' || setting || '''; give it another one: --setting NAME'
-        FROM new_chunk WHERE told <> coalesce(stored_told, first_told)
         """,
     )
 
@@ -276,10 +235,7 @@ def publish_responses(
         "FROM fresh_response ORDER BY id",
         given,
     )
-    cursor.execute(
-        "INSERT INTO context_chunk SELECT item_id, setting, rank, path, text, score, extra FROM new_chunk "
-        "WHERE fresh ORDER BY item_id, setting, rank"
-    )
+    publish_chunks(cursor)
     cursor.execute(
         f"INSERT INTO score SELECT coalesce(s.id, {_SCORE_ID}), r.id, s.judge, s.measure, s.value, s.raw, "
         "s.reason, s.extra, $now FROM new_score s JOIN response r ON r.id = s.response_id "

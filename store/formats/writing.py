@@ -53,7 +53,10 @@ def write_tasks(export: Export) -> Written:
     """
     _refuse_two_contexts(export)
     said = values_of(export.cursor, export.rater_id, COMPLETION) if export.rater_id is not None else {}
-    return _write(export, _many(export, "completion"), _tasks(export, said), "There are no completions.")
+    kept = " that the rater keeps" if export.only_kept else ""
+    return _write(
+        export, _many(export, "completion"), _tasks(export, said), f"There are no completions{kept}."
+    )
 
 
 def _tasks(export: Export, said: Mapping[int, Mapping[str, float]]) -> Records:

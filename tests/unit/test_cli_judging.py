@@ -194,15 +194,22 @@ def test_items_carry_their_query_code_and_language_and_every_field_is_documented
         json.dumps(pair) + "\n" + json.dumps({"id": "y", "query": "r", "code": "c"}), encoding="utf-8"
     )
     workbench("import", "w.duckdb", "p.jsonl")
-    first, second = workbench("items", "w.duckdb", "--json").json()["items"]
+    task = {"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": {"task_id": "t"}}
+    (in_folder / "t.jsonl").write_text(json.dumps(task), encoding="utf-8")
+    (in_folder / "q.jsonl").write_text(json.dumps({"question": "Why?", "answer": "So."}), encoding="utf-8")
+    workbench("import", "w.duckdb", "t.jsonl")
+    workbench("import", "w.duckdb", "q.jsonl")
+    first, second, completion, question = workbench("items", "w.duckdb", "--json").json()["items"]
     assert {name: first[name] for name in ("query", "code", "language", "name", "path")} == {
         name: pair[name] for name in ("query", "code", "language", "name", "path")
     }
     assert (second["code"], second["language"], second["repository"]) == ("c", "python", "")
     page = (repository / "docs/scripting.md").read_text(encoding="utf-8")
     table = page[page.index("## The fields of an item") : page.index("## The words")]
-    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    assert re.findall(r"`(\w+)`", " ".join(rows)) == list(first)
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    for item, kind in ((first, "a pair"), (completion, "a completion"), (question, "a repository question")):
+        told = [row.split("|")[1] for row in rows if f"| for {kind}:" in row or "| for a" not in row]
+        assert re.findall(r"`(\w+)`", " ".join(told)) == list(item)
 
 
 def test_items_tell_the_execution_that_the_agents_label_rests_on(

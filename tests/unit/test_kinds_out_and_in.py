@@ -1,5 +1,6 @@
 """The record of completions and repository questions: out of one workspace, into another, the same."""
 
+import csv
 import json
 import shutil
 
@@ -268,7 +269,20 @@ def test_labels_of_every_kind_come_back(workspace, files, tmp_path, ending):
     judge(workspace)
     target = tmp_path / f"labels.{ending}"
     assert export(workspace, target, "labels").records == 6
-    assert export(workspace, tmp_path / "elis", "labels", rater="eli").records == 1
+    assert export(workspace, tmp_path / "danas", "labels", rater="dana").records == 5
+    with (tmp_path / "danas").open(encoding="utf-8", newline="") as file:
+        first, second, *_ = csv.DictReader(file)
+    assert (first["item"], first["question"], first["word"]) == (
+        "project_cc_python/2",
+        "completion.cross_file",
+        "yes",
+    )
+    assert (second["kind"], second["rater"], second["value"], second["comment"]) == (
+        "completion",
+        "dana",
+        "2",
+        "",
+    )
     standing = (
         "SELECT i.kind, i.external_id, q.name, r.name, arg_max_null(j.value, j.id) AS value, "
         "arg_max(j.comment, j.id) FROM judgment j JOIN item i ON i.id = j.item_id "

@@ -225,10 +225,15 @@ def test_one_setting_of_responses_is_written(tmp_path):
 @pytest.mark.parametrize(
     ("form", "chosen", "said"),
     [
-        ("answers", {"rater": "dana"}, "answers is written without labels.*--format labels"),
-        ("labels", {"setting": "x"}, "labels is written without settings"),
-        ("jsonl", {"only_kept": True}, "jsonl is not written by what a rater keeps"),
+        ("answers", {"rater": "dana"}, "format answers holds no labels of raters.*--format labels"),
+        ("labels", {"setting": "x"}, "format labels knows no settings"),
+        ("jsonl", {"only_kept": True}, "format jsonl does not choose by what a rater keeps"),
         ("crosscodeeval", {"only_kept": True, "setting": ""}, "Who keeps an example is not said.*--rater"),
+        (
+            "crosscodeeval",
+            {"only_kept": True, "setting": "", "rater": "dana"},
+            "no completions that the rater keeps",
+        ),
         ("questions", {}, "There are no repository questions"),
         ("predictions", {}, "There are no completions by models"),
         ("mt-bench", {}, "There are no scores of answers"),
