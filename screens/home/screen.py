@@ -309,15 +309,9 @@ class HomeScreen(CoveredScreen):
 
     def action_annotate(self) -> None:
         """Let the agents annotate what has no label."""
-        if not self._holds_items():
-            return
-        if not self._has_work_for_agents:
-            self.workbench.tell(
-                "Nothing for the agents", "No agents work on items of the kinds that are here."
-            )
-            return
-        self.workbench.start_annotation()
-        self._lay_out()
+        if self._holds_items():
+            self.workbench.start_annotation()
+            self._lay_out()
 
     def action_load_sample(self) -> None:
         """Load the sample data and annotate it."""

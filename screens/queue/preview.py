@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from screens.widgets.text_pane import TextPane
 
 PROMPT_CHARACTERS = 400
-CLAIM_CHARACTERS = 200
+CLAIM_CHARACTERS = 160
 
 
 class Preview(Vertical):
@@ -65,8 +65,12 @@ class Preview(Vertical):
 
 
 def _claims(view: ItemView) -> str:
-    """Return what the agents or a judge say: of one question in full, of several the first ones in short."""
+    """Return what the agents or judges say: to one question in full, to several in short, by response."""
     if len(view.asks) == 1:
         return view.claim.summary if view.claim else ""
-    said = [f"{ask.title} {ask.spec.scale.word(ask.claim.value)}" for ask in view.asks if ask.claim]
-    return one_line(f"◆ {' · '.join(said)}", CLAIM_CHARACTERS) if said else ""
+    said: dict[str, list[str]] = {}
+    for ask in view.asks:
+        if ask.claim is not None:
+            said.setdefault(ask.about, []).append(f"{ask.spec.title} {ask.claim.value:g}")
+    phrases = [f"{about}: {', '.join(each)}" if about else ", ".join(each) for about, each in said.items()]
+    return one_line(f"◆ {' · '.join(phrases)}", CLAIM_CHARACTERS) if phrases else ""

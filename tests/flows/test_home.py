@@ -10,9 +10,11 @@ import pytest
 from sqlalchemy import func, select
 from textual.widgets import Input, Static
 
+from agents.settings import AnnotationSettings
 from screens.app import WorkbenchApp
 from screens.home.importing import ImportScreen, matching_files
 from screens.home.screen import HomeScreen, NextStep
+from screens.jobs.screen import JobsScreen
 from screens.queue.screen import QueueScreen
 from screens.settings import ScreenSettings
 from screens.widgets.key_line import KeyLine
@@ -34,6 +36,7 @@ from tests.app_at_work import (
     script,
     until,
 )
+from tests.kinds import json_lines, task
 from tests.small_workspace import GOOD, pairs_workspace
 
 PAIRS = '{"id": "a1", "query": "add two numbers", "code": "def add(a, b):\\n    return a + b\\n"}\n'
@@ -223,6 +226,24 @@ async def test_the_demo_is_loaded_and_annotated_behind_the_screen(empty: Workspa
         await pilot.press("d")
         await until(pilot, lambda: "labelled 1 of 1 pair" in about(app))
         assert "d" not in steps(app)
+
+
+async def test_agents_are_offered_only_where_they_can_work(empty: Workspace, tmp_path: Path) -> None:
+    tasks = [{**task(number), "metadata": {"task_id": f"project_cc_python/{number}"}} for number in (1, 2)]
+    import_files(empty, [json_lines(tmp_path / "tasks.jsonl", tasks)])
+    app = app_of(empty, annotation=AnnotationSettings(model="scripted:none"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        assert "2 completions from tasks.jsonl." in about(app)
+        assert "agents" not in about(app)
+        assert list(steps(app)) == ["Enter", "q"]
+        assert "g start" not in keys(app)
+        await pilot.press("g")
+        assert any("No agents work on items" in each for each in notices(app))
+        await pilot.press("J")
+        await until(pilot, lambda: isinstance(app.screen, JobsScreen) and app.screen.runs is not None)
+        await until(pilot, lambda: "g start" not in keys(app))
+        assert not app.running
 
 
 async def test_numbers_follow_a_judgment(workspace: Workspace) -> None:

@@ -55,18 +55,8 @@ def test_columns_say_what_the_listed_kinds_have() -> None:
         assert "◆ agents" in heading
 
 
-def test_of_several_questions_a_line_says_how_many_and_then_the_one_that_tells() -> None:
-    row = QueueRow(
-        7, "c/7", "completion", "a()\n.b()", "a.py", None, None, "open", None, None, None, False, False
-    )
-    row = replace(row, given=2, due=3)
-    assert line(row, 79)[5:].startswith("2 of 3")
-    assert line(replace(row, label=1.0), 79)[5:].startswith("2 of 3")
-    assert line(replace(row, label=1.0, given=3, status="judged"), 79)[5:].startswith("keep ")
-    assert line(replace(row, label=3.0, given=3, status="judged"), 79)[5:].startswith("drop ")
-    assert "a()⏎.b()" in line(row, 79)
-    answered = replace(row, kind="answer", label=None, given=8, due=8, status="judged")
-    assert line(answered, 79)[5:].startswith("8 of 8")
+def test_a_title_of_several_lines_stands_without_its_indentation() -> None:
+    assert "a()⏎.b()" in line(replace(ROW, title="a()\n        .b()"), 79)
 
 
 def test_a_blind_line_has_no_place_for_the_agents() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from judging import Desk, judged_workspace
@@ -271,3 +272,12 @@ def test_items_and_progress_tell_the_kinds_apart(workbench, answers):
     assert (found["items"], found["items_by_kind"], found["scored"]) == (3, {"answer": 3}, 2)
     told = {"items": 3, "judged": 0, "cannot_decide": 0, "skipped": 0, "agent_labelled": 0, "left": 3}
     assert found["kinds"] == {"answer": told}
+
+
+def test_agents_are_not_sent_where_they_cannot_work(workbench, answers):
+    reply = {"role": "screener", "subject": "r1", "reply": {"assessment": "unclear", "justification": "so"}}
+    Path("none.jsonl").write_text(json.dumps(reply) + "\n", encoding="utf-8")
+    done = workbench("annotate", answers, "--model", "scripted:none.jsonl", "--json")
+    assert (done.code, done.json()["error"]["title"]) == (2, "Nothing for the agents")
+    assert "3 repository questions" in done.json()["error"]["message"]
+    assert workbench("report", answers, "pipeline", "--json").json()["runs"] == []
