@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
 from store.errors import UnknownName, WorkbenchError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from store.tables.runs import Verdict
 
 GROUP = "workbench.task_kinds"
+ENDING = ".agents"
+"""Ends the name of an entry point that is the agents part of the kind named before."""
 
 
 class WorkItem(Protocol):
@@ -131,9 +134,16 @@ class AgentsPart:
 
 
 @cache
+def kinds_with_agents() -> frozenset[str]:
+    """Return the names of the kinds that have an agents part, without loading any."""
+    names = (entry.name for entry in entry_points(group=GROUP))
+    return frozenset(name.removesuffix(ENDING) for name in names if name.endswith(ENDING))
+
+
+@cache
 def agents_parts() -> dict[str, AgentsPart]:
     """Return the agents part of every kind that has one, by kind, ours and those of other packages."""
-    return {part.kind: part for part in registered(GROUP, AgentsPart, ".agents")}
+    return {part.kind: part for part in registered(GROUP, AgentsPart, ENDING)}
 
 
 def agents_part(kind: str) -> AgentsPart:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from agents.account import Budget
 from agents.annotation.configurations import CONFIGURATIONS
+from agents.kinds import Configuration, agents_part
 from agents.llm.settings import ModelSettings
 from agents.sandbox.settings import SandboxSettings
 from store.errors import UnknownName
@@ -249,13 +250,17 @@ class AnnotationSettings:
     retry_failed: bool = False
 
     @property
+    def _configuration(self) -> Configuration:
+        return agents_part(self.kind).configuration(self.agents)
+
+    @property
     def has_repairer(self) -> bool:
         """Whether a bug fixer takes part, unless repairs are switched off."""
-        return bool(OURS[self.agents].repairer)
+        return bool(self._configuration.repairer)
 
     def taking_part(self) -> tuple[str, ...]:
         """Return the roles that ask a model, in the order of their turns."""
-        return OURS[self.agents].roles(repairs=self.sandboxes.repairs)
+        return self._configuration.roles(repairs=self.sandboxes.repairs)
 
     def model_of(self, role: str) -> str:
         """Return whom a role asks, as "provider:name"."""

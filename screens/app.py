@@ -232,10 +232,22 @@ class WorkbenchApp(TestingApp):
         if plan.annotation is None:
             self.report_error(WorkbenchError("No model", plan.problem, "See `workbench doctor`."))
             return False
+        from agents.kinds import kinds_with_agents
+        from store.queries.runs import kind_for_agents, kind_of_run
+
+        with self.context.workspace.reading() as connection:
+            if again is None:
+                kind = kind_for_agents(connection, kinds_with_agents())
+            else:
+                kind = kind_of_run(connection, again[0])
+        if kind is None:
+            self.tell("Nothing for the agents", "No agents work on items of the kinds that are here.")
+            return False
+        annotation = replace(plan.annotation, kind=kind)
         if again is None:
-            return self._begin(plan.annotation)
+            return self._begin(annotation)
         run_id, item_ids = again
-        return self._begin(replace(plan.annotation, run_id=run_id, item_ids=tuple(item_ids)))
+        return self._begin(replace(annotation, run_id=run_id, item_ids=tuple(item_ids)))
 
     def _begin(self, annotation: AnnotationSettings) -> bool:
         from agents.jobs import AnnotationJob

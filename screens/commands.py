@@ -115,7 +115,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.quit", "ctrl+q,ctrl+c", "quit", "quit", "Write what is still unsaved, then leave."),
     Command("home.resume", "enter", "resume", "resume", "Go on where you left off."),
     Command("home.queue", "q", "open_queue", "queue", "Open the list of all items."),
-    Command("home.import", "i", "import_file", "import a file", "Import query-code pairs from a file."),
+    Command(
+        "home.import",
+        "i",
+        "import_file",
+        "import a file",
+        "Import items, responses of models or labels from a file.",
+    ),
     Command("home.sample", "d", "load_sample", "look at the demo", "Load the sample data and annotate it."),
     Command(
         "home.annotate", "g", "annotate", "start the agents", "Let the agents annotate what has no label."

@@ -155,7 +155,8 @@ class ScreenSettings:
         """Return whether a key is a code while a reason is asked for, and that of a command otherwise."""
         if command_id in self.keys:
             return False
-        return key in DEFAULT_REASONS or key in DEFAULT_UNDECIDED
+        is_value = command_id.startswith(LABEL) and key.isalpha()
+        return is_value or key in DEFAULT_REASONS or key in DEFAULT_UNDECIDED
 
     def _taken(self, *scopes: Scope) -> dict[str, str]:
         """Return the action of every key that listens at one time; a key that means two things is refused."""

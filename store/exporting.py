@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import duckdb
 
 from store.errors import ExportFailed, UnknownName
 from store.events import Report, silent
-from store.formats.protocol import Export, Format, Written, find_format, formats
+from store.formats.protocol import Choice, Export, Format, Written, find_format, formats
 from store.places import own_files, refuse_to_replace
 from store.raters import find_rater
 from store.workspace import Workspace
@@ -27,8 +28,11 @@ class ExportReport:
         format: Its format.
         folder: Whether that is a folder of several files.
         rater: Whose current labels, without the name in the file; None for the full record.
-        records: Judgments and marks, or labelled items.
-        left_out: Items without a label of the rater, which are not in the file.
+        records: Judgments and marks, labelled items, labels, or what the format holds.
+        left_out: What is of its sort and not in the file: items without a label of the rater, answers without
+            a score, examples that the rater does not keep.
+        others: Items of other kinds that have labels of the rater, by kind; they are not in the file.
+        setting: The only setting that was written; None for all.
     """
 
     destination: str
@@ -37,6 +41,8 @@ class ExportReport:
     rater: str | None
     records: int
     left_out: int
+    others: Mapping[str, int] = field(default_factory=dict)
+    setting: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -49,16 +55,21 @@ def export(
     format: str,
     *,
     rater: str | None = None,
+    setting: str | None = None,
+    only_kept: bool = False,
     progress: Report | None = None,
     overwrite: bool = False,
 ) -> ExportReport:
-    """Write the full record, or one rater's current labels, to a file that is whole or not there.
+    """Write the full record, labels, or items and what models made of them, to a file: whole or not there.
 
     Args:
         workspace: The open workspace.
         destination: The file; for a format of several files a folder.
-        format: `jsonl`, `csv`, `parquet`; or `cosqa`, `cosqa-plus`, which need a rater.
-        rater: Whose current labels to write; None for every judgment and mark with its provenance.
+        format: One that can be written.
+        rater: Whose current labels to write; None for every judgment and mark with its provenance, for
+            everybody's labels, or for what is no label.
+        setting: The only setting whose context, or responses, to write; None for all.
+        only_kept: Whether to write only the examples that the rater keeps.
         progress: Is told how far it is.
         overwrite: Whether what is at the destination is replaced.
 
@@ -72,6 +83,7 @@ def export(
     # What a link points to is written, so that the link stays one.
     target = Path(os.path.realpath(destination))
     form = _writable(format, rater)
+    _check_choices(form, rater, setting, only_kept=only_kept)
     rater_id: int | None = None
     if rater is not None:
         with workspace.reading() as connection:
@@ -85,7 +97,8 @@ def export(
             partial.mkdir()
         # One snapshot, so that what is judged meanwhile is in all of the file or in none.
         cursor.execute("BEGIN")
-        written = _write(form, Export(cursor, partial, rater_id, progress or silent))
+        wanted = Export(cursor, partial, rater_id, progress or silent, target.name, setting, only_kept)
+        written = _write(form, wanted)
         cursor.execute("COMMIT")
         _put_in_place(partial, target)
     except OSError as error:
@@ -97,7 +110,39 @@ def export(
     finally:
         cursor.close()
         _remove(partial)
-    return ExportReport(str(destination), form.name, form.folder, rater, written.records, written.left_out)
+    return ExportReport(
+        str(destination),
+        form.name,
+        form.folder,
+        rater,
+        written.records,
+        written.left_out,
+        written.others,
+        setting,
+    )
+
+
+_CHOICES: dict[Choice, tuple[str, str]] = {
+    "rater": ("holds no labels of raters", "Leave --rater away; labels of any kind: --format labels"),
+    "setting": ("knows no settings", "Leave --setting away."),
+    "only_kept": ("does not choose by what a rater keeps", "Leave --only-kept away."),
+}
+
+
+def _check_choices(form: Format, rater: str | None, setting: str | None, *, only_kept: bool) -> None:
+    chosen: dict[Choice, bool] = {
+        "rater": rater is not None,
+        "setting": setting is not None,
+        "only_kept": only_kept,
+    }
+    for choice, given in chosen.items():
+        if given and choice not in form.choices:
+            said, hint = _CHOICES[choice]
+            raise ExportFailed(
+                "Not of this format", f"The format {form.name} {said}. Nothing was written.", hint
+            )
+    if only_kept and rater is None:
+        raise ExportFailed("Whom to follow?", "Who keeps an example is not said.", "Name them: --rater NAME")
 
 
 def _writable(name: str, rater: str | None) -> Format:

@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 
+from store.bulk.converting import convert, unpack_contents
 from store.bulk.entries import entry_counts, number_entries, resolve_entries
 from store.bulk.files import InputFile, prepare
 from store.bulk.inputs import Input, listed, tell
@@ -141,7 +142,10 @@ class _Import:
         converters = self._converters(model, setting)
         for given in self._inputs:
             converter = converters.get(given.file.number)
-            staging = self._stages.add(given, prefix, self._progress, converter)
+            if converter is None:
+                staging = self._stages.add(given, prefix, self._progress)
+            else:
+                staging = convert(self._stages, given, prefix, self._progress, converter)
             if staging.records == 0:
                 raise ImportFailed(
                     "Empty file",
@@ -183,7 +187,7 @@ class _Import:
         """Find what every record refers to and what is there already, setting aside what is wrong."""
         self._progress(Progress("comparing with the workspace", 0, None))
         take_items(self._stages)
-        if problems := self._stages.unpack_contents():
+        if problems := unpack_contents(self._stages):
             self._set_aside(problems)
         self._know_questions()
         # Labels are compared with what stands now, so what is judged from now on must be later.

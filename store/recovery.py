@@ -21,7 +21,8 @@ from store.expert_runs import TYPE as EXPERT_RUN
 from store.expert_runs import add_execution
 from store.ids import tells_order
 from store.journal import VERSION, JournalLine, journal_path, read_journal
-from store.raters import guideline_number, rater_row, register_kinds
+from store.kinds.protocol import task_kinds
+from store.raters import guideline_number, question_row, rater_row, register_kinds
 from store.scales import Scale
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
@@ -314,6 +315,10 @@ def _keys(connection: Connection, record: Judgment | Mark | Execution, place: _P
     keys: dict[str, Any] = {"item_id": found.id}
     if isinstance(record, Judgment):
         named = select(question.c.id, question.c.scale).where(question.c.name == place.question)
+        kind = task_kinds().get(place.kind)
+        if kind is not None and kind.question(place.question) is not None:
+            # One about a response is stored when the response is, which may not have come yet.
+            question_row(connection, kind, place.question)
         asked = connection.execute(named).first()
         if asked is None:
             raise JudgmentRefused("No such question", f"no question {place.question!r} in the workspace")

@@ -34,3 +34,13 @@ def refused_mark(kind: str, mark: str, text: str) -> str:
     if known is None:
         return f"Nothing installed knows items of the kind {kind!r}."
     return refusal(known, mark.removeprefix(REVISION), text)
+
+
+def without_added_end(text: str, before: str) -> str:
+    """Return a text without the line feed with which editors end the last line.
+
+    Args:
+        text: What is in the file.
+        before: The text that stood; where it ends with a line feed itself, that is meant.
+    """
+    return text if before.endswith("\n") else text.removesuffix("\n")

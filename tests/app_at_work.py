@@ -125,16 +125,18 @@ def labelled_by_agents(
     return run_id
 
 
-def label(workspace: Workspace, rater: Rater, item_id: int, value: float) -> Action:
+def label(
+    workspace: Workspace, rater: Rater, item_id: int, value: float, question: str = "pair.match"
+) -> Action:
     """An action that gives an item a label."""
     with workspace.reading() as connection:
-        question = question_number(connection, "pair.match")
+        question_id = question_number(connection, question)
     action = workspace.ids.next()
     record = Judgment(
         id=workspace.ids.next(),
         action=action,
         item_id=item_id,
-        question_id=question,
+        question_id=question_id,
         rater_id=rater.id,
         value=value,
         created_at=BEGAN,

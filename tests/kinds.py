@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import select
+
+from store.ids import now
+from store.kinds.protocol import task_kinds
+from store.raters import ensure_questions, ensure_rater, register_kinds
+from store.recording import Action, Recorder
+from store.tables.columns import table_of
+from store.tables.imported import Item
+from store.tables.record import Judgment, Mark
 from store.workspace import Workspace
 
 
@@ -89,6 +100,14 @@ def kept(workspace: Workspace, *tables: str) -> dict[str, list[tuple[Any, ...]]]
         cursor.close()
 
 
+@contextmanager
+def new_workspace(parent: Path) -> Iterator[Workspace]:
+    """An empty workspace in a folder of its own."""
+    with tempfile.TemporaryDirectory(dir=parent) as folder, Workspace.create(Path(folder, "w")) as made:
+        register_kinds(made)
+        yield made
+
+
 def many(workspace: Workspace, table: str) -> int:
     """Return how many rows a table has."""
     cursor = workspace.native()
@@ -96,3 +115,36 @@ def many(workspace: Workspace, table: str) -> int:
         return int(cursor.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
     finally:
         cursor.close()
+
+
+class Expert:
+    """A rater at work on items of any kind, which are told by their ids in their files."""
+
+    def __init__(self, workspace: Workspace, name: str = "dana") -> None:
+        self.workspace = workspace
+        self.recorder = Recorder(workspace, ensure_rater(workspace, name))
+
+    def answer(self, item: str, question: str, value: float | None, **fields: Any) -> None:
+        """Answer a question of an item, also one about a response."""
+        self.answer_all(item, {question: value}, **fields)
+
+    def answer_all(self, item: str, values: Mapping[str, float | None], **fields: Any) -> None:
+        """Answer questions of an item in one action."""
+        kind = next(kind for kind in task_kinds().values() if kind.question(next(iter(values))))
+        numbers = ensure_questions(self.workspace, kind, list(values))
+        told = [{"question_id": numbers[name], "value": value, **fields} for name, value in values.items()]
+        self._record(Judgment, item, kind.name, told)
+
+    def mark(self, item: str, mark: str, kind: str, **fields: Any) -> None:
+        """Mark an item."""
+        self._record(Mark, item, kind, [{"kind": mark, **fields}])
+
+    def _record(self, model: type[Judgment | Mark], item: str, kind: str, told: list[dict[str, Any]]) -> None:
+        with self.workspace.reading() as connection:
+            table = table_of(Item)
+            named = select(table.c.id).where(table.c.kind == kind, table.c.external_id == item)
+            item_id = connection.execute(named).scalar_one()
+        action = self.workspace.ids.next()
+        same = {"action": action, "item_id": item_id, "rater_id": self.recorder.rater.id}
+        records = [model(id=self.workspace.ids.next(), created_at=now(), **same, **fields) for fields in told]
+        self.recorder.submit(Action(action, tuple(records))).result(60)

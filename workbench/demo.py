@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_data_dir
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from store.errors import WorkspaceError
 from store.journal import journal_path
+from store.kinds.counting import in_order
 from store.measures.agreement import Agreement, krippendorff_alpha, majority, raw_agreement
 from store.queries.current import current_labels, current_verdicts
+from store.queries.queue import items_by_kind
 from store.raters import register_kinds
 from store.tables.columns import table_of
 from store.tables.imported import Item
@@ -65,7 +68,7 @@ class DemoReport:
 
     Attributes:
         workspace: The workspace file.
-        items: Items in the workspace.
+        items: How many items of each kind the workspace holds.
         annotation: What the agents' job came to.
         with_majority: The agents against the majority of the sample's raters.
         among_raters: The observed agreement among the sample's raters.
@@ -73,7 +76,7 @@ class DemoReport:
     """
 
     workspace: Path
-    items: int
+    items: Mapping[str, int]
     annotation: AnnotationReport
     with_majority: MajorityAgreement
     among_raters: Agreement
@@ -84,6 +87,7 @@ class DemoReport:
         return {
             "workspace": str(self.workspace),
             "notice": NOTICE,
+            "items_by_kind": dict(self.items),
             **self.annotation.as_json(),
             "agreement_with_majority": self.with_majority.to_dict(),
             "agreement_among_raters": self.among_raters.to_dict(),
@@ -148,7 +152,7 @@ def _delete(path: Path) -> None:
 
 def demo_report(workspace: Workspace, annotation: AnnotationReport) -> DemoReport:
     """Put together what the demo prints, from the records."""
-    labels, verdicts, rater, item = current_labels(None), current_verdicts(), table_of(Rater), table_of(Item)
+    labels, verdicts, rater = current_labels(None), current_verdicts(), table_of(Rater)
     with workspace.reading() as connection:
         given = connection.execute(
             select(rater.c.name, labels.c.item_id, labels.c.value)
@@ -158,7 +162,7 @@ def demo_report(workspace: Workspace, annotation: AnnotationReport) -> DemoRepor
         ).all()
         ruled = connection.execute(select(verdicts.c.item_id, verdicts.c.value))
         agents: dict[int, float] = {row.item_id: row.value for row in ruled}
-        items = connection.execute(select(func.count()).select_from(item)).scalar_one()
+    items = items_by_kind(workspace)
     raters = tuple(dict.fromkeys(row.name for row in given))
     by_item: dict[int, dict[str, float]] = defaultdict(dict)
     for row in given:
@@ -169,7 +173,7 @@ def demo_report(workspace: Workspace, annotation: AnnotationReport) -> DemoRepor
     ties = sum(value is None for value in majorities.values())
     return DemoReport(
         workspace=workspace.path,
-        items=items,
+        items={kind: items[kind] for kind in in_order(items)},
         annotation=annotation,
         with_majority=MajorityAgreement(len(majorities) - ties, agreed, ties, raters),
         among_raters=raw_agreement(units.values()),

@@ -15,6 +15,7 @@ from typing import Any
 from store.errors import WorkbenchError
 from store.formats.protocol import GROUP as FORMATS
 from store.formats.protocol import Format
+from store.kinds.protocol import GROUP as KINDS
 from store.plugins import fault
 from workbench import __version__
 from workbench.config import Config, LoadedConfig, load_config
@@ -28,8 +29,11 @@ GROUPS = (
     "workbench.models",
     "workbench.sandboxes",
     "workbench.measures",
-    "workbench.task_kinds",
+    KINDS,
 )
+PARTS = ("store", "screen", "agents")
+"""What a kind can have: its items and questions, its review screen, and agents that work on it."""
+
 KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 
@@ -79,6 +83,7 @@ def diagnose(given: Path | None) -> dict[str, Any]:
         "keys_set": _keys(config),
         "sandboxes": boxes,
         "registered": registered,
+        "kinds": kinds(),
         "actions": actions(config),
         "problems": problems,
     }
@@ -96,6 +101,27 @@ def _entry(entry: EntryPoint) -> dict[str, str]:
     expected = Format if entry.group == FORMATS else object
     package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else ""
     return {"name": entry.name, "value": entry.value, "package": package, "error": fault(entry, expected)}
+
+
+def kinds() -> list[dict[str, Any]]:
+    """Return the kinds of work: which parts each has, and what is asked of its items."""
+    from store.kinds.protocol import task_kinds
+
+    try:
+        known = task_kinds()
+    except WorkbenchError:
+        # Which of them cannot be loaded stands with what is registered.
+        return []
+    names = [entry.name for entry in _entries(KINDS)]
+    return [
+        {
+            "name": kind.name,
+            "items": kind.plural,
+            "parts": [part for part in PARTS if f"{kind.name}.{part}" in names],
+            "questions": [spec.name for spec in kind.questions],
+        }
+        for kind in known.values()
+    ]
 
 
 async def sandbox_checks(config: Config) -> list[dict[str, Any]]:

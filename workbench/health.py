@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Table, exists, func, select, text
+from sqlalchemy import Connection, Table, TableClause, column, exists, func, select, table, text
 from sqlmodel import SQLModel
 
 from store.counted import counted
 from store.journal import journal_path
+from store.kinds.protocol import task_kinds
 from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow, MarkRow
+from store.tables.responses import ContextChunk, Response, ResponseAside, Score
 from store.tables.runs import ExecutionRow, ReplyRow, Run, StepRow, TestOutcomeRow, VerdictRow
 from store.workspace import migrations
 
@@ -23,38 +25,45 @@ if TYPE_CHECKING:
 
 _COUNTED = (
     *(Source, Item, Pair, Query, Code, Similarity),
+    *(ContextChunk, Response, Score, ResponseAside),
     *(Rater, Question, JudgmentRow, MarkRow),
     *(Run, StepRow, ReplyRow, ExecutionRow, TestOutcomeRow, VerdictRow),
 )
 
+Reference = tuple[type[SQLModel], str, type[SQLModel], *tuple[type[SQLModel], ...]]
+"""A table, its column, and the tables one of which has a row with that `id`."""
+
 # Which column must name a row of which table: what foreign keys would hold, were they cheap enough.
-_REFERENCES = (
-    (Item, "source_id", Source, "id"),
-    (Pair, "item_id", Item, "id"),
-    (Pair, "query_id", Query, "id"),
-    (Pair, "code_id", Code, "id"),
-    (Similarity, "item_id", Item, "id"),
-    (JudgmentRow, "item_id", Item, "id"),
-    (JudgmentRow, "rater_id", Rater, "id"),
-    (JudgmentRow, "question_id", Question, "id"),
-    (MarkRow, "item_id", Item, "id"),
-    (MarkRow, "rater_id", Rater, "id"),
-    (StepRow, "item_id", Item, "id"),
-    (StepRow, "run_id", Run, "id"),
-    (StepRow, "reply_id", ReplyRow, "id"),
-    (ExecutionRow, "item_id", Item, "id"),
-    (ExecutionRow, "step_id", StepRow, "id"),
-    (TestOutcomeRow, "execution_id", ExecutionRow, "id"),
-    (VerdictRow, "item_id", Item, "id"),
-    (VerdictRow, "run_id", Run, "id"),
-    (VerdictRow, "execution_id", ExecutionRow, "id"),
+_REFERENCES: tuple[Reference, ...] = (
+    (Item, "source_id", Source),
+    (Pair, "item_id", Item),
+    (Pair, "query_id", Query),
+    (Pair, "code_id", Code),
+    (Similarity, "item_id", Item),
+    (ContextChunk, "item_id", Item),
+    (Response, "item_id", Item),
+    (Score, "response_id", Response),
+    (JudgmentRow, "item_id", Item),
+    (JudgmentRow, "rater_id", Rater),
+    (JudgmentRow, "question_id", Question),
+    (MarkRow, "item_id", Item),
+    (MarkRow, "rater_id", Rater),
+    (StepRow, "item_id", Item),
+    (StepRow, "run_id", Run),
+    (StepRow, "reply_id", ReplyRow),
+    (ExecutionRow, "item_id", Item),
+    (ExecutionRow, "step_id", StepRow),
+    (TestOutcomeRow, "execution_id", ExecutionRow),
+    (VerdictRow, "item_id", Item),
+    (VerdictRow, "run_id", Run),
+    (VerdictRow, "execution_id", ExecutionRow),
 )
 
 
 # What a judgment may have been made before in another workspace, from which it was brought without the runs.
-_SHOWN_ELSEWHERE = (
-    (JudgmentRow, "shown_verdict", VerdictRow, "id"),
-    (JudgmentRow, "shown_execution", ExecutionRow, "id"),
+_SHOWN_ELSEWHERE: tuple[Reference, ...] = (
+    (JudgmentRow, "shown_verdict", VerdictRow, Score),
+    (JudgmentRow, "shown_execution", ExecutionRow),
 )
 
 
@@ -69,7 +78,7 @@ class Health:
         newest_schema: The version that this program makes.
         rows: How many rows of each table.
         orphans: Rows that name something which is not there, by "table.column".
-        elsewhere: Judgments made before a verdict or an execution that is in another workspace: they were
+        elsewhere: Judgments made before a verdict, a score or an execution of another workspace: they were
             imported, or brought back by `workbench recover`, without the agents' run.
         journal: The journal file, empty when there is none.
         journal_ahead: Records that the journal has and the workspace lacks.
@@ -111,12 +120,16 @@ def health(workspace: Workspace) -> Health:
     journal = journal_path(workspace.path)
     with workspace.reading() as connection:
         schema = connection.execute(text("SELECT max(version) FROM schema_version")).scalar_one()
-        tables = [table_of(model) for model in _COUNTED]
+        own = _tables_of_kinds(connection)
+        tables = [*(table_of(model) for model in _COUNTED), *own]
         rows = {
-            table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
-            for table in tables
+            each.name: connection.execute(select(func.count()).select_from(each)).scalar_one()
+            for each in tables
         }
         orphans = _dangling(connection, _REFERENCES)
+        for each in own:
+            if count := connection.execute(_missing(each, "item_id", [table_of(Item)])).scalar_one():
+                orphans[f"{each.name}.item_id"] = int(count)
         elsewhere = _dangling(connection, _SHOWN_ELSEWHERE)
     return Health(
         path=str(workspace.path),
@@ -131,23 +144,25 @@ def health(workspace: Workspace) -> Health:
     )
 
 
-def _dangling(
-    connection: Connection, references: Sequence[tuple[type[SQLModel], str, type[SQLModel], str]]
-) -> dict[str, int]:
+def _tables_of_kinds(connection: Connection) -> list[TableClause]:
+    """Return the tables that kinds have for their items, as far as the workspace has them."""
+    there = set(connection.execute(text("SELECT table_name FROM duckdb_tables()")).scalars())
+    named = (kind.table for kind in task_kinds().values())
+    return [table(name, column("item_id")) for name in named if name in there]
+
+
+def _dangling(connection: Connection, references: Sequence[Reference]) -> dict[str, int]:
     """Return how many rows name what is not there, by "table.column"; no entry where all is well."""
     found = {}
-    for model, column, target_model, key in references:
-        table, target = table_of(model), table_of(target_model)
-        if count := connection.execute(_missing(table, column, target, key)).scalar_one():
-            found[f"{table.name}.{column}"] = int(count)
+    for model, name, *targets in references:
+        missing = _missing(table_of(model), name, [table_of(target) for target in targets])
+        if count := connection.execute(missing).scalar_one():
+            found[f"{table_of(model).name}.{name}"] = int(count)
     return found
 
 
-def _missing(table: Table, column: str, target: Table, key: str) -> Any:
-    """Select how many rows have a value in a column that no row of the target has."""
-    value = table.c[column]
-    return (
-        select(func.count())
-        .select_from(table)
-        .where(value.is_not(None), ~exists().where(target.c[key] == value))
-    )
+def _missing(where: TableClause, name: str, targets: Sequence[Table]) -> Any:
+    """Select how many rows have a value in a column that no row of the targets has."""
+    value = where.c[name]
+    nowhere = (~exists().where(target.c.id == value) for target in targets)
+    return select(func.count()).select_from(where).where(value.is_not(None), *nowhere)

@@ -30,6 +30,7 @@ COMMANDS = (
     "export",
     "items",
     "judge",
+    "revise",
     "report",
     "replies",
     "sandbox",

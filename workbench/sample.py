@@ -16,10 +16,18 @@ if TYPE_CHECKING:
     from store.workspace import Workspace
 
 NOTICE = (
-    "The agents' replies in the sample were written by hand and are no model's output; its raters are "
-    "invented. Test programs are really executed."
+    "The agents' replies, the completions, the answers and the scores in the sample were written by hand and "
+    "are no model's output; its models, its judge and its raters are pretended. Test programs are really "
+    "executed."
 )
-FILES = ("pairs.jsonl", "labels.csv", "replies.jsonl", "manifest.json")
+IMPORTED = (
+    *("pairs.jsonl", "labels.csv"),
+    *("completions.jsonl", "predictions.jsonl"),
+    *("questions.jsonl", "answers.jsonl"),
+)
+"""What is imported of it: the items of every kind, with labels of raters and responses of models."""
+
+FILES = (*IMPORTED, "replies.jsonl", "manifest.json")
 
 
 @cache
@@ -62,11 +70,11 @@ def scripted_model() -> str:
 
 
 def import_sample(workspace: Workspace) -> ImportReport:
-    """Import the sample's pairs and labels; what is there already is not added again."""
+    """Import the sample's items, labels and responses; what is there already is not added again."""
     from store.importing import import_files
 
     folder = sample_folder()
-    return import_files(workspace, [folder / "pairs.jsonl", folder / "labels.csv"])
+    return import_files(workspace, [folder / name for name in IMPORTED])
 
 
 def holds_sample(workspace: Workspace) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agents.kinds import kinds_with_agents
 from screens.jobs.wording import dollars
 from screens.widgets.visible import one_line
 from store.counted import counted
+from store.kinds.counting import counted_kinds, joined
 from store.kinds.protocol import task_kinds
 from store.queries.rows import QueueFilter
 from store.session import load_session
@@ -82,15 +84,6 @@ def _resume(workspace: Workspace, rater_id: int, *, blind: bool) -> Resume | Non
     return Resume(rows[0].external_id, rows[0].title, left_off) if rows else None
 
 
-def kinds_phrase(items: Mapping[str, int]) -> str:
-    """Return items by kind as a phrase: "306 pairs"."""
-    known = task_kinds()
-    parts = [
-        counted(count, kind, known[kind].plural if kind in known else "") for kind, count in items.items()
-    ]
-    return " and ".join(parts) or "no items"
-
-
 def paragraph(counts: Progress, *, judges: bool) -> list[str]:
     """Return the workspace in a few sentences.
 
@@ -104,7 +97,7 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
     named = ", ".join(one_line(name, 30) for name in counts.sources[:SOURCES_NAMED])
     more = len(counts.sources) - SOURCES_NAMED
     source = f" from {named}{f' and {more} more' if more > 0 else ''}" if named else ""
-    said = [f"{kinds_phrase(counts.items)}{source}."]
+    said = [f"{counted_kinds(counts.items)}{source}."]
     if judges:
         own = f"You judged {counts.judged:,}"
         own += f" ({counts.today:,} today)" if counts.today else ""
@@ -120,22 +113,43 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
     if others:
         names = ", ".join(f"{one_line(rater.name, 20)} {rater.labelled:,}" for rater in others[:4])
         said.append(f"Labels of others: {names}{' …' if len(others) > 4 else ''}.")
-    if counts.agent_labelled is None:
-        said.append("You judge blind: the agents' labels are not read.")
-    elif counts.agent_labelled:
-        share = f"{counts.agent_labelled / counts.total:.0%}"
-        said.append(f"◆ The agents labelled {counts.agent_labelled:,} of {counts.total:,} ({share}).")
-        if counts.compared:
-            agreed = f"{(counts.agreed or 0) / counts.compared:.0%}"
-            said.append(
-                f"You agree with them on {agreed} "
-                f"(n = {counted(counts.compared, 'item')} that both labelled)."
-            )
-    else:
-        said.append("The agents have labelled nothing yet.")
+    said += _of_agents(counts)
     if counts.tokens:
         money = f", {dollars(counts.money)}" if counts.money is not None else "; their price is not known"
         if counts.money is not None and counts.unpriced:
             money += f", and what {counted(counts.unpriced, 'step')} cost, which is unknown"
         said.append(f"Spent: {counted(counts.tokens, 'token')}{money}.")
+    return said
+
+
+def for_agents(counts: Progress) -> Progress:
+    """Return what counts say of the items of kinds on which agents can work."""
+    return counts.only(kinds_with_agents())
+
+
+def _asks_of_responses(kinds: Collection[str]) -> bool:
+    known = (task_kinds().get(kind) for kind in kinds)
+    return any(spec.of_responses for kind in known if kind is not None for spec in kind.questions)
+
+
+def _of_agents(counts: Progress) -> list[str]:
+    """Return what agents and judges have done, as far as it may be seen."""
+    theirs = for_agents(counts)
+    if counts.agent_labelled is None:
+        hidden = ["the agents' labels"] if theirs.total else []
+        hidden += ["judges' scores"] if _asks_of_responses(counts.items) else []
+        return [f"You judge blind: {joined(hidden) or 'labels of others'} are not read."]
+    said = []
+    if counts.agent_labelled:
+        labelled = sum(one.agent_labelled or 0 for one in theirs.kinds)
+        share = f"{labelled:,} of {counted_kinds(theirs.items)} ({labelled / theirs.total:.0%})"
+        said.append(f"◆ The agents labelled {share}.")
+        if counts.compared:
+            agreed = f"{(counts.agreed or 0) / counts.compared:.0%}"
+            both = counted(counts.compared, "item")
+            said.append(f"You agree with them on {agreed} (n = {both} that both labelled).")
+    elif theirs.total:
+        said.append("The agents have labelled nothing yet.")
+    if counts.scored:
+        said.append(f"◆ Judges scored {counted(counts.scored, 'response')}.")
     return said

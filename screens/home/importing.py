@@ -130,8 +130,9 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         """List what is in the folder."""
         self._list_files("")
         self._say(
-            "CoSQA, CoSQA+, JSON lines, CSV or Parquet; the format is found out and said. All or nothing: "
-            "with one faulty record nothing is imported."
+            "Pairs (CoSQA, CoSQA+), completions (CrossCodeEval), repository questions (SWE-QA, MT-bench, "
+            "issue threads), what models made of them, labels; also JSON lines, CSV or Parquet. The format "
+            "is found out and said. All or nothing: with one faulty record nothing is imported."
         )
 
     def _say(self, text: str, state: str = "") -> None:

@@ -15,7 +15,7 @@ from agents.events import ItemAnnotated, JobEnded, JobEvent, JobStarted
 from screens.commands import Command, Scope, bindings, commands_of
 from screens.covering import CoveredScreen
 from screens.help import key_name, keys_of
-from screens.home.facts import TITLE_CELLS, HomeFacts, kinds_phrase, paragraph, read_facts
+from screens.home.facts import TITLE_CELLS, HomeFacts, for_agents, paragraph, read_facts
 from screens.home.importing import ImportScreen
 from screens.jobs.line import JobLine
 from screens.widgets.key_line import KeyLine
@@ -23,6 +23,8 @@ from screens.widgets.top_line import TopLine
 from screens.widgets.visible import one_line
 from store.counted import counted
 from store.errors import WorkbenchError
+from store.kinds.counting import counted_kinds, joined
+from store.kinds.protocol import task_kinds
 
 if TYPE_CHECKING:
     from agents.settings import AnnotationSettings
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
     from store.recording import Action
 
 SAMPLE_NOTE = (
-    "This is the sample: the agents' replies in it were written by hand and are no model's output, and its "
-    "raters are invented. Its test programs are really executed."
+    "This is the sample: the agents' replies, completions, answers and scores in it were written by hand and "
+    "are no model's output; its models, judge and raters are pretended. Test programs are really executed."
 )
 
 READ_SECONDS = 1.0
@@ -166,11 +168,16 @@ class HomeScreen(CoveredScreen):
         """Whether the workspace is known to hold nothing."""
         return self.facts is not None and not self.facts.progress.total
 
+    @property
+    def _has_work_for_agents(self) -> bool:
+        """Whether there may be items of a kind on which agents can work."""
+        return self.facts is None or for_agents(self.facts.progress).total > 0
+
     def offers(self, command: Command) -> bool:
         """Offer only what has an effect: no list in an empty workspace, no sample in a full one."""
         if command.id == "home.annotate":
             possible = self.plan is None or self.plan.annotation is not None
-            return not self.empty and possible and self.workbench.running is None
+            return self._has_work_for_agents and possible and self.workbench.running is None
         if command.id in ("home.resume", "home.queue"):
             return not self.empty
         return self.empty and not self._loading_sample if command.id == "home.sample" else True
@@ -207,8 +214,9 @@ class HomeScreen(CoveredScreen):
             return [
                 f"{one_line(context.workspace.path.name, 60)} is empty.",
                 "",
-                "An item is a web query with a candidate code. Pairs come from a file: CoSQA, CoSQA+, or "
-                "JSON lines, CSV or Parquet with a query and a code in each record.",
+                f"It can hold {joined([kind.plural for kind in task_kinds().values()])}, also side by side. "
+                "They come from files: CoSQA, CoSQA+, CrossCodeEval, SWE-QA, MT-bench, issue threads, or "
+                "JSON lines, CSV or Parquet of your own.",
             ]
         said = paragraph(self.facts.progress, judges=context.rater is not None)
         if context.rater is None:
@@ -230,7 +238,7 @@ class HomeScreen(CoveredScreen):
             ("home.import", f"Import a file. Without the app: workbench import {one_line(path, 30)} FILE"),
             (
                 "home.sample",
-                "Look at the demo: load the sample pairs, and let scripted agents annotate them.",
+                "Look at the demo: load the sample of every kind, and let scripted agents work on it.",
             ),
         ]
 
@@ -253,21 +261,20 @@ class HomeScreen(CoveredScreen):
             if counts.left
             else "all have your label"
         )
-        steps.append(("home.queue", f"Look through the {kinds_phrase(counts.items)}: {left}."))
+        items = counted_kinds(counts.items) if len(counts.kinds) == 1 else counted(counts.total, "item")
+        steps.append(("home.queue", f"Look through the {items}: {left}."))
         return steps
 
     def _agents_step(self, facts: HomeFacts) -> list[Step]:
-        counts = facts.progress
         if self.workbench.running is not None:
             return [("app.jobs", "Watch the agents at work; they do not hold up your keys.")]
-        bare = None if counts.agent_labelled is None else counts.total - counts.agent_labelled
-        if bare == 0:
+        theirs = for_agents(facts.progress)
+        bare = {one.kind: one.items - (one.agent_labelled or 0) for one in theirs.kinds}
+        bare = {kind: number for kind, number in bare.items() if number}
+        if not bare:
             return []
-        what = (
-            "what they have not labelled"
-            if bare is None
-            else f"the {counted(bare, 'item')} they have not labelled"
-        )
+        blind = theirs.agent_labelled is None
+        what = "what they have not labelled" if blind else f"the {counted_kinds(bare)} they have not labelled"
         if self.plan is not None and self.plan.annotation is None:
             return [("app.jobs", f"The agents cannot label {what} yet. {self.plan.problem}")]
         return [("home.annotate", f"Let the agents label {what}.")]

@@ -159,7 +159,7 @@ class OutcomesScreen(CoveredScreen):
             self._read(self._wanted)
             return
         self.listed = group
-        self.items.show(ids, afresh=True)
+        self.items.show(ids, kinds=frozenset((self.run.kind,)), afresh=True)
         self._lay_out()
 
     def _not_read(self, error: Exception) -> None:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from textual import work
 
+from agents.kinds import kinds_with_agents
 from screens.commands import Command
 from screens.covering import CoveredScreen
 from screens.help import first_key
@@ -26,6 +27,7 @@ from store.queries.run_failures import (
 )
 from store.queries.run_list import ListedRun, listed_runs
 from store.queries.run_stages import StageCounts, stage_counts
+from store.queries.runs import kind_for_agents
 
 if TYPE_CHECKING:
     from agents.account import Budget
@@ -66,6 +68,8 @@ class Steering(CoveredScreen):
         self.failure: Exception | None = None
         self._run_id: UUID | None = None
         self._at_once = False
+        # Whether there are items on which agents can work; nobody knows before the runs are read.
+        self._has_items = True
         self._forget()
         self._runs = Paced[None, tuple[ListedRun, ...]](self, self._read_runs, self._runs_read)
         self._stages = Paced(self, self._read_stages, self._stages_read)
@@ -114,6 +118,7 @@ class Steering(CoveredScreen):
 
     def _read_runs(self, _: None) -> tuple[ListedRun, ...]:
         with self.workbench.context.workspace.reading() as connection:
+            self._has_items = kind_for_agents(connection, kinds_with_agents()) is not None
             return listed_runs(connection)
 
     def _read_stages(self, run_id: UUID) -> tuple[StageCounts, ...]:
@@ -185,7 +190,7 @@ class Steering(CoveredScreen):
         offered = {
             "jobs.pause": job is not None and job.state != "stopping",
             "jobs.stop": job is not None,
-            "jobs.start": job is None and startable,
+            "jobs.start": job is None and startable and self._has_items,
             "jobs.retry": job is None and startable and self._failed > 0,
             "jobs.items": self.run_shown is not None,
             "jobs.part": self.run_shown is not None and self._one_at_a_time(),

@@ -8,6 +8,9 @@ from typing import Any
 from store.kinds.protocol import task_kinds
 from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueSort, SortKey, label_words
 
+TEXT_WANTED = "a part of any text of the item"
+"""What is typed where items are looked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -130,7 +133,7 @@ class Order:
 
 ORDERS = (
     Order("position", "i", "order of import"),
-    Order("title", "t", "query or title"),
+    Order("title", "t", "title"),
     Order("label", "y", "your label"),
     Order("agent", "a", "agents' label", agents=True),
     Order("status", "s", "status"),

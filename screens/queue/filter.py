@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 from screens.commands import bindings
 from screens.help import hint
 from screens.queue.choice_row import TITLE_CELLS, ChoiceMade, ChoiceRow
-from screens.queue.fields import fields
+from screens.queue.fields import TEXT_WANTED, fields
 from screens.widgets.visible import one_line
 from store.counted import counted
 from store.errors import WorkbenchError
@@ -52,7 +52,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
                 yield ChoiceRow(field, getattr(self._wanted, field.name))
             with Horizontal(id="text-line"):
                 yield Static(f"  {'Text':<{TITLE_CELLS + 1}}", id="text-title")
-                yield Input(self._wanted.text, id="text", placeholder="a part of any text of the item")
+                yield Input(self._wanted.text, id="text", placeholder=TEXT_WANTED)
             yield Static(id="sentence")
             yield Static(
                 Content(

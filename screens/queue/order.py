@@ -30,12 +30,14 @@ class Found:
         complete: Whether these are all.
         rows: The first lines.
         total: How many items the workspace holds; None when they were not counted yet.
+        kinds: The kinds of the items, those of the first lines where not all were looked at.
     """
 
     ids: Ids
     complete: bool
     rows: tuple[QueueRow, ...] = ()
     total: int | None = None
+    kinds: frozenset[str] = frozenset()
 
 
 class QueueOrders:
@@ -55,16 +57,22 @@ class QueueOrders:
     def first(self, asked: Asked) -> Found:
         """Return the first items of a queue with their lines."""
         ids = self._ids(asked, AT_ONCE)
-        return Found(ids, complete=len(ids) < AT_ONCE, rows=tuple(self.rows(ids.tolist())))
+        rows = tuple(self.rows(ids.tolist()))
+        return Found(ids, complete=len(ids) < AT_ONCE, rows=rows, kinds=_kinds_of(rows))
 
     @staticmethod
     def begun(rows: Sequence[QueueRow]) -> Found:
         """Return the first items of the queue of all items, whose lines were read already."""
-        return Found(array("q", [row.item_id for row in rows]), complete=False, rows=tuple(rows))
+        ids = array("q", [row.item_id for row in rows])
+        return Found(ids, complete=False, rows=tuple(rows), kinds=_kinds_of(rows))
 
     def all(self, asked: Asked) -> Found:
         """Return the items of a queue, and how many the workspace holds."""
-        return Found(self._ids(asked), complete=True, total=self.total())
+        from store.queries.queue import items_by_kind
+
+        items, wanted = items_by_kind(self._workspace), asked.wanted.kind
+        kinds = frozenset(items) if wanted is None else frozenset((wanted,))
+        return Found(self._ids(asked), complete=True, total=sum(items.values()), kinds=kinds)
 
     def count(self, wanted: QueueFilter) -> int:
         """Return how many items a filter lets through."""
@@ -72,9 +80,9 @@ class QueueOrders:
 
     def total(self) -> int:
         """Return how many items the workspace holds."""
-        from store.queries.queue import items_count
+        from store.queries.queue import items_by_kind
 
-        return items_count(self._workspace)
+        return sum(items_by_kind(self._workspace).values())
 
     def rows(self, item_ids: list[int] | tuple[int, ...]) -> list[QueueRow]:
         """Return the lines of some items."""
@@ -103,3 +111,7 @@ class QueueOrders:
         if self._rater_id:
             value = {**asked.kept, "item": item_id}
             save_session(self._workspace, self._rater_id, QUEUE_SESSION, value)
+
+
+def _kinds_of(rows: Sequence[QueueRow]) -> frozenset[str]:
+    return frozenset(row.kind for row in rows)

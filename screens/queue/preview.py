@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from screens.widgets.text_pane import TextPane
 
 PROMPT_CHARACTERS = 400
+CLAIM_CHARACTERS = 160
 
 
 class Preview(Vertical):
@@ -47,8 +48,8 @@ class Preview(Vertical):
         prompt, claim = self.query_one("#preview-prompt", Static), self.query_one("#preview-claim", Static)
         prompt.border_title = Content(one_line(view.external_id, 30))
         prompt.update(Content(one_line(view.prompt, PROMPT_CHARACTERS)))
-        claim.update(Content(view.claim.summary if view.claim else ""))
-        claim.display = view.claim is not None
+        claim.update(Content(_claims(view)))
+        claim.display = any(ask.claim for ask in view.asks)
         subject = view.subject
         pane.load(
             subject.text,
@@ -57,4 +58,19 @@ class Preview(Vertical):
             title=subject.title,
             empty=with_keys(cast("WorkbenchApp", self.app).context.settings, subject.empty),
             landmarks=subject.landmarks,
+            spans=subject.spans,
+            gutter=subject.gutter,
+            start=subject.start,
         )
+
+
+def _claims(view: ItemView) -> str:
+    """Return what the agents or judges say: to one question in full, to several in short, by response."""
+    if len(view.asks) == 1:
+        return view.claim.summary if view.claim else ""
+    said: dict[str, list[str]] = {}
+    for ask in view.asks:
+        if ask.claim is not None:
+            said.setdefault(ask.about, []).append(f"{ask.spec.title} {ask.claim.value:g}")
+    phrases = [f"{about}: {', '.join(each)}" if about else ", ".join(each) for about, each in said.items()]
+    return one_line(f"◆ {' · '.join(phrases)}", CLAIM_CHARACTERS) if phrases else ""

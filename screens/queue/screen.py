@@ -18,7 +18,7 @@ from agents.events import ItemAnnotated, JobEvent
 from screens.commands import Command, Scope, bindings
 from screens.help import first_key
 from screens.jobs.line import JobLine
-from screens.queue.fields import order_phrase
+from screens.queue.fields import TEXT_WANTED, order_phrase
 from screens.queue.order import QueueOrders
 from screens.queue.preview import Preview
 from screens.queue.taking_up import TakingUpOrders
@@ -75,9 +75,7 @@ class QueueScreen(TakingUpOrders):
         yield TopLine("queue")
         yield Static(id="sentence")
         leaves = self._key("line.close")
-        yield Line(
-            id="find", placeholder=f"part of the query, the code or its name · Enter lists, {leaves} leaves"
-        )
+        yield Line(id="find", placeholder=f"{TEXT_WANTED} · Enter lists, {leaves} leaves")
         with Horizontal(id="body"):
             yield ItemList(lambda ids: self.orders.rows(list(ids)), blind=blind, id="items")
             yield Static(id="said")

@@ -102,6 +102,7 @@ class TakingUpOrders(CoveredScreen):
             self.items.show(
                 found.ids,
                 rows=found.rows,
+                kinds=found.kinds,
                 afresh=self._afresh,
                 at=None if self.items.cursor else self._go_to,
             )

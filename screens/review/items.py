@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy import select
 
-from screens.review.part import ItemView, review_parts
+from screens.review.part import Ask, ItemView, review_parts
 from screens.widgets.markdown_text import breaks_of, rendered
 from store.errors import UnknownName
 from store.kinds.protocol import task_kinds
@@ -145,9 +146,10 @@ class ItemReader:
             due = due_questions(connection, task_kinds()[view.kind], item_id) if lacking else ()
         if due:
             # Not by their names on the screen, which may have to hide whose response it is.
-            ensure_questions(self._workspace, task_kinds()[view.kind], due)
+            keys = ensure_questions(self._workspace, task_kinds()[view.kind], due)
             with self._workspace.reading() as connection:
                 view = part.load(connection, item_id, self._rater_id, self._blind)
+            view = replace(view, asks=tuple(_with_key(ask, keys) for ask in view.asks))
         for pane in (view.subject, *view.case):
             if pane.kind == "markdown" and len(pane.text) <= RENDERED_AHEAD:
                 # The panes find it ready; longer texts would keep the item from the screen.
@@ -164,3 +166,8 @@ class ItemReader:
         """Drop an item of which something was recorded."""
         self._changes[item_id] += 1
         self._kept.pop(item_id, None)
+
+
+def _with_key(ask: Ask, keys: Mapping[str, int]) -> Ask:
+    """Return a question with its key, where its part of the screen did not look it up."""
+    return ask if ask.question_id is not None else replace(ask, question_id=keys.get(ask.spec.name))

@@ -128,7 +128,9 @@ class JudgeKeys(AskingQuestions):
         if not self._may_judge() or self.item is None:
             return
         value = self.item.question.scale.value_of(key)
-        if value is not None:
+        if value is None:
+            self._say(f"{key} is no value of this question.", alarm=True)
+        else:
             self._give(value)
 
     def _give(self, value: float) -> None:

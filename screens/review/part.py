@@ -118,6 +118,15 @@ class Ask:
     pane: str = ""
     unclaimed: str = ""
 
+    def is_asked_as(self, other: Ask) -> bool:
+        """Return whether it is the same question of the same response.
+
+        Names do not tell, since those of models may be hidden.
+        """
+        if None not in (self.question_id, other.question_id):
+            return self.question_id == other.question_id
+        return (self.spec.name, self.about) == (other.spec.name, other.about)
+
     @property
     def title(self) -> str:
         """The question in a few words: "accuracy of answer A"."""

@@ -19,7 +19,7 @@ from screens.widgets.code_area import can_hold
 from store.errors import WorkbenchError
 from store.kinds.protocol import task_kinds
 from store.recording import Action
-from store.revising import refusal
+from store.revising import refusal, without_added_end
 from store.tables.record import REVISION, Mark
 
 _Edits = Callable[[ItemView, Editable], None]
@@ -133,8 +133,9 @@ class RevisingTexts(EditingTests):
         kind, file, untaken = task_kinds()[item.kind], RevisionEditor.FILE, RevisionEditor.UNTAKEN
         try:
             text = edited_outside(self.workbench, before, file=file, untaken=untaken)
+            text = without_added_end(text, before)
         except EditorGaveUp as gave_up:
-            self._keep_text(item, editable, gave_up.text)
+            self._keep_text(item, editable, without_added_end(gave_up.text, before))
             self.workbench.report_error(gave_up)
             if (item.item_id, editable.part) in self._text_drafts:
                 self._say_also(f"A draft is kept; {self._key('edit')} goes on with it.")
@@ -213,12 +214,22 @@ class RevisingTexts(EditingTests):
 
 def revised_since(view: ItemView) -> str:
     """Return which texts are others than when the rater gave the labels, as a sentence; or nothing."""
-    labels = [label for ask in view.asks if (label := view.label_of(ask)) is not None]
-    given = [label.given for label in labels if label.given is not None]
-    titles = [
-        editable.title for editable in view.editable if any(editable.was_other_at(moment) for moment in given)
-    ]
-    return f"The {' and the '.join(titles)} changed after your scores." if titles else ""
+    given = {
+        ask.title: label.given
+        for ask in view.asks
+        if (label := view.label_of(ask)) is not None and label.given is not None
+    }
+    older: dict[str, None] = {}
+    changed: list[str] = []
+    for editable in view.editable:
+        found = [title for title, moment in given.items() if editable.was_other_at(moment)]
+        older |= dict.fromkeys(found)
+        changed += [editable.title] if found else []
+    if not changed:
+        return ""
+    what = "your label" if len(view.asks) == 1 else next(iter(older)) if len(older) == 1 else ""
+    after = what or f"{len(older)} of your {len(view.asks)} answers"
+    return f"Since you gave {after}, the {' and the '.join(changed)} changed."
 
 
 def _part_of(record: object) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from screens.review.text_editor import TextEditor
 from screens.widgets.visible import one_line
 from store.kinds.protocol import task_kinds
-from store.revising import refusal
+from store.revising import refusal, without_added_end
 
 if TYPE_CHECKING:
     from screens.review.part import Editable, ItemView
@@ -44,10 +44,10 @@ class RevisionEditor(TextEditor):
         return f"{what} the {self._editable.title} of {one_line(self._item.external_id, 40)}"
 
     @property
-    def about(self) -> Sequence[str]:
+    def about(self) -> tuple[str, str]:
         """What the item asks for, unless just that is edited, and who wrote the text that stands."""
-        prompt = [self._item.prompt] if self._editable.text != self._item.prompt else []
-        return (*prompt, f"Stands: {self._editable.revised or 'as imported'}.")
+        prompt = self._item.prompt if self._editable.text != self._item.prompt else ""
+        return prompt, f"Stands: {self._editable.revised or 'as imported'}."
 
     @property
     def endings(self) -> Sequence[tuple[str, str]]:
@@ -58,6 +58,10 @@ class RevisionEditor(TextEditor):
     def beginning(self) -> tuple[str, str]:
         """The imported text."""
         return self._editable.imported, "This is the imported text."
+
+    def as_meant(self, text: str) -> str:
+        """Return what an editor left without the line feed that it ended the last line with."""
+        return without_added_end(text, self._editable.text)
 
     def on_mount(self) -> None:
         """Say what is edited."""

@@ -88,10 +88,11 @@ def revisions(kind: TaskKind, revised: Mapping[str, RevisionSeen], *, blind: boo
     return (
         PaneText(
             "revisions",
-            "Revisions",
+            # Short, since the tab stands beside all others.
+            "Edits",
             text,
             landmarks=tuple(landmarks),
-            heading=f"Revisions · {counted(number, 'revision')}",
+            heading=f"Edits · {counted(number, 'revision')} · changes are marked",
             spans=tuple(spans),
             start=start,
         ),

@@ -140,7 +140,7 @@ class ShowingItems(CopyingText):
                 view.prompt, kind="reply", title=f"{view.prompt_word or view.kind} · {view.external_id}"
             )
             self._fill(view)
-            if before is None or before.question != view.question:
+            if before is None or not before.ask.is_asked_as(view.ask):
                 self._bring_out_asked(view)
             if before is None:
                 self._restore_places(view)
@@ -149,7 +149,7 @@ class ShowingItems(CopyingText):
             self._show_claim()
         if before is None:
             self._watch = Stopwatch()
-        elif self._painted_at is not None and before.question != view.question:
+        elif self._painted_at is not None and not before.ask.is_asked_as(view.ask):
             # What was asked is asked no more, so that the keys have another meaning.
             self._painted_at = None
         elif self._painted_at is not None and _verdict(before) != _verdict(view):
@@ -169,8 +169,8 @@ class ShowingItems(CopyingText):
         wanted, self._wanted_question = self._wanted_question, None
         place = view.place_of(wanted)
         if place is None and before is not None:
-            names = [ask.spec.name for ask in view.asks]
-            place = names.index(before.question.name) if before.question.name in names else None
+            same = (place for place, ask in enumerate(view.asks) if ask.is_asked_as(before.ask))
+            place = next(same, None)
         if place is None:
             place = view.next_open(-1) or 0
         return replace(view, at=place)

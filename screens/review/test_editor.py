@@ -41,10 +41,10 @@ class TestEditor(TextEditor):
         return f"{what} of {one_line(self._item.external_id, 40)}"
 
     @property
-    def about(self) -> Sequence[str]:
+    def about(self) -> tuple[str, str]:
         """What is asked for, and how the test reads it."""
         reading = self._item.reading
-        return (self._item.prompt, *([f"The test reads it as: {reading}"] if reading else []))
+        return self._item.prompt, f"The test reads it as: {reading}" if reading else ""
 
     @property
     def endings(self) -> Sequence[tuple[str, str]]:

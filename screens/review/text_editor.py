@@ -58,8 +58,8 @@ class TextEditor(ModalScreen[str | None]):
         raise NotImplementedError
 
     @property
-    def about(self) -> Sequence[str]:
-        """One or two sentences that stand above the text."""
+    def about(self) -> tuple[str, str]:
+        """What the item asks for, and a further sentence; empty ones are left out."""
         raise NotImplementedError
 
     @property
@@ -76,6 +76,10 @@ class TextEditor(ModalScreen[str | None]):
         """Finish the text as it stands."""
         raise NotImplementedError
 
+    def as_meant(self, text: str) -> str:
+        """Return what an editor left without what it added by itself."""
+        return text
+
     # -- layout ---------------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
@@ -84,8 +88,9 @@ class TextEditor(ModalScreen[str | None]):
         keys = [finish, ("editor.leave", "keeps a draft"), ("editor.outside", "in $EDITOR"), begin]
         with Vertical(id="editor") as box:
             box.border_title = Content(self.heading)
-            for name, sentence in zip(("editor-about", "editor-further"), self.about, strict=False):
-                yield Static(Content(one_line(sentence, WORDS)), id=name)
+            for name, sentence in zip(("editor-about", "editor-further"), self.about, strict=True):
+                if sentence:
+                    yield Static(Content(one_line(sentence, WORDS)), id=name)
             yield CodeArea(self._text, self.LANGUAGE, wraps=self.WRAPS, id="editor-text")
             yield SayLine(id="editor-say")
             yield Static(Content(hint(self.workbench.context.settings, *keys)), id="editor-keys")
@@ -133,9 +138,10 @@ class TextEditor(ModalScreen[str | None]):
         """Go on in the editor of the environment, and come back with what was written there."""
         try:
             text = edited_outside(self.workbench, self.area.text, file=self.FILE, untaken=self.UNTAKEN)
+            text = self.as_meant(text)
         except EditorGaveUp as gave_up:
             # What was written there is not lost with an editor that failed; undo takes it back.
-            self._take(gave_up.text)
+            self._take(self.as_meant(gave_up.text))
             self.workbench.report_error(gave_up)
         except WorkbenchError as error:
             self.workbench.report_error(error)

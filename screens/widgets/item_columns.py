@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -9,6 +10,7 @@ from typing import Literal
 
 from rich.cells import cell_len
 
+from agents.kinds import kinds_with_agents
 from screens.widgets.visible import one_line
 from store.kinds.protocol import task_kinds
 from store.queries.rows import QueueRow
@@ -28,17 +30,17 @@ WAITS = "◇"
 NOT_READ = "┄"
 """Stands in a line whose item is not read yet."""
 
+_INDENTATION = re.compile(r"\n\s+")
 _STATUS = {"judged": "●", "open": "○", "skipped": "»", "cannot_decide": "?"}
 
 
 @cache
 def value_word(kind: str, value: float | None) -> str:
-    """Return the label that tells of a kind's items as "1 match", empty where there is none."""
+    """Return the label that tells of an item as "1 match" or "keep", empty where there is none."""
     if value is None:
         return ""
     known = task_kinds().get(kind)
-    question = known.label_question if known else None
-    return question.scale.word(value) if question else f"{value:g}"
+    return known.label_word(value) if known else f"{value:g}"
 
 
 def _mark(row: QueueRow) -> str:
@@ -50,10 +52,10 @@ def _yours(row: QueueRow) -> str:
         return "undecided"
     if row.status == "skipped":
         return "skipped"
-    if row.label is None or row.given < row.due:
-        # Of what has no single label, or not all that is due, how much of it is there.
-        return f"{row.given} of {row.due}" if row.given else ""
-    return value_word(row.kind, row.label)
+    if row.status == "judged" and row.label is not None:
+        return value_word(row.kind, row.label)
+    # Of what has no single label, or not all that is due, how much of it is there.
+    return f"{row.given} of {row.due}" if row.given else ""
 
 
 def _agents(row: QueueRow) -> str:
@@ -73,8 +75,19 @@ def _path(row: QueueRow) -> str:
     return "sandbox" if row.needs_sandbox else row.agent_path or ""
 
 
+def _title(row: QueueRow) -> str:
+    # Of several lines the indentation would leave no room for their words.
+    return _INDENTATION.sub("\n", row.title) or row.external_id
+
+
 def _similarity(row: QueueRow) -> str:
     return "" if row.similarity is None else f"{row.similarity:.2f}".replace("0.", ".", 1)
+
+
+def _detail_word(kinds: frozenset[str]) -> str:
+    """Return what the detail of items is called; one word where they are of several kinds."""
+    words = {known.detail_word for name, known in task_kinds().items() if name in kinds}
+    return words.pop() if len(words) == 1 else "detail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +109,15 @@ class Columns:
     Args:
         width: Cells of a line.
         blind: Leave out what is the agents'.
+        kinds: Of which kinds the items may be; empty where that is not known. What none of them has takes no
+            room.
     """
 
-    def __init__(self, width: int, *, blind: bool) -> None:
-        self.width = width
+    def __init__(self, width: int, *, blind: bool, kinds: frozenset[str] = frozenset()) -> None:
+        self.width, self.kinds = width, kinds
         yours = Column("you", 10, "yours", _yours)
         agents: list[Column] = []
-        if not blind:
+        if not blind and (not kinds or kinds & kinds_with_agents()):
             if width < NARROW:
                 agents = [Column("◆ agents", 12, "agents", _agents_alone)]
             elif width < MEDIUM:
@@ -120,8 +135,8 @@ class Columns:
         self.columns = (
             yours,
             *agents,
-            Column("item", free - name, "text", lambda row: row.title or row.external_id),
-            Column("code", name, "muted", lambda row: row.detail),
+            Column("item", free - name, "text", _title),
+            Column(_detail_word(kinds), name, "muted", lambda row: row.detail),
             *after,
         )
 

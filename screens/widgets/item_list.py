@@ -74,13 +74,20 @@ class ItemList(ItemSurface):
         return self._rows.get(item_id)
 
     def show(
-        self, ids: Ids, *, rows: Sequence[QueueRow] = (), afresh: bool = False, at: int | None = None
+        self,
+        ids: Ids,
+        *,
+        rows: Sequence[QueueRow] = (),
+        kinds: frozenset[str] = frozenset(),
+        afresh: bool = False,
+        at: int | None = None,
     ) -> None:
         """List items. The cursor stays with its item, at the same height of the screen.
 
         Args:
             ids: The items in their order, of shape (n,).
             rows: Items that were read already.
+            kinds: Of which kinds they may be; empty where that is not known.
             afresh: Forget what was read of items before.
             at: The item that the cursor goes to; one that is not listed changes nothing.
         """
@@ -90,7 +97,7 @@ class ItemList(ItemSurface):
         if afresh:
             self._rows.forget()
         self._rows.keep(rows)
-        self._ids = ids
+        self._ids, self._kinds = ids, kinds
         self._cursor = min(self._cursor, max(0, self.count - 1))
         self._set_extent()
         place = self._place_of(at)

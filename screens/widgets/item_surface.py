@@ -73,6 +73,7 @@ class ItemSurface(ScrollView, can_focus=True):
         self._cursor = 0
         self._rows = ItemRows()
         self._unsaved: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+        self._kinds: frozenset[str] = frozenset()
         self._columns = Columns(0, blind=blind)
         self._styles: dict[tuple[Part, bool], Style] = {}
 
@@ -184,8 +185,8 @@ class ItemSurface(ScrollView, can_focus=True):
 
     def _set_extent(self) -> None:
         width = self.scrollable_content_region.width
-        if width != self._columns.width:
-            self._columns = Columns(width, blind=self._blind)
+        if (width, self._kinds) != (self._columns.width, self._columns.kinds):
+            self._columns = Columns(width, blind=self._blind, kinds=self._kinds)
         self.virtual_size = Size(width, self.count + 1)
 
     def render_line(self, y: int) -> Strip:

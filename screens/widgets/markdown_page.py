@@ -116,8 +116,11 @@ class Page:
         starts = [0]
         for each in self._lines:
             starts.append(starts[-1] + len(each) + 1)
+        # Of an empty heading in a quote nothing is left to mark.
         spans = (
-            Span(starts[line] + start, starts[line] + end, style) for line, start, end, style in self._spans
+            Span(starts[line] + start, starts[line] + end, style)
+            for line, start, end, style in self._spans
+            if end <= len(self._lines[line])
         )
         origins: list[int] = []
         for origin in self._origins:

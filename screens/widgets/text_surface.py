@@ -341,7 +341,7 @@ class TextSurface(ScrollView, can_focus=True, inherit_bindings=False):
         glyph = self._glyphs.get(self._number(row.line) or 0, " ")
         # A bar goes on beside all rows of its line.
         shown = glyph if row.first or glyph == BAR else " "
-        return shown, self.palette.gutter, Style.null()
+        return shown, self.palette.cited, Style.null()
 
     def _layers(self, row: Row, shown: ShownLine) -> Iterator[Layer]:
         """Yield the styles over a row, as indices into the shown line; later ones lie on top."""

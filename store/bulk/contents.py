@@ -28,7 +28,9 @@ def _layout(makes: str, required: Mapping[str, FieldType], optional: Mapping[str
 
 
 _CHUNK = _layout(
-    "chunk", {"rank": "integer", "text": "text"}, {"setting": "text", "path": "text", "score": "number"}
+    "chunk",
+    {"rank": "integer", "text": "text"},
+    {"setting": "text", "path": "text", "score": "number", "extra": "object"},
 )
 _RESPONSE = _layout(
     "response",
@@ -67,7 +69,8 @@ def made_of(kind: TaskKind, external_id: str, content: str, extra: str) -> Itera
     yield Made(kind.name, {"external_id": external_id, **fields}, json.loads(extra))
     placed = {"kind": kind.name, "item": external_id}
     for chunk in _each(whole["chunks"]):
-        yield Made("chunk", {**placed, **_values(chunk, _CHUNK)[0]}, {})
+        found, own = _values(chunk, _CHUNK)
+        yield Made("chunk", {**placed, **found}, own)
     for one in _each(whole["responses"]):
         response, own = _values(one, _RESPONSE)
         scores = _each(response.pop("scores"))
@@ -125,7 +128,8 @@ def content_table(cursor: duckdb.DuckDBPyConnection) -> str:
             FROM response LEFT JOIN scored ON response_id = id GROUP BY item_id
         ), chunked AS (
             SELECT item_id, list(
-                {'setting': setting, 'rank': rank, 'path': path, 'text': text, 'score': score}
+                {'setting': setting, 'rank': rank, 'path': path, 'text': text, 'score': score,
+                    'extra': extra::JSON}
                 ORDER BY setting, rank) AS chunks
             FROM context_chunk GROUP BY item_id
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
 import duckdb
@@ -13,7 +13,8 @@ from store.bulk.problems import Problem
 from store.bulk.staging import Stages
 from store.evidence import NONE, BadEvidence, citations_of
 from store.ids import END, IdClock
-from store.kinds.protocol import QuestionSpec
+from store.kinds.protocol import QuestionSpec, TaskKind, task_kinds
+from store.tables.record import MARK_KINDS, REVISION
 
 _SAME = (
     "action",
@@ -83,17 +84,24 @@ def resolve_judgments(
         "UPDATE new_record SET repeated = true FROM twice t "
         "WHERE t.id = new_record.id AND new_record.position <> t.first"
     )
-    known = ", ".join(sorted(questions))
+    known = ", ".join(sorted(name for name in questions if "@" not in name))
     reasons = {
         "{id} has an id, or names one, that is no UUID of version 7 up to the year 9999: these tell in which "
         "order records were made; labels without such ids are read as `labels`": _unordered(),
-        "no item {external_id!r} here, and the record does not carry its query and code": "item_id IS NULL",
+        "no item {external_id!r} here, and the record does not carry what it consists of": "item_id IS NULL",
         "item {external_id!r} has other content than the judged one": "content_hash <> item_hash",
         "unknown question {question!r}; known: " + known: "record = 'judgment' AND allowed IS NULL",
         "{value:g} is off the scale of {question}": (
             "record = 'judgment' AND value IS NOT NULL AND NOT list_contains(allowed, value)"
         ),
         "a mark without its kind or state": "record = 'mark' AND (mark IS NULL OR active IS NULL)",
+        "unknown mark {mark!r}; known: " + ", ".join(MARK_KINDS) + f" and {REVISION}PART of a text that can "
+        "be revised": f"record = 'mark' AND mark NOT IN {MARK_KINDS} "
+        f"AND NOT list_contains({_revisions(lambda kind: kind.editable)}, kind || ' ' || mark)",
+        "{mark}: this text cannot be empty": (
+            "record = 'mark' AND active AND trim(coalesce(comment, ''), ' \t\r\n') = '' "
+            f"AND list_contains({_revisions(lambda kind: kind.never_empty)}, kind || ' ' || mark)"
+        ),
         "{rater!r} is a rater of another kind here": (
             "known_kind <> coalesce(rater_kind, 'human') "
             "AND NOT (known_kind = 'human' AND rater_kind = 'import')"
@@ -110,7 +118,7 @@ def resolve_judgments(
     problems = unfit_names(cursor, "new_record")
     for reason, condition in reasons.items():
         rows = cursor.execute(
-            "SELECT file, number, line, external_id, question, rater, value, id "
+            "SELECT file, number, line, external_id, question, rater, value, id, mark "
             f"FROM new_record n WHERE {condition}"
         ).fetchall()
         problems += [
@@ -118,11 +126,19 @@ def resolve_judgments(
                 file,
                 number,
                 line,
-                reason.format(external_id=external_id, question=question, rater=rater, value=value, id=id_),
+                reason.format(
+                    external_id=external_id, question=question, rater=rater, value=value, id=id_, mark=mark
+                ),
             )
-            for file, number, line, external_id, question, rater, value, id_ in rows
+            for file, number, line, external_id, question, rater, value, id_, mark in rows
         ]
     return problems + _bad_evidence(cursor)
+
+
+def _revisions(parts: Callable[[TaskKind], Collection[str]]) -> str:
+    """Return, as a list in SQL, each kind with the marks by which some of its columns are rewritten."""
+    known = [f"{kind.name} {REVISION}{part}" for kind in task_kinds().values() for part in parts(kind)]
+    return "[" + ", ".join("'" + name.replace("'", "''") + "'" for name in known) + "]::VARCHAR[]"
 
 
 def _bad_evidence(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -11,9 +11,11 @@ import duckdb
 from store.bulk.names import unfit_names
 from store.bulk.pairs import any_row, keys_for
 from store.bulk.problems import Problem
+from store.bulk.shapes import quoted
 from store.ids import IdClock
+from store.kinds.instances import instance_of
 from store.kinds.pair import MATCH
-from store.kinds.protocol import QuestionSpec
+from store.kinds.protocol import QuestionSpec, task_kinds
 from store.queries.current import REVIEW
 
 _BLOCK_GAP = 1 << 40
@@ -45,26 +47,31 @@ def resolve_labels(
     cursor.execute("CREATE OR REPLACE TEMP TABLE pair_rater (file INTEGER, rater VARCHAR)")
     for pair_file in raters.items():
         cursor.execute("INSERT INTO pair_rater VALUES (?, ?)", list(pair_file))
+    _put_instances(cursor, questions)
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE lone_label AS
-        SELECT s.position, s.file, s.number, s.line, s.external_id,
-            coalesce(nullif(s.question, ''), '{MATCH.name}') AS question, trim(s.rater) AS rater, s.value,
-            coalesce(s.comment, '') AS comment, i.id AS item_id
-        FROM stage_label s
-        LEFT JOIN asked a ON a.question = coalesce(nullif(s.question, ''), '{MATCH.name}')
+        SELECT s.position, s.file, s.number, s.line, s.external_id, s.question, trim(s.rater) AS rater,
+            s.value, coalesce(s.comment, '') AS comment, i.id AS item_id, s.kind AS said_kind
+        FROM (
+            SELECT * REPLACE (nullif(kind, '') AS kind,
+                coalesce(nullif(question, ''), {_label_question("kind")}) AS question)
+            FROM stage_label
+        ) s
+        LEFT JOIN asked a ON a.question = s.question
         LEFT JOIN {keys_for(cursor, "stage_label")} i ON i.kind = a.kind AND i.external_id = s.external_id
         """
     )
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP VIEW new_label AS
-        SELECT s.*, a.allowed, q.id AS question_id, r.id AS rater_id, r.kind AS rater_kind
+        SELECT s.*, a.allowed, a.kind AS asked_kind, q.id AS question_id, r.id AS rater_id,
+            r.kind AS rater_kind
         FROM (
             FROM lone_label
             UNION ALL
             SELECT position, file, number, line, external_id, '{MATCH.name}', trim(p.rater), label, '',
-                item_id
+                item_id, 'pair'
             FROM pair_key JOIN pair_rater p USING (file) WHERE label IS NOT NULL
         ) s
         LEFT JOIN asked a ON a.question = s.question
@@ -107,7 +114,16 @@ def resolve_labels(
     )
     cursor.execute("CREATE OR REPLACE TEMP VIEW fresh_label AS FROM judged_label WHERE fresh")
     reasons = {
-        "unknown question {question!r}; known: " + ", ".join(sorted(questions)): "allowed IS NULL",
+        "the question is not said, and no single one tells of items of kind {kind!r}": "question IS NULL",
+        "unknown question {question!r}; known: "
+        + ", ".join(sorted(name for name in questions if "@" not in name)): (
+            "question IS NOT NULL AND allowed IS NULL"
+        ),
+        "items of kind {kind!r} are not asked {question!r}": "asked_kind <> said_kind",
+        "{question!r}: {external_id!r} has no such response here": (
+            "item_id IS NOT NULL AND question IN (SELECT question FROM instance) "
+            "AND (item_id, question) NOT IN (SELECT (item_id, question) FROM answered)"
+        ),
         "no item {external_id!r} in the workspace or in the files imported with it": (
             "allowed IS NOT NULL AND item_id IS NULL"
         ),
@@ -126,7 +142,7 @@ def resolve_labels(
         if not some:
             continue
         rows = cursor.execute(
-            "SELECT file, number, line, question, external_id, rater, value "
+            "SELECT file, number, line, question, external_id, rater, value, said_kind "
             f"FROM judged_label WHERE {condition} ORDER BY position"
         ).fetchall()
         problems += [
@@ -134,11 +150,42 @@ def resolve_labels(
                 file,
                 number,
                 line,
-                reason.format(question=question, external_id=external_id, rater=rater, value=value),
+                reason.format(
+                    question=question, external_id=external_id, rater=rater, value=value, kind=kind
+                ),
             )
-            for file, number, line, question, external_id, rater, value in rows
+            for file, number, line, question, external_id, rater, value, kind in rows
         ]
     return problems
+
+
+def _label_question(column: str) -> str:
+    """Return the SQL of the question that a label answers which names none: the one that queues show."""
+    known = [(kind.name, kind.label_question) for kind in task_kinds().values()]
+    whens = " ".join(
+        f"WHEN {quoted(name)} THEN {quoted(spec.name)}" for name, spec in known if spec is not None
+    )
+    return f"CASE coalesce({column}, 'pair') WHEN '' THEN '{MATCH.name}' {whens} END"
+
+
+def _put_instances(cursor: duckdb.DuckDBPyConnection, questions: Iterable[str]) -> None:
+    """Put questions about one response into the table instance, and the items that have it into answered."""
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE instance "
+        "(question VARCHAR, model VARCHAR, setting VARCHAR, trial BIGINT)"
+    )
+    for name in questions:
+        if (found := instance_of(name)) is not None:
+            named = [name, found.model, found.setting, found.trial]
+            cursor.execute("INSERT INTO instance VALUES (?, ?, ?, ?)", named)
+    every = " UNION ALL ".join(
+        f"SELECT item_id, model, setting, trial FROM {table}"
+        for table in ("response", "fresh_response", "come_home")
+    )
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE answered AS SELECT DISTINCT item_id, question "
+        f"FROM ({every}) JOIN instance USING (model, setting, trial)"
+    )
 
 
 def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int]:

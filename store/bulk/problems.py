@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from store.errors import ImportFailed
 
 MOST_KEPT = 1_000
@@ -32,6 +34,11 @@ class Problem:
     line: int | None
     reason: str
     record: Any = None
+
+
+def problems_of(cursor: duckdb.DuckDBPyConnection, statement: str) -> list[Problem]:
+    """Return what a statement selects as problems: file, number, line, reason."""
+    return [Problem(*row) for row in cursor.execute(statement).fetchall()]
 
 
 def write_rejects(path: Path, problems: Iterable[Problem], names: Sequence[str]) -> None:

@@ -12,9 +12,10 @@ from datetime import datetime
 
 import duckdb
 
+from store.bulk.chunks import publish_chunks, resolve_chunks
 from store.bulk.columns import entry_kinds
 from store.bulk.pairs import any_row
-from store.bulk.problems import Problem
+from store.bulk.problems import Problem, problems_of
 
 _WHOSE = "coalesce(item_id::VARCHAR, 'item ' || external_id, 'text ' || joined_by)"
 """What tells the item of a response or a score, also where it is not here."""
@@ -88,7 +89,7 @@ def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         WHERE a.item_id IS NULL AND a.nth = 1
         """
     )
-    problems = _torn_responses(cursor) + _resolve_scores(cursor) + _resolve_chunks(cursor)
+    problems = _torn_responses(cursor) + _resolve_scores(cursor) + resolve_chunks(cursor)
     _find_homes(cursor)
     return problems
 
@@ -111,14 +112,10 @@ def _join_keys(cursor: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def _problems(cursor: duckdb.DuckDBPyConnection, statement: str) -> list[Problem]:
-    return [Problem(*row) for row in cursor.execute(statement).fetchall()]
-
-
 def _torn_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     named = "concat_ws(' ', model, nullif(setting, ''), nullif(trial, 0))"
     item = "coalesce(external_id, 'the one with this reference')"
-    return _problems(
+    return problems_of(
         cursor,
         f"""
         SELECT file, number, line, 'another text of ' || {named} || ' for item ' || {item} ||
@@ -142,7 +139,7 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         CREATE OR REPLACE TEMP TABLE new_score AS
         SELECT n.*, w.id AS known_id,
             row_number() OVER (PARTITION BY n.kind, n.whose, n.model, n.setting, n.trial, n.judge, n.measure,
-                n.value, n.raw, n.reason ORDER BY n.position) AS nth
+                n.value, n.raw, n.reason ORDER BY n.position, n.extra) AS nth
         FROM (SELECT *, {_WHOSE} AS whose FROM (
             SELECT s.file, s.position, s.number, s.line, s.kind, s.external_id, s.joined_by, s.model,
                 coalesce(s.setting, '') AS setting, coalesce(s.trial, 0) AS trial, s.id, s.judge, s.measure,
@@ -160,50 +157,12 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
             = (n.response_id, n.judge, n.measure, n.raw, n.reason) AND w.value IS NOT DISTINCT FROM n.value
         """
     )
-    return _problems(
+    return problems_of(
         cursor,
         """
         SELECT file, number, line, 'a score of ' || model || ', which has no response for item '
             || external_id || ' here'
         FROM new_score WHERE item_id IS NOT NULL AND response_id IS NULL
-        """,
-    )
-
-
-def _resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
-    """Compare the pieces of each item and setting as a whole: they are there, or not, or are others."""
-    one = "concat_ws(chr(31), rank, path, md5(text), coalesce(score, -1))"
-    told = f"md5(string_agg({one}, chr(30) ORDER BY rank))"
-    cursor.execute(
-        f"""
-        CREATE OR REPLACE TEMP TABLE new_chunk AS
-        WITH given AS (
-            SELECT s.file, s.position, s.number, s.line, i.id AS item_id, coalesce(s.setting, '') AS setting,
-                s.rank, coalesce(s.path, '') AS path, coalesce(s.text, '') AS text, s.score
-            FROM stage_chunk s JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
-        ), whole AS (
-            SELECT file, position, item_id, setting, {told} AS told FROM given GROUP BY ALL
-        ), firsts AS (
-            SELECT item_id, setting, arg_min(told, position) AS first_told, min(position) AS first
-            FROM whole GROUP BY ALL
-        ), stored AS (
-            SELECT item_id, setting, {told} AS stored_told FROM context_chunk
-            WHERE item_id IN (SELECT item_id FROM given) GROUP BY ALL
-        )
-        SELECT g.*, w.told, f.first_told, f.first, k.stored_told,
-            k.stored_told IS NULL AND f.first = g.position AS fresh
-        FROM given g JOIN whole w USING (file, position, item_id, setting)
-        JOIN firsts f USING (item_id, setting)
-        LEFT JOIN stored k USING (item_id, setting)
-        """
-    )
-    return _problems(
-        cursor,
-        """
-        SELECT DISTINCT file, number, line, 'other context than ' ||
-            CASE WHEN stored_told IS NULL THEN 'came before' ELSE 'the workspace has' END ||
-            ' for this item under the setting ''' || setting || '''; give it another one: --setting NAME'
-        FROM new_chunk WHERE told <> coalesce(stored_told, first_told)
         """,
     )
 
@@ -276,14 +235,11 @@ def publish_responses(
         "FROM fresh_response ORDER BY id",
         given,
     )
+    publish_chunks(cursor)
     cursor.execute(
-        "INSERT INTO context_chunk SELECT item_id, setting, rank, path, text, score FROM new_chunk "
-        "WHERE fresh ORDER BY item_id, setting, rank"
-    )
-    cursor.execute(
-        "INSERT INTO score SELECT coalesce(id, uuidv7()), response_id, judge, measure, value, raw, reason, "
-        "extra, $now FROM new_score WHERE response_id IS NOT NULL AND known_id IS NULL AND nth = 1 "
-        "ORDER BY position",
+        f"INSERT INTO score SELECT coalesce(s.id, {_SCORE_ID}), r.id, s.judge, s.measure, s.value, s.raw, "
+        "s.reason, s.extra, $now FROM new_score s JOIN response r ON r.id = s.response_id "
+        "JOIN item i ON i.id = r.item_id WHERE s.known_id IS NULL AND s.nth = 1 ORDER BY s.position",
         {"now": imported_at},
     )
     if any_row(cursor, "fresh_aside"):
@@ -291,6 +247,10 @@ def publish_responses(
     if any_row(cursor, "come_home"):
         _bring_home(cursor, imported_at)
 
+
+_SCORE_ID = """md5(json_array(i.kind, i.external_id, r.model, r.setting, r.trial, s.judge, s.measure, s.value,
+    s.raw, s.reason)::VARCHAR)::UUID"""
+"""The id of a score that brings none: the same in every workspace, since judgments name the score seen."""
 
 _SCORES = (
     'STRUCT(judge VARCHAR, measure VARCHAR, "value" DOUBLE, raw VARCHAR, reason VARCHAR, extra VARCHAR)[]'
@@ -304,7 +264,8 @@ def _put_aside(cursor: duckdb.DuckDBPyConnection, given: dict[str, list[int]]) -
         SELECT $sources[a.file + 1], a.line, a.kind, a.external_id, a.joined_by, a.model, a.setting, a.trial,
             a.text, a.extra, coalesce((
                 SELECT to_json(list({'judge': judge, 'measure': measure, 'value': value, 'raw': raw,
-                    'reason': reason, 'extra': extra} ORDER BY position))::VARCHAR
+                    'reason': reason, 'extra': extra}
+                    ORDER BY judge, measure, raw, reason))::VARCHAR
                 FROM new_score s WHERE s.response_id IS NULL AND s.nth = 1
                     AND (s.kind, s.whose, s.model, s.setting, s.trial)
                         = (a.kind, a.whose, a.model, a.setting, a.trial)), '[]')
@@ -327,8 +288,9 @@ def _bring_home(cursor: duckdb.DuckDBPyConnection, imported_at: datetime) -> Non
         "FROM at_home ORDER BY id"
     )
     cursor.execute(
-        "INSERT INTO score SELECT uuidv7(), id, s.judge, s.measure, s.value, s.raw, s.reason, s.extra, $now "
-        f"FROM (SELECT id, unnest(scores::JSON::{_SCORES}) AS s FROM at_home)",
+        f"INSERT INTO score SELECT {_SCORE_ID}, r.id, s.judge, s.measure, s.value, s.raw, s.reason, s.extra, "
+        f"$now FROM (SELECT id, unnest(scores::JSON::{_SCORES}) AS s FROM at_home) r_s "
+        "JOIN response r ON r.id = r_s.id JOIN item i ON i.id = r.item_id",
         {"now": imported_at},
     )
     cursor.execute("DELETE FROM response_aside WHERE rowid IN (SELECT place FROM come_home)")

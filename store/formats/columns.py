@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
+from pathlib import Path
 
 import duckdb
 
 from store.bulk.contents import content_table
+from store.bulk.shapes import quoted
+from store.bulk.standing import STANDING, labelled_items, put_standing
+from store.counted import counted
 from store.errors import ExportFailed
+from store.formats.protocol import Written
 from store.kinds.pair import MATCH
-from store.queries.current import REVIEW
+from store.kinds.protocol import task_kinds
 
 RECORD_COLUMNS: tuple[str, ...] = (
     "record",
@@ -74,6 +79,12 @@ LABEL_COLUMNS: tuple[str, ...] = (
 )
 """The columns of one rater's current labels, in order; an import reads each back under the same name."""
 
+_COPY = {
+    "jsonl": "FORMAT json",
+    "csv": "FORMAT csv, HEADER",
+    "parquet": "FORMAT parquet, COMPRESSION zstd",
+}
+
 _SCORES = """(SELECT item_id,
         to_json(map_from_entries(list({'k': model, 'v': value} ORDER BY model))) AS similarity
     FROM similarity GROUP BY item_id)"""
@@ -85,16 +96,25 @@ _ITEM = f"""LEFT JOIN pair p ON p.item_id = i.id LEFT JOIN query q ON q.id = p.q
     LEFT JOIN code c ON c.id = p.code_id LEFT JOIN {_SCORES} m ON m.item_id = i.id"""
 
 
+def put_words(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Put the words of the scales into a table of the cursor: word (question_id, value, word)."""
+    cursor.execute("CREATE OR REPLACE TEMP TABLE word (question_id BIGINT, value DOUBLE, word VARCHAR)")
+    cursor.execute(
+        """
+        INSERT INTO word SELECT id, one."value", one.word
+        FROM (SELECT id, unnest(from_json(scale->'values', '[{"value": "DOUBLE", "word": "VARCHAR"}]')) AS one
+            FROM question)
+        """
+    )
+
+
 def records(cursor: duckdb.DuckDBPyConnection) -> str:
     """Return the SELECT of the full record, in the order in which it was made.
 
     Args:
         cursor: The cursor that will run it; the words of the scales are put into a table of it.
     """
-    cursor.execute("CREATE OR REPLACE TEMP TABLE word (question_id BIGINT, value DOUBLE, word VARCHAR)")
-    for number, scale in cursor.execute("SELECT id, scale FROM question").fetchall():
-        for value in json.loads(scale)["values"]:
-            cursor.execute("INSERT INTO word VALUES (?, ?, ?)", [number, value["value"], value["word"]])
+    put_words(cursor)
     both = """
         SELECT 'judgment' AS record, id, action, item_id, question_id, rater_id, phase, value, origin,
             NULL::VARCHAR AS mark, NULL::BOOLEAN AS active, supersedes, target_action, restores, blind,
@@ -142,37 +162,62 @@ def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int) -> str:
     Raises:
         ExportFailed: The rater has no label that stands.
     """
+    put_standing(cursor, rater_id)
     cursor.execute(
-        """
-        CREATE OR REPLACE TEMP TABLE current_label AS
-        WITH latest AS (
-            SELECT item_id, arg_max_null(value, id) AS value, max(id) AS id FROM judgment
-            WHERE rater_id = ? AND phase = ?
-                AND question_id = (SELECT id FROM question WHERE name = ?)
-            GROUP BY item_id, assignment_id
-        )
-        SELECT item_id, arg_max(value, id) AS value FROM latest WHERE value IS NOT NULL GROUP BY item_id
-        """,
-        [rater_id, REVIEW, MATCH.name],
+        f"CREATE OR REPLACE TEMP TABLE current_label AS SELECT item_id, s.value FROM {STANDING} s "
+        "JOIN question q ON q.id = s.question_id WHERE q.name = ?",
+        [MATCH.name],
     )
     if not count(cursor, "SELECT count(*) FROM current_label"):
+        others = others_labelled(cursor)
         raise ExportFailed(
-            "Nothing to export", "This rater has no label that stands.", "Name another: --rater NAME"
+            "Nothing to export",
+            f"This rater has no label of a pair that stands, but labels of {told_kinds(others)}."
+            if others
+            else "This rater has no label that stands.",
+            "Write these: --format labels" if others else "Name another: --rater NAME",
         )
-    whole = all(value.value == int(value.value) for value in MATCH.scale.values)
     return f"""
         SELECT i.external_id AS id, {", ".join(LABEL_COLUMNS[1:-2])},
-            {"CAST(l.value AS BIGINT)" if whole else "l.value"} AS label, extra
+            {"l.value::BIGINT" if whole_numbers(cursor, "current_label") else "l.value"} AS label, extra
         FROM (SELECT i.id, i.external_id, {_CONTENT} FROM item i {_ITEM} WHERE i.kind = 'pair') i
         JOIN current_label l ON l.item_id = i.id ORDER BY i.id"""
 
 
-def unlabelled(cursor: duckdb.DuckDBPyConnection) -> int:
-    """Return how many pairs the labels selected before leave out."""
-    return count(
+def written_labels(cursor: duckdb.DuckDBPyConnection) -> Written:
+    """Return how much the labels selected before are: of pairs, pairs left out, of other kinds."""
+    total = count(cursor, "SELECT count(*) FROM current_label")
+    unlabelled = count(
         cursor,
         "SELECT count(*) FROM item WHERE kind = 'pair' AND id NOT IN (SELECT item_id FROM current_label)",
     )
+    return Written(total, unlabelled, others_labelled(cursor))
+
+
+def others_labelled(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Return how many items that are no pairs have labels among those selected before, by kind."""
+    return {kind: number for kind, number in labelled_items(cursor).items() if kind != "pair"}
+
+
+def told_kinds(numbers: Mapping[str, int]) -> str:
+    """Return numbers of items by kind as one reads them: "3 completions, 1 repository question"."""
+    kinds = task_kinds()
+    return ", ".join(
+        counted(number, "item") + f" of kind {kind}"
+        if kind not in kinds
+        else counted(number, kinds[kind].plural.removesuffix("s"), kinds[kind].plural)
+        for kind, number in numbers.items()
+    )
+
+
+def whole_numbers(cursor: duckdb.DuckDBPyConnection, table: str) -> bool:
+    """Return whether every `value` of a table is a whole number, and can be written as one."""
+    return not count(cursor, f"SELECT count(*) FROM {table} WHERE value <> trunc(value)")
+
+
+def copy_to(cursor: duckdb.DuckDBPyConnection, selected: str, target: Path, form: str) -> None:
+    """Write what a SELECT selects to a file: `jsonl`, `csv` or `parquet`."""
+    cursor.execute(f"COPY ({selected}) TO {quoted(str(target))} ({_COPY[form]})")
 
 
 def count(cursor: duckdb.DuckDBPyConnection, statement: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from store.events import Progress
-from store.formats.columns import LABEL_COLUMNS, count, labels, unlabelled
+from store.formats.columns import LABEL_COLUMNS, labels, written_labels
 from store.formats.fields import Field, Layout
 from store.formats.protocol import JSON, Export, Format, Written
 from store.formats.table import LABEL_VALUES
@@ -19,7 +19,7 @@ def write_cosqa(export: Export) -> Written:
     assert export.rater_id is not None
     cursor = export.cursor
     selected = labels(cursor, export.rater_id)
-    total, left_out = count(cursor, "SELECT count(*) FROM current_label"), unlabelled(cursor)
+    told = written_labels(cursor)
     places = [LABEL_COLUMNS.index(name) for name in ("id", "query", "code", "label", "extra")]
     rows = cursor.execute(selected)
     written = 0
@@ -31,9 +31,9 @@ def write_cosqa(export: Export) -> Written:
                 record = {"idx": idx, "doc": doc, "code": code, **kept, "label": label}
                 file.write(("[\n " if written == 0 else ",\n ") + json.dumps(record, ensure_ascii=False))
                 written += 1
-            export.progress(Progress("writing", written, total))
+            export.progress(Progress("writing", written, told.records))
         file.write("\n]\n")
-    return Written(written, left_out)
+    return told
 
 
 COSQA = Format(

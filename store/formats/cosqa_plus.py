@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from store.events import Progress
-from store.formats.columns import LABEL_COLUMNS, count, labels, unlabelled
+from store.formats.columns import LABEL_COLUMNS, labels, written_labels
 from store.formats.fields import Field, Layout
 from store.formats.protocol import JSON, Export, Format, Written
 from store.formats.table import LABEL_VALUES
@@ -59,7 +59,7 @@ def write_cosqa_plus(export: Export) -> Written:
     assert export.rater_id is not None
     cursor = export.cursor
     selected = labels(cursor, export.rater_id)
-    total, left_out = count(cursor, "SELECT count(*) FROM current_label"), unlabelled(cursor)
+    told = written_labels(cursor)
     places = [LABEL_COLUMNS.index(name) for name in ("id", "query", "code", "label", "extra")]
     queries, codes = _Numbered(QUERY_INDEX), _Numbered(CODE_INDEX)
     rows = cursor.execute(selected)
@@ -87,11 +87,11 @@ def write_cosqa_plus(export: Export) -> Written:
                 }
                 _put(file, record, first=written == 0)
                 written += 1
-            export.progress(Progress("writing", written, total))
+            export.progress(Progress("writing", written, told.records))
         file.write("\n]\n")
     _write_texts(export.target / "queries.json", "query", queries)
     _write_texts(export.target / "codebase.json", "code", codes)
-    return Written(written, left_out)
+    return told
 
 
 def _write_texts(path: Path, name: str, texts: _Numbered) -> None:

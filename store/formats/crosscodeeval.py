@@ -7,6 +7,7 @@ there, and stay as they are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -22,6 +23,10 @@ _ENDINGS = {
     ".tsx": "typescript",
 }
 _LANGUAGES = ("python", "csharp", "java", "typescript")
+_SLASHES = ("csharp", "java", "typescript")
+_TEXT = "crossfile_context.text"
+"""The extra field of a first chunk that holds the text of all, where that is none that can be made again."""
+
 _SETTING = "line_completion"
 """What the names of CrossCodeEval's own files begin with; what follows says how context was retrieved."""
 
@@ -75,7 +80,7 @@ class Tasks:
         metadata = whole.object("metadata", required=True)
         task_id = metadata.identity("task_id", required=True) or ""
         path = metadata.text("file")
-        fields = {
+        fields: dict[str, Any] = {
             "external_id": task_id,
             "language": metadata.text("language") or language(task_id, path),
             "repository": metadata.text("repository"),
@@ -90,23 +95,38 @@ class Tasks:
         retrieved = whole.object("crossfile_context")
         setting = retrieved.text("setting")
         chunks = [
-            {
-                "kind": "completion",
-                "item": task_id,
-                "setting": self._setting if setting is None else setting,
-                "rank": rank,
-                "path": chunk.text("filename"),
-                "text": chunk.text("retrieved_chunk", required=True),
-                "score": chunk.number("score"),
-            }
+            _made_chunk(rank, chunk, task_id, self._setting if setting is None else setting)
             for rank, chunk in enumerate(retrieved.objects("list"), start=1)
         ]
-        # The text of all chunks, as the models were given it, stays among the extra fields.
-        retrieved.kept("text")
-        return [
-            Made("completion", fields, whole.rest()),
-            *(Made("chunk", chunk, {}) for chunk in chunks),
-        ]
+        if not chunks or _TEXT in chunks[0].extra:
+            retrieved.kept("text")
+        elif (text := retrieved.text("text")) and text != context(fields["language"], chunks):
+            chunks[0] = replace(chunks[0], extra={**chunks[0].extra, _TEXT: text})
+        return [Made("completion", fields, whole.rest()), *chunks]
+
+
+def _made_chunk(rank: int, chunk: Taking, task_id: str, setting: str) -> Made:
+    fields = {
+        "kind": "completion",
+        "item": task_id,
+        "setting": setting,
+        "rank": rank,
+        "path": chunk.text("filename"),
+        "text": chunk.text("retrieved_chunk", required=True),
+        "score": chunk.number("score"),
+    }
+    return Made("chunk", fields, chunk.take_rest())
+
+
+def context(language: str | None, chunks: Sequence[Made]) -> str:
+    """Return the text of some chunks as the published files give it to models: comments of the language."""
+    sign = "//" if language in _SLASHES else "#"
+    parts = [f"{sign} Here are some relevant code fragments from other files of the repo:\n\n"]
+    for chunk in chunks:
+        lines = [chunk.fields["path"] or "", *chunk.fields["text"].split("\n")]
+        parts += [f"{sign} the below code fragment can be found in:\n"]
+        parts += [f"{sign} {line}\n" for line in lines] + ["\n"]
+    return "".join(parts)
 
 
 class Predictions:
@@ -181,17 +201,19 @@ def write_task(task: Made, chunks: Sequence[Made]) -> dict[str, Any]:
         "metadata": {name: value for name, value in metadata.items() if value is not None},
     }
     if chunks or "crossfile_context" in task.extra:
-        record["crossfile_context"] = {"text": "", "list": [_chunk(chunk) for chunk in chunks]}
+        found = record["crossfile_context"] = {"list": [_chunk(chunk) for chunk in chunks]}
         if chunks and chunks[0].fields["setting"]:
-            record["crossfile_context"]["setting"] = chunks[0].fields["setting"]
-        if text := task.extra.get("crossfile_context", {}).get("text"):
-            record["crossfile_context"]["text"] = text
+            found["setting"] = chunks[0].fields["setting"]
+        of_task = task.extra.get("crossfile_context") or {}
+        if chunks and "text" not in of_task:
+            found["text"] = chunks[0].extra.get(_TEXT) or context(fields["language"], chunks)
     return put_back(record, task.extra)
 
 
 def _chunk(chunk: Made) -> dict[str, Any]:
     named = {"retrieved_chunk": "text", "filename": "path", "score": "score"}
-    return {ours: chunk.fields[name] for ours, name in named.items() if chunk.fields[name] is not None}
+    found = {ours: chunk.fields[name] for ours, name in named.items() if chunk.fields[name] is not None}
+    return put_back(found, {name: value for name, value in chunk.extra.items() if name != _TEXT})
 
 
 def write_prediction(response: Made) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from store.formats.fields import Field, FieldType, Layout
 from store.formats.protocol import ANY, Format
-from store.tables.record import MARK_KINDS, ORIGINS
+from store.tables.record import ORIGINS
 
 _OPTIONAL: dict[str, FieldType] = {
     "content_hash": "text",
@@ -45,7 +45,7 @@ RECORD_FIELDS = (
     Field("rater_kind", ("rater_kind",), values=("human", "agent", "import")),
     Field("origin", ("origin",), required=True, values=ORIGINS),
     Field("created_at", ("created_at",), "moment", required=True),
-    Field("mark", ("mark",), values=MARK_KINDS),
+    Field("mark", ("mark",)),
     Field("scores", ("similarity",), "scores"),
     Field("item_extra", ("extra",), "object"),
     Field("content", ("content",), "object"),

@@ -9,6 +9,13 @@ from store.formats.issues import Issues
 from store.formats.mt_bench import Single
 from store.formats.protocol import JSON, Format
 from store.formats.swe_qa import Questions
+from store.formats.writing import (
+    write_answers,
+    write_judgments,
+    write_predictions,
+    write_questions,
+    write_tasks,
+)
 
 
 def _told_by(makes: str, **columns: FieldType) -> Layout:
@@ -22,6 +29,10 @@ CROSSCODEEVAL = Format(
     containers=JSON,
     layouts=(_told_by("completion", prompt="text", groundtruth="text", metadata="object"),),
     converter=Tasks,
+    write=write_tasks,
+    choices=frozenset({"rater", "setting", "only_kept"}),
+    holds=("completion", "completions"),
+    leaves_out=("completion that the rater does not keep", "completions that the rater does not keep"),
 )
 PREDICTIONS = Format(
     name="predictions",
@@ -34,6 +45,9 @@ PREDICTIONS = Format(
     ),
     unless=frozenset({"metadata"}),
     converter=Predictions,
+    write=write_predictions,
+    choices=frozenset({"setting"}),
+    holds=("completion by a model", "completions by models"),
 )
 QUESTIONS = Format(
     name="questions",
@@ -45,6 +59,9 @@ QUESTIONS = Format(
     ),
     unless=frozenset({"question_id", "rater", "query", "model"}),
     converter=Questions,
+    write=write_questions,
+    choices=frozenset({"setting"}),
+    holds=("repository question", "repository questions"),
 )
 ISSUES = Format(
     name="issues",
@@ -62,6 +79,9 @@ ANSWERS = Format(
     containers=JSON,
     layouts=(_told_by("response", question_id="id", model="text", answer="text"),),
     converter=Answers,
+    write=write_answers,
+    choices=frozenset({"setting"}),
+    holds=("answer", "answers"),
 )
 MT_BENCH = Format(
     name="mt-bench",
@@ -71,4 +91,8 @@ MT_BENCH = Format(
         _told_by("answer", question_id="id", model="text", judge="list", judgment="text", score="number"),
     ),
     converter=Single,
+    write=write_judgments,
+    choices=frozenset({"setting"}),
+    holds=("score of an answer", "scores of answers"),
+    leaves_out=("answer without a score", "answers without a score"),
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,8 @@ from store.formats.making import Converter, Known
 from store.plugins import registered
 
 GROUP = "workbench.formats"
+
+Choice = Literal["rater", "setting", "only_kept"]
 
 Container = Literal["json lines", "JSON array", "JSON objects", "CSV", "Parquet"]
 JSON: frozenset[Container] = frozenset({"json lines", "JSON array", "JSON objects"})
@@ -49,22 +51,35 @@ class Export:
     Attributes:
         cursor: A native cursor of the workspace, inside a read transaction.
         target: The file to write, or the folder, made already, when the format is one of several files.
-        rater_id: Whose current labels; None for the full record.
+        rater_id: Whose current labels; None for the full record, or for what is no label.
         progress: Is told how far it is.
+        name: What the file will be called, whose ending says how its records are stored where that is free.
+        setting: The only setting whose context, or responses, are written; None for all.
+        only_kept: Whether only what the rater keeps is written.
     """
 
     cursor: duckdb.DuckDBPyConnection
     target: Path
     rater_id: int | None
     progress: Report
+    name: str = ""
+    setting: str | None = None
+    only_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How much a writer wrote: records, and items left out since they have no label."""
+    """How much a writer wrote.
+
+    Attributes:
+        records: What is in the file.
+        left_out: What is of its sort and is not: items without a label, answers without a score.
+        others: Items of other kinds that have labels of the rater, by kind.
+    """
 
     records: int
     left_out: int = 0
+    others: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +94,10 @@ class Format:
         unless: Columns whose presence shows another format.
         write: Writes the workspace's records; None when it cannot be written.
         needs_rater: Whether only the labels of one rater can be written.
+        choices: What an export can choose of it.
+        holds: What its records are called when it is written, one and several; None where they are labels of
+            one rater, or the full record.
+        leaves_out: What is left out of it is called, one and several, where that is no item without a label.
         folder: Whether it is written as a folder of several files.
         converter: Makes, for each file, what turns its records into others; None where each stands for one.
     """
@@ -90,6 +109,9 @@ class Format:
     unless: frozenset[str] = frozenset()
     write: Callable[[Export], Written] | None = None
     needs_rater: bool = False
+    choices: frozenset[Choice] = frozenset({"rater"})
+    holds: tuple[str, str] | None = None
+    leaves_out: tuple[str, str] | None = None
     folder: bool = False
     converter: Callable[[Known], Converter] | None = None
 

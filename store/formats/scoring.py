@@ -34,9 +34,10 @@ def scored(value: Any, name: str) -> tuple[float | None, str]:
 
 def as_it_stood(value: float | None, raw: str) -> Any:
     """Return what `scored` was given."""
-    if value is None and not _is_minus_one(raw):
-        return raw or None
-    return json.loads(raw)
+    found = _number(raw)
+    if value is None:
+        return found if found == -1 else raw or None
+    return found if found == value else value
 
 
 def tell_score(counts: dict[str, int], value: float | None) -> None:
@@ -45,9 +46,9 @@ def tell_score(counts: dict[str, int], value: float | None) -> None:
         tell(counts, NOT_PARSED)
 
 
-def _is_minus_one(raw: str) -> bool:
+def _number(raw: str) -> float | None:
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(found, int | float) and found == -1
+        return None
+    return found if isinstance(found, int | float) and not isinstance(found, bool) else None

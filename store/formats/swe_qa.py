@@ -18,6 +18,8 @@ _ISSUE = {
     "closed_at": "closed_at",
 }
 
+_TEXTS = {"question": "question", "reference": "answer"}
+
 
 class Questions:
     """Makes repository questions and their chunks."""
@@ -63,18 +65,17 @@ class Questions:
             own = chunk.text("setting")
             setting = self._known.setting if own is None else own
             ranks[setting] = ranks.get(setting, 0) + 1
-            chunks.append(
-                {
-                    "kind": "answer",
-                    "item": external_id,
-                    "setting": setting,
-                    "rank": ranks[setting],
-                    "path": chunk.text("file"),
-                    "text": chunk.text("text", required=True),
-                    "score": chunk.number("score"),
-                }
-            )
-        return [Made("answer", fields, whole.rest()), *(Made("chunk", chunk, {}) for chunk in chunks)]
+            told = {
+                "kind": "answer",
+                "item": external_id,
+                "setting": setting,
+                "rank": ranks[setting],
+                "path": chunk.text("file"),
+                "text": chunk.text("text", required=True),
+                "score": chunk.number("score"),
+            }
+            chunks.append(Made("chunk", told, chunk.take_rest()))
+        return [Made("answer", fields, whole.rest()), *chunks]
 
 
 def _comment(comment: Taking) -> dict[str, Any]:
@@ -100,14 +101,17 @@ def reactions(comment: Taking) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def write_question(item: Made, chunks: Sequence[Made]) -> dict[str, Any]:
+def write_question(
+    item: Made, chunks: Sequence[Made], revised: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Return the record of a repository question.
 
     Args:
         item: The question.
         chunks: Its chunks, each setting's by rank.
+        revised: Those of its fields that were rewritten; what was imported stands under `imported` then.
     """
-    fields = item.fields
+    fields = {**item.fields, **(revised or {})}
     record: dict[str, Any] = {
         "id": fields["external_id"],
         "repository": fields["repository"],
@@ -120,7 +124,14 @@ def write_question(item: Made, chunks: Sequence[Made]) -> dict[str, Any]:
     issue |= {"labels": fields["labels"] or None, "comments": [*map(_told, fields["comments"])] or None}
     record["issue"] = {name: value for name, value in issue.items() if value is not None} or None
     record["chunks"] = [_chunk(chunk) for chunk in chunks] or None
-    return put_back({name: value for name, value in record.items() if value is not None}, item.extra)
+    imported = {name: item.fields[ours] for ours, name in _TEXTS.items() if ours in (revised or {})}
+    extra = dict(item.extra)
+    if imported and isinstance(before := extra.get("imported"), dict):
+        # Of what was revised, written, imported and revised again, the oldest text is what was imported.
+        imported |= before
+        del extra["imported"]
+    record["imported"] = imported or None
+    return put_back({name: value for name, value in record.items() if value is not None}, extra)
 
 
 def _told(comment: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,4 +140,5 @@ def _told(comment: Mapping[str, Any]) -> dict[str, Any]:
 
 def _chunk(chunk: Made) -> dict[str, Any]:
     named = {"file": "path", "text": "text", "score": "score", "setting": "setting"}
-    return {ours: chunk.fields[name] for ours, name in named.items() if chunk.fields[name] is not None}
+    found = {ours: chunk.fields[name] for ours, name in named.items() if chunk.fields[name] is not None}
+    return put_back(found, chunk.extra)

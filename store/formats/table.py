@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from store.events import Progress
-from store.formats.columns import count, labels, records, unlabelled
+from store.formats.columns import copy_to, count, labels, records, written_labels
 from store.formats.fields import Field, Layout
 from store.formats.protocol import JSON, Export, Format, Written
 from store.kinds.pair import MATCH
@@ -37,12 +37,6 @@ TABLE = Layout(
     ),
 )
 
-_COPY = {
-    "jsonl": "FORMAT json",
-    "csv": "FORMAT csv, HEADER",
-    "parquet": "FORMAT parquet, COMPRESSION zstd",
-}
-
 
 def write_table(form: str, export: Export) -> Written:
     """Write the full record, or one rater's labels, as a table.
@@ -54,16 +48,16 @@ def write_table(form: str, export: Export) -> Written:
     cursor = export.cursor
     if export.rater_id is None:
         selected = records(cursor)
-        total = count(cursor, "SELECT (SELECT count(*) FROM judgment) + (SELECT count(*) FROM mark)")
-        left_out = 0
+        written = Written(
+            count(cursor, "SELECT (SELECT count(*) FROM judgment) + (SELECT count(*) FROM mark)")
+        )
     else:
         selected = labels(cursor, export.rater_id)
-        total, left_out = count(cursor, "SELECT count(*) FROM current_label"), unlabelled(cursor)
-    export.progress(Progress("writing", 0, total))
-    target = str(export.target).replace("'", "''")
-    cursor.execute(f"COPY ({selected}) TO '{target}' ({_COPY[form]})")
-    export.progress(Progress("writing", total, total))
-    return Written(total, left_out)
+        written = written_labels(cursor)
+    export.progress(Progress("writing", 0, written.records))
+    copy_to(cursor, selected, export.target, form)
+    export.progress(Progress("writing", written.records, written.records))
+    return written
 
 
 JSONL = Format(

@@ -100,7 +100,9 @@ COMPLETION = TaskKind(
     summary=_summary,
     texts=_texts,
     containing=_containing,
+    detail_word="file",
     label=KEEP.name,
+    label_words={1: "keep", 2: "maybe", 3: "drop"},
     table="completion",
     content={
         "language": "text",

@@ -60,5 +60,6 @@ PAIR = TaskKind(
     summary=_summary,
     texts=_texts,
     containing=_containing,
+    detail_word="code",
     place=1,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Select
 
 GROUP = "workbench.task_kinds"
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+_TAKEN = frozenset({"query", "code", "label", "judgment", "chunk", "response", "score", "item_id", "extra"})
+"""Names of other sorts of records, and of columns that every item has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class TaskKind:
     Attributes:
         name: The kind, as items carry it.
         plural: What its items are called on screens.
+        singular: What one of them is called; the kind's name by default.
+        detail_word: What the detail of the summary is, in a word that heads its column.
         questions: What is asked, in the order in which it is asked.
         guideline_version: The version of the guideline text.
         guideline: What raters are told before they judge.
@@ -60,6 +67,8 @@ class TaskKind:
         containing: Given a text, returns a select of the ids of the items that contain it, in any case.
         label: The name of the question whose value queues show; the first question by default, empty for a
             kind of which no single value tells.
+        label_words: How lists and filters say the values of that question, where its scale's words are the
+            answer to a question that they do not show.
         table: The table of the kind's own columns, with `item_id`; empty for pairs, which are written apart.
         content: Those columns in order, with the type of what a file holds for each; `list` and `object` are
             kept as JSON text.
@@ -80,7 +89,10 @@ class TaskKind:
     summary: Callable[[Collection[int] | None], Select[Any]]
     texts: Callable[[Collection[int]], Select[Any]]
     containing: Callable[[str], Select[Any]]
+    singular: str = ""
+    detail_word: str = "detail"
     label: str | None = None
+    label_words: Mapping[float, str] = field(default_factory=dict)
     table: str = ""
     content: Mapping[str, FieldType] = field(default_factory=dict)
     known_by: tuple[str, ...] = ()
@@ -89,6 +101,24 @@ class TaskKind:
     place: int = 100
     editable: Mapping[str, str] = field(default_factory=dict)
     never_empty: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse names that no table, column or sort of record can have; take the singular from the name."""
+        for name in (self.name, self.table or "items", *self.content):
+            if not _NAME.fullmatch(name) or name in _TAKEN:
+                raise ValueError(
+                    f"{name!r} cannot name a kind, its table or a column: lower-case letters, digits and _ "
+                    f"can, but not {', '.join(sorted(_TAKEN))}"
+                )
+        if not set(self.known_by) | {self.joined_by or "", *self.editable} <= {"", *self.content}:
+            raise ValueError(f"what {self.name!r} is known by, joined by or edited in is none of its columns")
+        if not self.singular:
+            object.__setattr__(self, "singular", self.name)
+
+    def label_word(self, value: float) -> str:
+        """Return how lists say a value of the question that tells of an item: "1 match", "keep"."""
+        asked = self.label_question
+        return self.label_words.get(value) or (asked.scale.word(value) if asked else f"{value:g}")
 
     @property
     def label_question(self) -> QuestionSpec | None:

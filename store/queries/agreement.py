@@ -1,4 +1,4 @@
-"""Who agrees with whom: people, imported raters and agents' runs, by their labels that stand."""
+"""Who agrees with whom: people, imported raters, agents' runs and judges, by their labels that stand."""
 
 from __future__ import annotations
 
@@ -9,16 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
+from store.errors import UnknownName
+from store.kinds.counting import in_order
+from store.kinds.instances import Instance
+from store.kinds.protocol import QuestionSpec, TaskKind, task_kinds
 from store.measures.agreement import Agreement, Level, cohen_kappa, krippendorff_alpha, raw_agreement
 from store.queries.current import REVIEW, current_values
-from store.scales import Scale
+from store.queries.due import response_names
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Question, Rater
+from store.tables.responses import Response, Score
 from store.tables.runs import Run, VerdictRow
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+
+Unit = tuple[int, str]
+"""What has a label: an item, and which of its responses, as the name of the question says it after `@`; empty
+for the item itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +37,17 @@ class RaterLabels:
 
     Attributes:
         name: The rater's name; an agents' run has its own.
-        kind: `human`, `import` or `agent`.
-        labels: The label of each item that has one.
-        blind: Items that were judged in a blind review.
-        revealed: Items that were judged with an agents' label on the screen.
+        kind: `human`, `import`, `agent`, or `judge` for whom files name as the judge of responses.
+        labels: The label of each unit that has one.
+        blind: Units that were judged in a blind review.
+        revealed: Units that were judged with a label of agents or a judge on the screen.
     """
 
     name: str
     kind: str
-    labels: Mapping[int, float]
-    blind: frozenset[int] = frozenset()
-    revealed: frozenset[int] = frozenset()
+    labels: Mapping[Unit, float]
+    blind: frozenset[Unit] = frozenset()
+    revealed: frozenset[Unit] = frozenset()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rater and how many labels there are, as JSON-able fields."""
@@ -56,12 +66,13 @@ class PairAgreement:
 
     Attributes:
         raters: Their names.
-        n: Items with a label of both.
-        dropped: Items with a label of only one of them.
-        agreed: Items of `n` to which both gave the same label.
-        blind: Items of `n` that one of them, or both, judged in a blind review.
-        revealed: Items of `n` that one of them, or both, judged with an agents' label on the screen.
-        share: agreed / n; None without items.
+        n: Units with a label of both: items, or responses.
+        dropped: Units with a label of only one of them.
+        agreed: Units of `n` to which both gave the same label.
+        blind: Units of `n` that one of them, or both, judged in a blind review.
+        revealed: Units of `n` that one of them, or both, judged with what agents or a judge said in
+            sight.
+        share: agreed / n; None without units.
         kappa: Cohen's kappa, not weighted.
     """
 
@@ -92,8 +103,9 @@ class AgreementReport:
         question: What was asked.
         phase: The phase whose labels these are.
         level: The level of measurement of the question's scale.
-        items: Items in the workspace.
-        raters: Everybody with a label: humans, imported raters, runs.
+        items: Items in the workspace that are asked it.
+        responses: Their responses, where it is asked of these; None otherwise.
+        raters: Everybody with a label: humans, imported raters, runs, judges.
         pairs: Every two of them.
         alpha: Krippendorff's alpha over all of them.
     """
@@ -102,6 +114,7 @@ class AgreementReport:
     phase: str
     level: Level
     items: int
+    responses: int | None
     raters: tuple[RaterLabels, ...]
     pairs: tuple[PairAgreement, ...]
     alpha: Agreement
@@ -112,6 +125,7 @@ class AgreementReport:
             "question": self.question,
             "phase": self.phase,
             "items": self.items,
+            "responses": self.responses,
             "raters": [rater.to_dict() for rater in self.raters],
             "pairs": [pair.to_dict() for pair in self.pairs],
             "krippendorff_alpha": {
@@ -127,59 +141,111 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
 
     Args:
         connection: A reading connection.
-        question: The question's name.
+        question: The question's name. One that is asked of responses is compared over all of them; with the
+            name of one response after it, over the items that have that one.
         phase: The phase whose labels count.
+
+    Raises:
+        UnknownName: No registered kind asks it.
     """
-    asked, item = table_of(Question), table_of(Item)
-    found = connection.execute(select(asked.c.scale, asked.c.task_kind).where(asked.c.name == question)).one()
-    items = connection.execute(
-        select(func.count()).select_from(item).where(item.c.kind == found.task_kind)
-    ).scalar_one()
-    raters = (*_people(connection, question, phase), *_runs(connection, found.task_kind))
-    level = Scale.from_json(found.scale).level
+    kind, spec = _asked(question)
+    item, response = table_of(Item), table_of(Response)
+    of_kind = select(func.count()).select_from(item).where(item.c.kind == kind.name)
+    over_responses = spec.of_responses and question == question.partition("@")[0]
+    raters = [*_people(connection, question, phase, over_responses=over_responses)]
+    if question == (kind.label_question.name if kind.label_question else None):
+        raters += _runs(connection, kind.name)
+    if spec.of_responses:
+        raters += _judges(connection, kind.name, question, spec.title)
     units = sorted(set().union(*(rater.labels for rater in raters)))
     ratings = {str(place): [rater.labels.get(unit) for unit in units] for place, rater in enumerate(raters)}
+    responses = None
+    if over_responses:
+        joined = of_kind.join(response, response.c.item_id == item.c.id)
+        responses = connection.execute(joined).scalar_one()
     return AgreementReport(
         question=question,
         phase=phase,
-        level=level,
-        items=items,
-        raters=raters,
+        level=spec.scale.level,
+        items=connection.execute(of_kind).scalar_one(),
+        responses=responses,
+        raters=tuple(raters),
         pairs=tuple(_pair(one, other) for one, other in combinations(raters, 2)),
-        alpha=krippendorff_alpha(ratings, level),
+        alpha=krippendorff_alpha(ratings, spec.scale.level),
     )
 
 
-def _people(connection: Connection, question: str, phase: str) -> Sequence[RaterLabels]:
+def question_of_items(connection: Connection) -> str:
+    """Return the question that tells most of the items of a workspace: that of their first kind."""
+    item = table_of(Item)
+    there = list(connection.execute(select(item.c.kind).distinct()).scalars())
+    known = [task_kinds()[name] for name in in_order(there) if name in task_kinds()]
+    first = (known or list(task_kinds().values()))[0]
+    return (first.label_question or first.questions[0]).name
+
+
+def _asked(question: str) -> tuple[TaskKind, QuestionSpec]:
+    for kind in task_kinds().values():
+        spec = kind.question(question)
+        if spec is not None:
+            return kind, spec
+    known = ", ".join(spec.name for kind in task_kinds().values() for spec in kind.questions)
+    raise UnknownName("Unknown question", f"No question is called {question!r}.", f"Questions: {known}.")
+
+
+def _people(
+    connection: Connection, question: str, phase: str, *, over_responses: bool
+) -> Sequence[RaterLabels]:
     """Return the standing labels of humans and imported raters, by name."""
-    labels, people = current_values(None, phase, questions=(question,)), table_of(Rater)
+    people, asked = table_of(Rater), table_of(Question)
+    names: tuple[str, ...] = (question,)
+    if over_responses:
+        about = select(asked.c.name).where(asked.c.name.startswith(f"{question}@", autoescape=True))
+        names = (question, *connection.execute(about).scalars())
+    labels = current_values(None, phase, questions=names)
     rows = connection.execute(
         select(
             people.c.name,
             people.c.kind,
             labels.c.item_id,
+            asked.c.name.label("question"),
             labels.c.value,
             labels.c.blind,
             labels.c.shown_verdict.is_not(None).label("revealed"),
         )
         .join(people, people.c.id == labels.c.rater_id)
+        .join(asked, asked.c.id == labels.c.question_id)
         .where(people.c.kind != "agent")
         # The latest of several assignments stands.
         .order_by(people.c.name, labels.c.id)
     )
-    found: dict[tuple[str, str], dict[int, tuple[float, bool, bool]]] = {}
-    for name, kind, item_id, value, blind, revealed in rows:
-        found.setdefault((name, kind), {})[item_id] = (value, blind, revealed)
+    found: dict[tuple[str, str], dict[Unit, tuple[float, bool, bool]]] = {}
+    there = _responses(connection) if over_responses else {}
+    for name, kind, item_id, about_it, value, blind, revealed in rows:
+        unit = (item_id, about_it.partition("@")[2])
+        if over_responses and unit[1] not in there.get(item_id, {""}):
+            # Of a response that is not here, or of an item to which responses came later.
+            continue
+        found.setdefault((name, kind), {})[unit] = (value, blind, revealed)
     return [
         RaterLabels(
             name,
             kind,
-            {item_id: value for item_id, (value, _, _) in given.items()},
-            frozenset(item_id for item_id, (_, blind, _) in given.items() if blind),
-            frozenset(item_id for item_id, (_, _, revealed) in given.items() if revealed),
+            {unit: value for unit, (value, _, _) in given.items()},
+            frozenset(unit for unit, (_, blind, _) in given.items() if blind),
+            frozenset(unit for unit, (_, _, revealed) in given.items() if revealed),
         )
         for (name, kind), given in found.items()
     ]
+
+
+def _responses(connection: Connection) -> dict[int, set[str]]:
+    """Return which responses items have, as the names of questions say it; items without any are left out."""
+    names = response_names(None)
+    found: dict[int, set[str]] = {}
+    for item_id, place in connection.execute(select(names.c.item_id, names.c.place)):
+        found.setdefault(item_id, set()).add(place.removeprefix("@"))
+    return found
 
 
 def _runs(connection: Connection, kind: str) -> Sequence[RaterLabels]:
@@ -191,15 +257,44 @@ def _runs(connection: Connection, kind: str) -> Sequence[RaterLabels]:
         .where(run.c.kind == kind)
         .order_by(run.c.id)
     )
-    found: dict[tuple[Any, str], dict[int, float]] = {}
+    found: dict[tuple[Any, str], dict[Unit, float]] = {}
     for number, name, item_id, value in rows:
-        found.setdefault((number, name), {})[item_id] = value
+        found.setdefault((number, name), {})[item_id, ""] = value
     return [RaterLabels(name, "agent", labels) for (_, name), labels in found.items()]
+
+
+def _judges(connection: Connection, kind: str, question: str, measure: str) -> Sequence[RaterLabels]:
+    """Return what judges said last under a measure of the responses of a kind, by the judges' names."""
+    item, response, score = (table_of(model) for model in (Item, Response, Score))
+    rows = connection.execute(
+        select(
+            score.c.judge,
+            response.c.item_id,
+            response.c.model,
+            response.c.setting,
+            response.c.trial,
+            score.c.value,
+        )
+        .join(response, response.c.id == score.c.response_id)
+        .join(item, item.c.id == response.c.item_id)
+        .where(item.c.kind == kind, score.c.measure == measure)
+        .order_by(score.c.judge, score.c.id)
+    )
+    base, _, only = question.partition("@")
+    found: dict[str, dict[Unit, float | None]] = {}
+    for judge, item_id, model, setting, trial, value in rows:
+        place = Instance(base, model, setting, trial).name.partition("@")[2]
+        if only in ("", place):
+            found.setdefault(judge, {})[item_id, place] = value
+    return [
+        RaterLabels(judge, "judge", {unit: value for unit, value in scores.items() if value is not None})
+        for judge, scores in found.items()
+    ]
 
 
 def _pair(one: RaterLabels, other: RaterLabels) -> PairAgreement:
     shared = sorted(one.labels.keys() & other.labels.keys())
-    both = [(one.labels[item_id], other.labels[item_id]) for item_id in shared]
+    both = [(one.labels[unit], other.labels[unit]) for unit in shared]
     return PairAgreement(
         raters=(one.name, other.name),
         n=len(shared),

@@ -6,8 +6,9 @@ The record is append-only, so the current row of a key is the one with the highe
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
-from sqlalchemy import ColumnElement, String, Subquery, Table, and_, case, cast, func, select
+from sqlalchemy import ColumnElement, Select, String, Subquery, Table, and_, case, cast, func, select
 
 from store.kinds.protocol import task_kinds
 from store.tables.columns import among, table_of
@@ -46,7 +47,7 @@ def current_values(
     rater_id: int | None,
     phase: str | None = REVIEW,
     item_ids: Collection[int] | None = None,
-    questions: Collection[str] | None = None,
+    questions: Collection[str] | Select[Any] | None = None,
 ) -> Subquery:
     """Return the standing judgments: (item_id, question_id, rater_id, value, ...), none without a value.
 
@@ -54,11 +55,13 @@ def current_values(
         rater_id: Whose; None for everybody's, one row for each rater, item and question.
         phase: In which phase; None for all, one row for each.
         item_ids: Of which items; None for all.
-        questions: The names of the questions; None for all.
+        questions: The names of the questions, or a select of their keys; None for all.
     """
     judgment, question = table_of(JudgmentRow), table_of(Question)
     conditions = _among(judgment, item_ids)
-    if questions is not None:
+    if isinstance(questions, Select):
+        conditions.append(judgment.c.question_id.in_(questions))
+    elif questions is not None:
         named = select(question.c.id).where(question.c.name.in_(questions))
         conditions.append(judgment.c.question_id.in_(named))
     if rater_id is not None:

@@ -14,7 +14,9 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Double,
     FromClause,
+    Select,
     String,
     Subquery,
     case,
@@ -22,13 +24,14 @@ from sqlalchemy import (
     exists,
     func,
     literal,
-    or_,
+    null,
     select,
+    union_all,
 )
 
 from store.kinds.instances import QUOTED, Instance
 from store.kinds.protocol import TaskKind, task_kinds
-from store.queries.current import REVIEW, current_values
+from store.queries.current import REVIEW, current_values, label_questions
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Question
@@ -106,46 +109,63 @@ def given_by(
     phase: str | None = REVIEW,
     item_ids: Collection[int] | None = None,
 ) -> Subquery:
-    """Return how many of the questions that are due have a value: (item_id, rater_id, given, latest).
+    """Return how many of the questions that are due have a value: (item_id, rater_id, given, latest, value).
 
-    Items without any are left out. `latest` is when the latest of these values was recorded.
+    Items without any are left out. `latest` is when the latest of these values was recorded; `value` is that
+    of the question whose value queues show.
 
     Args:
         rater_id: Whose; None for everybody's, one row for each rater and item.
         phase: In which phase; None for all.
         item_ids: Of which items; None for all.
     """
-    plain, by_response = _names(of_responses=False), _names(of_responses=True)
-    values = current_values(rater_id, phase, item_ids, None if by_response else plain)
+    plain = current_values(rater_id, phase, item_ids, _names(of_responses=False))
+    shown = select(table_of(Question).c.id).where(table_of(Question).c.name.in_(label_questions()))
+    counted = _counted(plain, case((plain.c.question_id.in_(shown), plain.c.value)))
+    by_response = _names(of_responses=True)
+    if not by_response:
+        return counted.subquery("given")
+    # Apart, since most workspaces hold many items that are asked nothing of responses.
+    both = union_all(counted, _given_of_responses(by_response, rater_id, phase, item_ids)).subquery("both")
+    return (
+        select(
+            both.c.item_id,
+            both.c.rater_id,
+            func.sum(both.c.given).label("given"),
+            func.max(both.c.latest).label("latest"),
+            func.max(both.c.value).label("value"),
+        )
+        .group_by(both.c.item_id, both.c.rater_id)
+        .subquery("given")
+    )
+
+
+def _counted(values: Subquery, shown: ColumnElement[float]) -> Select[Any]:
     columns = (values.c.item_id, values.c.rater_id)
-    counted = select(
+    return select(
         *columns,
         func.count(values.c.question_id.distinct()).label("given"),
         func.max(values.c.created_at).label("latest"),
+        func.max(shown).label("value"),
     ).group_by(*columns)
-    if by_response:
-        question, responses = table_of(Question), response_names(item_ids)
-        base = func.split_part(question.c.name, "@", 1)
-        place = func.substr(question.c.name, func.length(base) + 1)
-        asked = (
-            select(
-                question.c.id,
-                question.c.name,
-                case((base.in_(by_response), place)).label("place"),
-            )
-            .where(or_(question.c.name.in_(plain), base.in_(by_response)))
-            .subquery("asked")
-        )
-        answers = exists().where(responses.c.item_id == values.c.item_id, responses.c.place == asked.c.place)
-        any_response = exists().where(table_of(Response).c.item_id == values.c.item_id)
-        if item_ids is not None:
-            any_response = exists().where(
-                table_of(Response).c.item_id == values.c.item_id, *_among(table_of(Response), item_ids)
-            )
-        counted = counted.join(asked, asked.c.id == values.c.question_id).where(
-            or_(asked.c.place.is_(None), (asked.c.place == "") & ~any_response, answers)
-        )
-    return counted.subquery("given")
+
+
+def _given_of_responses(
+    names: list[str], rater_id: int | None, phase: str | None, item_ids: Collection[int] | None
+) -> Select[Any]:
+    """Return what is given to questions about responses, or about the item itself where it has none."""
+    question, response, responses = table_of(Question), table_of(Response), response_names(item_ids)
+    base = func.split_part(question.c.name, "@", 1)
+    place = func.substr(question.c.name, func.length(base) + 1)
+    asked = select(question.c.id, place.label("place")).where(base.in_(names)).subquery("asked")
+    values = current_values(rater_id, phase, item_ids, select(asked.c.id))
+    answers = exists().where(responses.c.item_id == values.c.item_id, responses.c.place == asked.c.place)
+    any_response = exists().where(response.c.item_id == values.c.item_id, *_among(response, item_ids))
+    return (
+        _counted(values, cast(null(), Double))
+        .join(asked, asked.c.id == values.c.question_id)
+        .where(((asked.c.place == "") & ~any_response) | answers)
+    )
 
 
 def due_questions(connection: Connection, kind: TaskKind, item_id: int) -> tuple[str, ...]:

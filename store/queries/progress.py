@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, case, func, select
 
 from store.ids import now
+from store.kinds.counting import in_order
 from store.queries.current import (
     REVIEW,
     current_labels,
@@ -24,6 +25,7 @@ from store.tables.columns import table_of
 from store.tables.imported import Item, Source
 from store.tables.people import Rater
 from store.tables.record import JudgmentRow
+from store.tables.responses import Score
 from store.tables.runs import StepRow, VerdictRow
 from store.who import AnyRater
 
@@ -38,18 +40,47 @@ class RaterProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class KindProgress:
+    """How far a rater and the agents are with the items of one kind.
+
+    Attributes:
+        kind: The task kind.
+        items: How many items there are.
+        judged: Those of which every question has a value of the rater.
+        cannot_decide: Those that the rater cannot decide.
+        skipped: Those that the rater put off.
+        agent_labelled: Those with a verdict of the agents; None in a blind review.
+    """
+
+    kind: str
+    items: int
+    judged: int
+    cannot_decide: int
+    skipped: int
+    agent_labelled: int | None
+
+    @property
+    def left(self) -> int:
+        """Items that the rater has neither judged nor said to be undecidable."""
+        return self.items - self.judged - self.cannot_decide
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able fields, with what is derived from them."""
+        told = asdict(self)
+        del told["kind"]
+        return {**told, "left": self.left}
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """The state of a workspace, with one rater's part in it.
 
     Attributes:
-        items: How many items of each kind.
+        kinds: How far the work is for each kind of which there are items, in the order of the kinds.
         sources: The imported files.
-        judged: Items of which every question has a value of the rater.
-        cannot_decide: Items that the rater cannot decide.
-        skipped: Items that the rater put off.
         flagged: Items that the rater flagged.
-        today: Those of the judged ones that were given their latest value since midnight, local time.
-        agent_labelled: Items with a verdict of the agents; None in a blind review.
+        today: Judged items that were given their latest value since midnight, local time.
+        scored: Responses of which a judge's score is a number; None in a blind review.
         compared: Items with a label of the rater and one of the agents; None in a blind review.
         agreed: Those of them where both are the same; None in a blind review.
         raters: The raters with standing labels.
@@ -59,14 +90,11 @@ class Progress:
     """
 
     rater: str
-    items: Mapping[str, int]
+    kinds: tuple[KindProgress, ...]
     sources: tuple[str, ...]
-    judged: int
-    cannot_decide: int
-    skipped: int
     flagged: int
     today: int
-    agent_labelled: int | None
+    scored: int | None
     compared: int | None
     agreed: int | None
     raters: tuple[RaterProgress, ...]
@@ -75,26 +103,60 @@ class Progress:
     unpriced: int = 0
 
     @property
+    def items(self) -> dict[str, int]:
+        """How many items of each kind."""
+        return {one.kind: one.items for one in self.kinds}
+
+    @property
     def total(self) -> int:
         """All items, of every kind."""
-        return sum(self.items.values())
+        return sum(one.items for one in self.kinds)
+
+    @property
+    def judged(self) -> int:
+        """Items of which every question has a value of the rater."""
+        return sum(one.judged for one in self.kinds)
+
+    @property
+    def cannot_decide(self) -> int:
+        """Items that the rater cannot decide."""
+        return sum(one.cannot_decide for one in self.kinds)
+
+    @property
+    def skipped(self) -> int:
+        """Items that the rater put off."""
+        return sum(one.skipped for one in self.kinds)
 
     @property
     def left(self) -> int:
         """Items that the rater has neither judged nor said to be undecidable."""
-        return self.total - self.judged - self.cannot_decide
+        return sum(one.left for one in self.kinds)
+
+    @property
+    def agent_labelled(self) -> int | None:
+        """Items with a verdict of the agents; None in a blind review."""
+        # Nothing is kept out of sight where there is nothing.
+        return None if self.scored is None else sum(one.agent_labelled or 0 for one in self.kinds)
+
+    def only(self, kinds: Collection[str]) -> Progress:
+        """Return what it says of some kinds; what is not counted by kind stays as it is."""
+        return replace(self, kinds=tuple(one for one in self.kinds if one.kind in kinds))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields, with what is derived from them."""
         told = asdict(self)
         told |= {
             "items": self.total,
-            "items_by_kind": told["items"],
-            "left": self.left,
+            "items_by_kind": self.items,
+            "kinds": {one.kind: one.to_dict() for one in self.kinds},
+            **{name: getattr(self, name) for name in _SUMS},
             "cost": told.pop("money"),
             "cost_unknown_steps": told.pop("unpriced"),
         }
         return told
+
+
+_SUMS = ("judged", "cannot_decide", "skipped", "left", "agent_labelled")
 
 
 def progress(
@@ -105,7 +167,7 @@ def progress(
     Args:
         connection: A reading connection.
         rater: Whose progress.
-        blind: Leave out whatever rests on the agents' labels and on other raters.
+        blind: Leave out whatever rests on the agents' labels, on judges' scores and on other raters.
         phase: The phase in which the rater judges.
     """
     item, source, step, people = (table_of(model) for model in (Item, Source, StepRow, Rater))
@@ -115,6 +177,8 @@ def progress(
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     statement = (
         select(
+            item.c.kind,
+            func.count().label("items"),
             func.count(case((status == "judged", 1))).label("judged"),
             func.count(case((status == "cannot_decide", 1))).label("cannot_decide"),
             func.count(case((status == "skipped", 1))).label("skipped"),
@@ -125,15 +189,26 @@ def progress(
         .select_from(item)
         .outerjoin(given, given.c.item_id == item.c.id)
         .outerjoin(marks, marks.c.item_id == item.c.id)
+        .group_by(item.c.kind)
     )
     if responses is not None:
         statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
-    counts = connection.execute(statement).one()
-    agent_labelled = compared = agreed = None
-    raters: tuple[RaterProgress, ...] = (RaterProgress(rater.name, rater.kind, counts.begun),)
+    found = {row.kind: row for row in connection.execute(statement)}
+    begun = sum(row.begun for row in found.values())
+    scored = compared = agreed = None
+    ruled: dict[str, int] = {}
+    raters: tuple[RaterProgress, ...] = (RaterProgress(rater.name, rater.kind, begun),)
     if not blind:
-        verdict, verdicts = table_of(VerdictRow), current_verdicts()
-        agent_labelled = connection.execute(select(func.count(verdict.c.item_id.distinct()))).scalar_one()
+        verdict, verdicts, score = table_of(VerdictRow), current_verdicts(), table_of(Score)
+        by_kind = (
+            select(item.c.kind, func.count(verdict.c.item_id.distinct()))
+            .join(verdict, verdict.c.item_id == item.c.id)
+            .group_by(item.c.kind)
+        )
+        ruled = dict(connection.execute(by_kind).all())
+        scored = connection.execute(
+            select(func.count(score.c.response_id.distinct())).where(score.c.value.is_not(None))
+        ).scalar_one()
         compared, agreed = connection.execute(
             select(func.count(), func.count(case((labels.c.value == verdicts.c.value, 1))))
             .select_from(labels)
@@ -157,17 +232,23 @@ def progress(
             func.count(case((unpriced(step), 1))),
         )
     ).one()
-    kinds = select(item.c.kind, func.count()).group_by(item.c.kind).order_by(item.c.kind)
     return Progress(
         rater=rater.name,
-        items=dict(connection.execute(kinds).all()),
+        kinds=tuple(
+            KindProgress(
+                kind=kind,
+                items=found[kind].items,
+                judged=found[kind].judged,
+                cannot_decide=found[kind].cannot_decide,
+                skipped=found[kind].skipped,
+                agent_labelled=None if blind else ruled.get(kind, 0),
+            )
+            for kind in in_order(found)
+        ),
         sources=tuple(connection.execute(select(source.c.name).order_by(source.c.id)).scalars()),
-        judged=counts.judged,
-        cannot_decide=counts.cannot_decide,
-        skipped=counts.skipped,
-        flagged=counts.flagged,
-        today=counts.today,
-        agent_labelled=agent_labelled,
+        flagged=sum(row.flagged for row in found.values()),
+        today=sum(row.today for row in found.values()),
+        scored=scored,
         compared=compared,
         agreed=agreed,
         raters=raters,

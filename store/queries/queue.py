@@ -72,10 +72,12 @@ def queue_ids(
     return workspace.column(statement if limit is None else statement.limit(limit))
 
 
-def items_count(workspace: Workspace) -> int:
-    """Return how many items the workspace holds."""
+def items_by_kind(workspace: Workspace) -> dict[str, int]:
+    """Return how many items of each kind the workspace holds."""
+    item = table_of(Item)
+    counts = select(item.c.kind, func.count().label("number")).group_by(item.c.kind)
     with workspace.reading() as connection:
-        return int(connection.execute(select(func.count()).select_from(table_of(Item))).scalar_one())
+        return {row.kind: row.number for row in connection.execute(counts)}
 
 
 def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str = REVIEW) -> Select[Any]:
@@ -166,7 +168,7 @@ def select_rows(
     """Return the select of the rows of some items, its columns named as the parts of `QueueRow`."""
     item = table_of(Item)
     listed = summaries(ids).subquery("listed")
-    labels, marks = current_labels(rater_id, phase, ids), current_marks(rater_id, phase, ids)
+    marks = current_marks(rater_id, phase, ids)
     columns: list[Any] = [null().label("agent_label"), null().label("agent_path")]
     given, (due, responses) = given_by(rater_id, phase, ids), due_of(item, ids)
     number = func.coalesce(given.c.given, 0)
@@ -185,7 +187,7 @@ def select_rows(
             listed.c.rank,
             listed.c.similarity,
             status_of(number, due, marks).label("status"),
-            labels.c.value.label("label"),
+            given.c.value.label("label"),
             *columns,
             func.coalesce(marks.c.flagged, literal(False)).label("flagged"),
             func.coalesce(marks.c.commented, literal(False)).label("commented"),
@@ -194,7 +196,6 @@ def select_rows(
         )
         .select_from(item)
         .outerjoin(listed, listed.c.item_id == item.c.id)
-        .outerjoin(labels, labels.c.item_id == item.c.id)
         .outerjoin(marks, marks.c.item_id == item.c.id)
         .outerjoin(given, given.c.item_id == item.c.id)
         .where(among(item.c.id, ids))

@@ -7,7 +7,7 @@ when judging follows from the id of the judgment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, select
 
-from store.tables.columns import table_of
+from store.tables.columns import among, table_of
 from store.tables.people import Rater
 from store.tables.record import REVISION, MarkRow
 
@@ -83,19 +83,42 @@ def load_revisions(
         fields: The columns as they were imported.
         rater_id: Who looks at them.
     """
+    of_parts = _records(connection, [item_id]).get(item_id, {})
+    return {
+        part: _seen(rows, str(fields[part]), rater_id) for part, rows in of_parts.items() if part in fields
+    }
+
+
+def standing_texts(connection: Connection, item_ids: Collection[int]) -> dict[int, dict[str, str]]:
+    """Return the columns of some items that stand otherwise than they were imported, with their texts.
+
+    Args:
+        connection: A reading connection.
+        item_ids: The items; those of which nothing was rewritten are left out.
+    """
+    found: dict[int, dict[str, str]] = {}
+    for item_id, of_parts in _records(connection, item_ids).items():
+        for part, rows in of_parts.items():
+            standing = _seen(rows, "", 0).standing
+            if standing is not None:
+                found.setdefault(item_id, {})[part] = standing.text
+    return found
+
+
+def _records(connection: Connection, item_ids: Collection[int]) -> dict[int, dict[str, list[Row[Any]]]]:
+    """Return the records by which texts of some items were rewritten, by item and column, in order."""
     mark, rater = table_of(MarkRow), table_of(Rater)
     found = (
         select(mark, rater.c.name.label("rater"))
         .join(rater, rater.c.id == mark.c.rater_id)
-        .where(mark.c.item_id == item_id, mark.c.kind.startswith(REVISION, autoescape=True))
+        .where(among(mark.c.item_id, item_ids), mark.c.kind.startswith(REVISION, autoescape=True))
         .order_by(mark.c.id)
     )
-    of_parts: dict[str, list[Row[Any]]] = {}
+    records: dict[int, dict[str, list[Row[Any]]]] = {}
     for row in connection.execute(found):
+        of_parts = records.setdefault(row.item_id, {})
         of_parts.setdefault(row.kind.removeprefix(REVISION), []).append(row)
-    return {
-        part: _seen(rows, str(fields[part]), rater_id) for part, rows in of_parts.items() if part in fields
-    }
+    return records
 
 
 def _seen(rows: list[Row[Any]], imported: str, rater_id: int) -> RevisionSeen:

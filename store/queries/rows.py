@@ -104,6 +104,7 @@ def label_words(kind: str | None = None, *, whole: bool = False) -> dict[float, 
         if each.label_question is not None and kind in (None, each.name):
             for known in each.label_question.scale.values:
                 said = known.shown if whole or known.sign else known.word
+                said = each.label_words.get(known.value, said)
                 words.setdefault(known.value, []).append(said)
     return {value: " or ".join(dict.fromkeys(each)) for value, each in words.items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from sqlalchemy import (
 )
 
 from store.errors import UnknownName
+from store.kinds.counting import in_order
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query
 from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, VerdictRow
@@ -69,6 +70,33 @@ def named_run(runs: Sequence[Run], name: str) -> Run:
         f"{'More than one' if name and found else 'No'} run is called {name!r}.",
         f"Runs here: {', '.join(run.name for run in runs) or 'none yet'}.",
     )
+
+
+def kind_for_agents(connection: Connection, kinds: Collection[str]) -> str | None:
+    """Return the kind whose items agents take up next: the first one of which some have no verdict at all.
+
+    Args:
+        connection: An open connection.
+        kinds: The kinds on which agents can work.
+
+    Returns:
+        The first of these of which there are items where all have a verdict; None where there are no items.
+    """
+    item, verdict = table_of(Item), table_of(VerdictRow)
+    found = set(connection.execute(select(item.c.kind).distinct()).scalars())
+    there = in_order(found.intersection(kinds))
+    for kind in there if len(there) > 1 else ():
+        bare = select(item.c.id).where(item.c.kind == kind, ~exists().where(verdict.c.item_id == item.c.id))
+        if connection.execute(bare.limit(1)).first() is not None:
+            return kind
+    return there[0] if there else None
+
+
+def kind_of_run(connection: Connection, run_id: UUID) -> str | None:
+    """Return the kind of the items of a run; None where there is no such run."""
+    run = table_of(Run)
+    kind: str | None = connection.execute(select(run.c.kind).where(run.c.id == run_id)).scalar()
+    return kind
 
 
 def items_without_verdict(

@@ -18,6 +18,7 @@ class ContextChunk(SQLModel, table=True):
     path: str = string(default="")
     text: str = string()
     score: float | None = real(default=None)
+    extra: str = string(default="{}")
 
 
 class Response(SQLModel, table=True):

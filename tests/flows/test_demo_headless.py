@@ -53,7 +53,14 @@ def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
     assert done.code == 0, done.err
     facts = done.json()
     screened, verdicts, agreed = expected(sample_folder)
-    assert facts["items"] == sum(screened.values()) >= 60
+    assert facts["items"] == facts["items_by_kind"]["pair"] == sum(screened.values()) >= 60
+    lines = {
+        name: (sample_folder / f"{name}.jsonl").read_text("utf-8") for name in ("completions", "questions")
+    }
+    counts = [text.count("\n") for text in lines.values()]
+    assert list(facts["items_by_kind"].items())[1:] == list(
+        zip(("completion", "answer"), counts, strict=True)
+    )
     assert facts["clear_match"] == screened["clear_match"]
     assert facts["clear_nonmatch"] == screened["clear_nonmatch"]
     assert facts["unclear"] == facts["executed"] == screened["unclear"]
@@ -78,7 +85,8 @@ def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
 def test_what_it_printed_is_on_disk(at):
     execution, verdict, item = table_of(ExecutionRow), table_of(VerdictRow), table_of(Item)
     with Workspace.open(at) as workspace, workspace.reading() as connection:
-        items = connection.execute(select(func.count()).select_from(item)).scalar_one()
+        pairs = select(func.count()).select_from(item).where(item.c.kind == "pair")
+        items = connection.execute(pairs).scalar_one()
         ruled = connection.execute(select(func.count(verdict.c.item_id.distinct()))).scalar_one()
         programs = connection.execute(select(execution.c.program_digest, execution.c.exit_reason)).all()
     assert ruled == items
@@ -93,6 +101,7 @@ def test_without_a_terminal_it_says_so_and_does_the_same_again(workbench, at):
     assert "nothing to do" in done.out
     assert NOTICE in done.out
     assert "76 of 85" in done.out
+    assert "85 pairs, 12 completions and 9 repository questions" in done.out
 
 
 def test_fresh_begins_anew(workbench, at):

@@ -10,9 +10,11 @@ import pytest
 from sqlalchemy import func, select
 from textual.widgets import Input, Static
 
+from agents.settings import AnnotationSettings
 from screens.app import WorkbenchApp
 from screens.home.importing import ImportScreen, matching_files
 from screens.home.screen import HomeScreen, NextStep
+from screens.jobs.screen import JobsScreen
 from screens.queue.screen import QueueScreen
 from screens.settings import ScreenSettings
 from screens.widgets.key_line import KeyLine
@@ -34,6 +36,7 @@ from tests.app_at_work import (
     script,
     until,
 )
+from tests.kinds import json_lines, task
 from tests.small_workspace import GOOD, pairs_workspace
 
 PAIRS = '{"id": "a1", "query": "add two numbers", "code": "def add(a, b):\\n    return a + b\\n"}\n'
@@ -118,12 +121,12 @@ async def test_the_paragraph_says_what_the_report_says(workspace: Workspace) -> 
         said = about(app)
         assert "10 pairs from test." in said
         assert "You judged 4, cannot decide 1, flagged 1; 5 left." in said
-        assert "labelled 8 of 10 (80%)" in said
+        assert "labelled 8 of 10 pairs (80%)" in said
         assert "You agree with them on 67% (n = 3" in said
         assert "3,360 tokens, $0.0008" in said
         assert list(steps(app)) == ["Enter", "J", "q"]
         assert "Begin with the first without your label, item q/4" in steps(app)["Enter"]
-        assert "2 items" in steps(app)["J"]
+        assert "the 2 pairs" in steps(app)["J"]
         assert "No model is set. Name one in" in steps(app)["J"]
 
 
@@ -146,7 +149,7 @@ async def test_a_blind_home_counts_nothing_of_the_agents(workspace: Workspace) -
         assert "blind" in about(app)
         assert "agree" not in about(app)
         assert "labelled 8" not in about(app)
-        assert "2 items" not in " ".join(steps(app).values())
+        assert "2 pairs" not in " ".join(steps(app).values())
 
 
 async def test_without_a_rater_it_says_how_to_set_one(workspace: Workspace) -> None:
@@ -221,8 +224,26 @@ async def test_the_demo_is_loaded_and_annotated_behind_the_screen(empty: Workspa
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         await pilot.press("d")
-        await until(pilot, lambda: "labelled 1 of 1" in about(app))
+        await until(pilot, lambda: "labelled 1 of 1 pair" in about(app))
         assert "d" not in steps(app)
+
+
+async def test_agents_are_offered_only_where_they_can_work(empty: Workspace, tmp_path: Path) -> None:
+    tasks = [{**task(number), "metadata": {"task_id": f"project_cc_python/{number}"}} for number in (1, 2)]
+    import_files(empty, [json_lines(tmp_path / "tasks.jsonl", tasks)])
+    app = app_of(empty, annotation=AnnotationSettings(model="scripted:none"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        assert "2 completions from tasks.jsonl." in about(app)
+        assert "agents" not in about(app)
+        assert list(steps(app)) == ["Enter", "q"]
+        assert "g start" not in keys(app)
+        await pilot.press("g")
+        assert any("No agents work on items" in each for each in notices(app))
+        await pilot.press("J")
+        await until(pilot, lambda: isinstance(app.screen, JobsScreen) and app.screen.runs is not None)
+        await until(pilot, lambda: "g start" not in keys(app))
+        assert not app.running
 
 
 async def test_numbers_follow_a_judgment(workspace: Workspace) -> None:

@@ -53,7 +53,7 @@ async def asked(pilot: Pilot[Any], item: int, question: int) -> None:
     )
 
 
-@pytest.mark.parametrize("size", [(80, 24), (100, 30), SIZE])
+@pytest.mark.parametrize("size", [(80, 24), SIZE])
 async def test_three_questions_are_asked_one_after_another(kinds: Workspace, size: tuple[int, int]) -> None:
     app = review_app(kinds, at=1)
     async with app.run_test(size=size) as pilot:
@@ -101,6 +101,13 @@ async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspac
         await until(pilot, lambda: app.screen.query_one("#comment").display)
         await pilot.press("escape", "t")
         assert said(app) == "This item is asked one question."
+        # What a pair is not asked does nothing by its key, and says why where it is chosen by its name.
+        await pilot.press("5")
+        assert said(app) == "This item is asked one question."
+        await pilot.press("ctrl+p", *"label_5")
+        await until(pilot, lambda: "Give the label 5" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: said(app) == "5 is no value of this question.")
         # What is not answered yet is asked first, also after what was asked by hand.
         await press(pilot, "n", "T", "a")
         await asked(pilot, 2, 1)
@@ -169,6 +176,33 @@ async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Wor
         (5, "answer.completeness@two%23", 10, "override", "incomplete"),
         (5, "answer.completeness@two%23", 10, "override", "boundary case"),
     ]
+
+
+async def test_answers_of_hidden_models_are_told_apart(kinds: Workspace) -> None:
+    """Their questions have one name on the screen, and go to the record under their own."""
+    app = review_app(kinds, at=4, blind=True)
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, 5, 1)
+        screen = review_of(app)
+        for place in range(5):
+            await asked(pilot, 5, place + 1)
+            await pilot.press(f"{place + 1}")
+        await asked(pilot, 5, 6)
+        await settled(pilot)
+        # What was read again stays at the question that is asked.
+        await press(pilot, "f")
+        await settled(pilot)
+        assert screen.item is not None
+        assert (screen.item.at, screen.item.own.flagged) == (5, True)
+        await press(pilot, "u", "u")
+        await asked(pilot, 5, 5)
+        assert "two" not in screen_text(app)
+        assert "home" not in screen_text(app)
+        await settled(pilot)
+    found = [(name.partition("@")[0], value) for _, name, value, _, _ in given(kinds)]
+    counts = ("accuracy", "completeness", "relevance", "clarity", "accuracy")
+    assert found[:5] == [(f"answer.{count}", number) for number, count in enumerate(counts, start=1)]
+    assert len({name for _, name, _, _, _ in given(kinds)}) == 5
 
 
 async def test_no_key_answers_a_question_that_was_not_on_the_screen(kinds: Workspace) -> None:

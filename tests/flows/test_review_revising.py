@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from app_at_work import until
 from kinds import json_lines
-from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, settled, text_of
+from review_bench import (
+    judgments,
+    line_of,
+    marks,
+    painted,
+    press,
+    review_app,
+    review_of,
+    said,
+    screen_text,
+    settled,
+    text_of,
+)  # fmt: skip
 from textual import events
 from textual.pilot import Pilot
 
@@ -17,9 +30,11 @@ from screens.review.bars import ReviewKeys
 from screens.review.revision_editor import RevisionEditor
 from screens.widgets.code_area import CodeArea
 from store.importing import import_files
+from store.journal import Journal
 from store.workspace import Workspace
 
 WIDE = (120, 40)
+PASTED = "Several keys came at once, as from pasted text; nothing was edited."
 QUESTION = "Where does the parser drop comments?"
 REFERENCE = "In `read_token`.\n\nIt skips to the end of the line."
 BETTER = "In `next_token`.\n\nIt skips to the end of the line.\nNothing is kept."
@@ -34,6 +49,13 @@ def workspace(tmp_path: Path) -> Any:
     with Workspace.create(tmp_path / "study.duckdb") as made:
         import_files(made, [json_lines(tmp_path / "questions.jsonl", questions)], progress=None)
         yield made
+
+
+def reference_of(app: WorkbenchApp) -> str:
+    """The reference answer, as it stands in its pane before it is rendered."""
+    item = review_of(app).item
+    assert item is not None
+    return item.subject.text
 
 
 def editor(app: WorkbenchApp) -> RevisionEditor:
@@ -74,12 +96,145 @@ async def test_a_reference_answer_is_rewritten_shown_undone_and_redone(workspace
         await painted(pilot)
         await settled(pilot)
         assert said(app) == "✎ reference answer revised · u undo"
-        assert text_of(app, "subject") == BETTER
+        assert reference_of(app) == BETTER
         assert "revised by dana" in screen_text(app)
+        assert "In `next_token`." in text_of(app, "subject")
         assert "dana  revised the reference answer" in text_of(app, "history")
         assert REFERENCE in text_of(app, "revisions")
         await press(pilot, "u")
         await painted(pilot)
         await settled(pilot)
-        assert text_of(app, "subject") == REFERENCE
+        assert reference_of(app) == REFERENCE
         assert said(app) == "Taken back: revision of the reference answer · U redo"
+        # The rater went on, and comes back another day.
+        await press(pilot, "n")
+        await pilot.press("ctrl+q")
+    again = review_app(workspace, at=1)
+    async with again.run_test(size=WIDE) as pilot:
+        await press(pilot, "U")
+        await until(pilot, lambda: reference_of(again) == BETTER, "redone")
+        assert said(again) == "Brought back: revision of the reference answer, of " + said(again)[-25:]
+        assert review_of(again).order.item_id == 1
+    assert marks(workspace) == [
+        (1, "revision.reference", True, BETTER, "independent"),
+        (1, "revision.reference", False, "", "undo"),
+        (1, "revision.reference", True, BETTER, "redo"),
+    ]
+
+
+async def test_what_was_written_stays_a_draft_until_it_is_recorded(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await editing(pilot, "q")
+        await pilot.press("end", *" And why?", "escape")
+        await painted(pilot)
+        assert said(app) == "Draft kept; e goes on with it."
+        await pilot.press("ctrl+q")
+    again = review_app(workspace, at=None)
+    async with again.run_test(size=WIDE) as pilot:
+        await painted(pilot)
+        assert said(again) == "Your draft of the question is kept: e goes on with it."
+        area = await editing(pilot, "q")
+        assert area.text == f"{QUESTION} And why?"
+        assert editor(again).said == "This is your draft."
+        await pilot.press("f7", "delete", "ctrl+s")
+        assert editor(again).said == "The question cannot be empty."
+        await pilot.press("ctrl+r")
+        assert (area.text, editor(again).said) == (QUESTION, "This is the imported text.")
+        await pilot.press("ctrl+s")
+        await painted(pilot)
+        assert said(again) == "The question is as it was; nothing was recorded."
+        await editing(pilot, "q")
+        await pilot.press("escape")
+        assert said(again) == "The question is as it was."
+        # Without a reference the question stands alone, and one can be written.
+        await revise(pilot, "r", "")
+        await painted(pilot)
+        await settled(pilot)
+        assert reference_of(again) == ""
+        await pilot.press("n")
+        await painted(pilot, 2)
+        await revise(pilot, "r", "One is of *files*:\n- `a`")
+        await painted(pilot)
+        await settled(pilot)
+        assert reference_of(again) == "One is of *files*:\n- `a`"
+        await pilot.press("p")
+        await painted(pilot, 1)
+        assert said(again) == ""
+    assert [mark[:4] for mark in marks(workspace)] == [
+        (1, "revision.reference", True, ""),
+        (2, "revision.reference", True, "One is of *files*:\n- `a`"),
+    ]
+
+
+async def test_nothing_is_judged_before_the_new_text_is_on_the_screen(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "8")
+        await settled(pilot)
+        with monkeypatch.context() as patch:
+            patch.setattr(Journal, "append", full)
+            patch.setattr(WorkbenchApp, "RETRY_SECONDS", 600.0)
+            await revise(pilot, "r", BETTER)
+            await until(pilot, lambda: bool(app.failures))
+            await pilot.press("7")
+            assert said(app).startswith("Not recorded: the revised text was not on the screen")
+            await pilot.press("n")
+            await painted(pilot, 2)
+            # Coming back to the item does not make its old text the one that is judged.
+            await pilot.press("p")
+            await until(pilot, lambda: reference_of(app) == REFERENCE)
+            await pilot.pause()
+            await pilot.press("7")
+            assert said(app).startswith("Not recorded: the revised text was not on the screen")
+            # The text is still there.
+            await pilot.press("e", "r")
+            await until(pilot, lambda: isinstance(app.screen, RevisionEditor))
+            assert editor(app).area.text == BETTER
+            await pilot.press("escape")
+        app._retry_failed()
+        await painted(pilot)
+        await settled(pilot)
+        assert reference_of(app) == BETTER
+        await press(pilot, "7")
+        await settled(pilot)
+    assert [value for _, value, *_ in judgments(workspace)] == [8, 7]
+    assert len(marks(workspace)) == 1
+
+
+async def test_a_pasted_code_opens_nothing_and_an_answered_question_is_gone(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await painted(pilot)
+        await pilot.press("e", "n")
+        await painted(pilot, 2)
+        # Behind another item the code is the key that it was.
+        await pilot.press("r")
+        await pilot.pause()
+        assert said(app).startswith("There is no test to run")
+        for before in ((), ("e",)):
+            await pilot.press(*before)
+            # Both came in one read of the terminal, of which the first was let through or not.
+            now = time.monotonic()
+            app.keys_came_together([now])
+            event = events.Key("r" if before else "e", "r" if before else "e")
+            event.time = now
+            event.set_sender(app)
+            app.post_message(event)
+            await until(pilot, lambda: said(app) == PASTED)
+        assert review_of(app).is_painted
+    blind = review_app(workspace, blind=True)
+    async with blind.run_test(size=WIDE) as pilot:
+        await revise(pilot, "r", BETTER)
+        await painted(pilot)
+        await settled(pilot)
+        assert "revised by dana" in screen_text(blind)
+    nobody = review_app(workspace, rater=None)
+    async with nobody.run_test(size=WIDE) as pilot:
+        await press(pilot, "e")
+        assert said(nobody).startswith("! No rater")

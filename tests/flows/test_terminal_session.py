@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kinds import json_lines
 from review_bench import Case, Ran, bench
 from tmux_terminal import TmuxTerminal, wait_until_gone
 
@@ -288,3 +289,42 @@ def test_a_test_is_edited_in_an_editor_of_the_environment_and_run(tmp_path: Path
         ).fetchall()
     wrong = DOUBLES.test.replace("== 4", "== 5")
     assert programs == [(wrong,), (f"{DOUBLES.test}# more\n",)]
+
+
+def test_a_reference_answer_is_rewritten_in_an_editor_of_the_environment(tmp_path: Path) -> None:
+    question = {"id": "q-1", "question": "Where?", "answer": "Here."}
+    path, steps, editor = tmp_path / "study.duckdb", tmp_path / "steps", tmp_path / "editor"
+    run("import", path, json_lines(tmp_path / "questions.jsonl", [question]))
+    editor.write_text(f"#!/bin/sh\n. {steps}\n")
+    editor.chmod(0o700)
+    config = tmp_path / "config.toml"
+    config.touch()
+    terminal = TmuxTerminal(
+        [*WORKBENCH, str(path), "--rater", RATER],
+        env={"WORKBENCH_CONFIG": str(config), "VISUAL": str(editor)},
+    )
+    try:
+        into_review(terminal, "1 of 1")
+        for does, said in (
+            (
+                "case $1 in *.md) echo There. > $1; exit 3;; esac",
+                "status 3; nothing was recorded. · A draft is",
+            ),
+            # The draft is handed over, and an editor ends the last line of what had no line feed there.
+            ("sed -i 's/There/Over there/' $1", "reference answer revised"),
+            ("echo >> $1", "The reference answer is as it was"),
+        ):
+            steps.write_text(f"{does}\n")
+            terminal.settle()
+            terminal.press("E", "r")
+            terminal.wait_for(said)
+        terminal.settle()
+        assert "Over there." in terminal.screen
+        terminal.press("C-q")
+        terminal.wait_for("ended with 0")
+    finally:
+        terminal.close()
+    import duckdb
+
+    with duckdb.connect(str(path), read_only=True) as connection:
+        assert connection.execute("SELECT text FROM mark").fetchall() == [("Over there.",)]

@@ -28,6 +28,9 @@ def test_tasks_are_written_back_as_they_stood(shared_data):
         made, *found = converter.convert(task, number)
         chunks += len(found)
         assert made.fields["language"] == "python"
+        # The text of the chunks is made again of them, so that nothing of it has to be kept.
+        assert not made.extra
+        assert not any(chunk.extra for chunk in found)
         assert write_task(made, found) == task
     assert (len(tasks), chunks) == (63, 306)
 

@@ -29,6 +29,7 @@ from screens.queue.filter import FilterScreen
 from screens.queue.screen import QueueScreen
 from screens.queue.sort import SortScreen
 from store.errors import WorkbenchError
+from store.queries.item import find_item
 from store.queries.rows import NEEDS_SANDBOX, QueueFilter, QueueSort
 from store.raters import ensure_rater
 from store.session import save_session
@@ -48,6 +49,7 @@ from tests.app_at_work import (
     until,
 )
 from tests.small_workspace import GOOD, WRONG, pairs_workspace
+from workbench.sample import import_sample
 
 SIZES = [(80, 24), (100, 30), (120, 40)]
 QUERIES = (
@@ -165,6 +167,32 @@ def empty(tmp_path: Path) -> Iterator[Workspace]:
     """A workspace that holds nothing."""
     with Workspace.create(tmp_path / "study.duckdb") as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def sample_built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample: pairs, completions and repository questions; dana answered two completions, one in part."""
+    path = tmp_path_factory.mktemp("kinds") / "study.duckdb"
+    with Workspace.create(path) as made:
+        import_sample(made)
+        rater = context_of(made).rater
+        assert rater is not None
+        with made.reading() as connection:
+            first = find_item(connection, "sample_python/1")
+        asked = ("cross_file", "predictable", "keep")
+        for item, values in ((first, (1, 2, 1)), (first + 1, (3, 1)), (first + 2, (1, 1, 3))):
+            for name, value in zip(asked, values, strict=False):
+                recorded(made, rater, label(made, rater, item, value, question=f"completion.{name}"))
+    return path
+
+
+@pytest.fixture
+def sample(sample_built: Path, tmp_path: Path) -> Iterator[Workspace]:
+    """A copy of the sample's workspace for one picture."""
+    path = tmp_path / "study.duckdb"
+    shutil.copy(sample_built, path)
+    with Workspace.open(path) as opened:
+        yield opened
 
 
 @dataclass
@@ -292,6 +320,13 @@ def test_home_of_the_sample_with_a_kept_session(
 
 
 @sizes
+def test_home_of_several_kinds(sample: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    annotation = AnnotationSettings(model="scripted:x")
+    app = app_of(sample, sandbox=SANDBOX, is_sample=lambda: True, annotation=annotation)
+    assert snap_compare(app, terminal_size=size, run_before=at_home)
+
+
+@sizes
 def test_home_empty(empty: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     assert snap_compare(app_of(empty, sandbox=SANDBOX), terminal_size=size, run_before=at_home)
 
@@ -384,6 +419,17 @@ def queue_steps(*keys: str, asked: tuple[QueueFilter, QueueSort] | None = None) 
 @sizes
 def test_queue(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps("down", "down"))
+
+
+@sizes
+@pytest.mark.parametrize("kind", ["completion", "answer", ""])
+def test_queue_of_several_kinds(
+    sample: Workspace, snap_compare: Snap, size: tuple[int, int], kind: str
+) -> None:
+    # All kinds side by side at the end, where one follows the other.
+    keys = ("down",) if kind else ("end", *["up"] * 9)
+    steps = queue_steps(*keys, asked=(QueueFilter(kind=kind or None), QueueSort()))
+    assert snap_compare(app_of(sample), terminal_size=size, run_before=steps)
 
 
 @sizes

@@ -139,6 +139,47 @@ def test_one_raters_labels_come_back_as_theirs_when_the_name_is_given(
     assert "for cosqa-plus the folder" in " ".join(workbench("export", "--help").out.split())
 
 
+def test_every_kind_is_exported_in_its_own_formats(workbench, in_folder, sample_folder):
+    names = ("pairs", "completions", "predictions", "questions", "answers")
+    assert (
+        workbench("import", "w.duckdb", *(str(sample_folder / f"{name}.jsonl") for name in names)).code == 0
+    )
+    completion = {"item": "sample_python/1", "kind": "completion", "rater": "dana", "value": 1}
+    labels = [completion, {**completion, "item": "sample_python/2", "value": 3}]
+    (pair, *_) = items(workbench, "w.duckdb")
+    labels.append({"item": pair, "rater": "dana", "value": 1})
+    workbench("import", "w.duckdb", write(in_folder / "labels.jsonl", labels))
+
+    def lines(*arguments):
+        done = workbench("export", "w.duckdb", *arguments)
+        assert done.code == 0
+        return done.out.splitlines()
+
+    assert lines("l.csv", "--format", "labels") == ["l.csv: 3 labels (labels, a file)."]
+    assert lines("d.csv", "--format", "labels", "--rater", "dana") == [
+        "d.csv: 3 labels, rater dana (labels, a file)."
+    ]
+    left = "Left out, since this format holds pairs: labels of 2 completions. Write them: --format labels"
+    assert left in lines("p.csv", "--format", "csv", "--rater", "dana")
+    assert lines("t.jsonl", "--format", "crosscodeeval", "--rater", "dana", "--only-kept") == [
+        "t.jsonl: 1 completion, rater dana (crosscodeeval, a file).",
+        "Left out: 11 completions that the rater does not keep.",
+    ]
+    facts = workbench(
+        "export", "w.duckdb", "a.jsonl", "--format", "answers", "--setting", "retrieval", "--json"
+    )
+    assert (facts.json()["setting"], facts.json()["others"], facts.json()["left_out"]) == ("retrieval", {}, 0)
+    assert lines("q.jsonl", "--format", "questions")[0].endswith(
+        "9 repository questions (questions, a file)."
+    )
+    assert lines("m.jsonl", "--format", "mt-bench") == ["m.jsonl: 72 scores of answers (mt-bench, a file)."]
+    assert lines("c.jsonl", "--format", "predictions") == [
+        "c.jsonl: 48 completions by models (predictions, a file)."
+    ]
+    refused = workbench("export", "w.duckdb", "x", "--format", "questions", "--rater", "dana")
+    assert (refused.code, "--format labels" in refused.err) == (2, True)
+
+
 def test_columns_of_other_names_are_mapped(workbench, in_folder):
     (in_folder / "q.csv").write_text("number,question,snippet\n1,add,x + 1\n", encoding="utf-8")
     arguments = ["--map", "id=number", "--map", "query=question", "--map", "code=snippet", "--prefix", "s-"]

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from review_bench import Ran, bench, write_expert_run
+from several_kinds import three_kinds
 from sqlalchemy import select
 
 from store.errors import JudgmentRefused
@@ -193,15 +194,22 @@ def test_items_carry_their_query_code_and_language_and_every_field_is_documented
         json.dumps(pair) + "\n" + json.dumps({"id": "y", "query": "r", "code": "c"}), encoding="utf-8"
     )
     workbench("import", "w.duckdb", "p.jsonl")
-    first, second = workbench("items", "w.duckdb", "--json").json()["items"]
+    task = {"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": {"task_id": "t"}}
+    (in_folder / "t.jsonl").write_text(json.dumps(task), encoding="utf-8")
+    (in_folder / "q.jsonl").write_text(json.dumps({"question": "Why?", "answer": "So."}), encoding="utf-8")
+    workbench("import", "w.duckdb", "t.jsonl")
+    workbench("import", "w.duckdb", "q.jsonl")
+    first, second, completion, question = workbench("items", "w.duckdb", "--json").json()["items"]
     assert {name: first[name] for name in ("query", "code", "language", "name", "path")} == {
         name: pair[name] for name in ("query", "code", "language", "name", "path")
     }
     assert (second["code"], second["language"], second["repository"]) == ("c", "python", "")
     page = (repository / "docs/scripting.md").read_text(encoding="utf-8")
     table = page[page.index("## The fields of an item") : page.index("## The words")]
-    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    assert re.findall(r"`(\w+)`", " ".join(rows)) == list(first)
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    for item, kind in ((first, "a pair"), (completion, "a completion"), (question, "a repository question")):
+        told = [row.split("|")[1] for row in rows if f"| for {kind}:" in row or "| for a" not in row]
+        assert re.findall(r"`(\w+)`", " ".join(told)) == list(item)
 
 
 def test_items_tell_the_execution_that_the_agents_label_rests_on(
@@ -270,3 +278,106 @@ def test_a_blind_review_tells_nothing_of_the_agents(workbench, study, monkeypatc
     listed = workbench("items", study, "--json").json()
     assert listed["blind"] is True
     assert {one["agent_label"] for one in listed["items"]} == {None}
+
+
+# -- several questions ------------------------------------------------------------------------------------
+
+
+def test_one_of_several_questions_is_answered_by_its_name(workbench, tmp_path):
+    three_kinds(tmp_path).close()
+    study = tmp_path / "kinds.duckdb"
+    name = "answer.clarity@two%23"
+    for question, value, item, told in (
+        ("cross_file", "B", "sum/1", ("completion.cross_file", 2, "B all names known here")),
+        ("completion.keep", "yes, drop", "sum/1", ("completion.keep", 3, "C yes, drop")),
+        ("clarity@two%23", "10", "q2", (name, 10, "10 clear and to the point")),
+        (name, "9", "q2", (name, 9, "9 clear and to the point")),
+    ):
+        done = workbench(
+            "judge", study, item, value, "--question", question, "--rater", "dana", "--json"
+        ).json()
+        assert (done["question"], done["value"], done["label"]) == told
+    assert (
+        workbench("judge", study, "p1", "1", "--rater", "dana", "--json").json()["question"] == "pair.match"
+    )
+    items = workbench("items", study, "--rater", "dana", "--json").json()["items"]
+    assert [(one["item"], one["given"], one["due"], one["label"]) for one in items if one["given"]] == [
+        ("p1", 1, 1, 1.0),
+        ("sum/1", 2, 3, 3.0),
+        ("q2", 1, 8, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ("sum/1", "A"),
+            "This item is asked several questions. Name one with --question: completion.cross_file, ",
+        ),
+        (("sum/1", "A", "--question", "accuracy"), "It is not asked 'accuracy'."),
+        # Where there are answers, these are scored and not the reference.
+        (("q2", "7", "--question", "accuracy"), "answer.accuracy@two%23"),
+        (("sum/1", "4", "--question", "keep"), "Use one of: A no, keep, B maybe, C yes, drop."),
+    ],
+)
+def test_a_question_that_is_not_asked_is_refused_with_those_that_are(workbench, tmp_path, arguments, says):
+    three_kinds(tmp_path).close()
+    done = workbench("judge", tmp_path / "kinds.duckdb", *arguments, "--rater", "dana")
+    assert done.code != 0
+    assert says in " ".join(done.err.replace("│", " ").split())
+    assert judgments(tmp_path / "kinds.duckdb") == []
+
+
+@pytest.fixture
+def questions(workbench, in_folder):
+    question = {"id": "q-7", "question": "Where?", "answer": "Here."}
+    (in_folder / "questions.jsonl").write_text(json.dumps(question) + "\n", encoding="utf-8")
+    assert workbench("import", "study.duckdb", "questions.jsonl").code == 0
+    return in_folder / "study.duckdb"
+
+
+def test_a_text_is_rewritten_from_a_file(workbench, questions, in_folder):
+    better = in_folder / "better.md"
+    better.write_text("There.\n\nOr *not*.\n", encoding="utf-8")
+    asked = ("revise", questions, "q-7", "--part", "reference", "--file", better, "--rater", "dana")
+    done = workbench(*asked, "--json").json()
+    assert (done["text"], done["before"], done["rater"]) == ("There.\n\nOr *not*.", "Here.", "dana")
+    assert (done["item"], done["part"], done["supersedes"]) == ("q-7", "reference", None)
+    (line,) = read_journal(journal_path(questions))
+    assert line.record["record"]["id"] == done["revision"]
+    again = workbench(*asked)
+    assert (again.code, again.out) == (0, "q-7: the reference answer is as it was; nothing was recorded.\n")
+    (item,) = workbench("items", questions, "--json").json()["items"]
+    assert (item["reference"], item["revised"], item["question"]) == (done["text"], ["reference"], "Where?")
+    better.write_text("Here.\n", encoding="utf-8")
+    back = workbench(*asked)
+    assert "✎ q-7: reference answer revised · rater dana" in back.out
+    assert len(list(read_journal(journal_path(questions)))) == 2
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "says"),
+    [
+        ("question", b" \n", "The question cannot be empty."),
+        ("url", b"x", "'url' cannot be revised."),
+        ("reference", b"\xff", "better.md is no UTF-8 (byte 1)."),
+        ("reference", None, "better.md cannot be read: No such file or directory."),
+    ],
+)
+def test_a_text_that_is_none_is_refused(workbench, questions, in_folder, part, text, says):
+    if text is not None:
+        (in_folder / "better.md").write_bytes(text)
+    done = workbench(
+        *("revise", questions, "q-7", "--part", part, "--file", "better.md", "--rater", "dana", "--json")
+    )
+    assert (done.code, done.json()["error"]["message"]) == (2, says)
+    assert not journal_path(questions).exists()
+
+
+def test_the_texts_of_pairs_cannot_be_rewritten(workbench, study, in_folder):
+    (in_folder / "better.md").write_text("x", encoding="utf-8")
+    done = workbench(
+        "revise", study, "q1/1", "--part", "query", "--file", "better.md", "--rater", "dana", "--json"
+    )
+    assert (done.code, done.json()["error"]["message"]) == (2, "No text of pairs can be revised.")

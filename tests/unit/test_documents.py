@@ -15,6 +15,26 @@ FILES = {
 """,
     "questions.csv": "number,question,snippet\n1,python reverse a list,def back(x): return x[::-1]\n",
     "labels.csv": "item,rater,value,comment\nq1/1,eli,1,\nq1/2,eli,0,takes one only\n",
+    "tasks.jsonl": """\
+{"prompt": "till.", "groundtruth": "open()", "metadata": {"task_id": "project_cc_python/1"}}
+{"prompt": "print(", "groundtruth": "'shut')", "metadata": {"task_id": "project_cc_python/2"}}
+""",
+    "predictions.jsonl": """\
+{"task_id": "project_cc_python/1", "pred": "close()", "model": "ours-7b"}
+{"task_id": "project_cc_python/2", "pred": "till)", "model": "ours-7b"}
+""",
+    "repository.jsonl": """\
+{"id": "till-1", "repository": "shop/till", "question": "Where is it opened?", "answer": "In `drawer.py`."}
+{"id": "till-2", "repository": "shop/till", "question": "Who may open it?", "answer": "Whoever has the key."}
+""",
+    "answers.jsonl": """\
+{"question_id": "till-1", "model": "ours-7b", "setting": "bm25", "answer": "In the drawer.",\
+ "scores": [{"judge": "ours-70b", "measure": "accuracy", "score": 7, "reason": "It names no file."}]}
+""",
+    "issues.json": """\
+[{"number": 3, "title": "The drawer stays shut", "body": "It does.", "user": {"login": "somebody-here"},
+  "html_url": "https://code.example/shop/till/issues/3", "repository_url": "https://code.example/repos/shop/till"}]
+""",
 }
 
 
@@ -65,7 +85,11 @@ def test_there_are_examples(repository):
 
 
 @pytest.mark.parametrize(
-    "name", ["getting-started", "importing", "annotating", "merging", "exporting", "scripting"]
+    "name",
+    [
+        *("getting-started", "importing", "annotating", "merging", "exporting", "scripting"),
+        *("completions", "questions"),
+    ],
 )
 def test_examples_work_in_the_order_they_are_given(
     repository, sample_folder, in_folder, workbench, monkeypatch, name

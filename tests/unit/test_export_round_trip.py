@@ -318,7 +318,7 @@ def test_what_cannot_be_written_is_said_and_nothing_is_left_behind(judged, tmp_p
     with pytest.raises(UnknownName, match="No rater is called 'nobody'"):
         export(judged, tmp_path / "x.csv", "csv", rater="nobody")
     with pytest.raises(UnknownName, match="can only be read"):
-        export(judged, tmp_path / "x.csv", "labels")
+        export(judged, tmp_path / "x.csv", "judgments")
     with pytest.raises(ExportFailed, match="is not a folder"):
         export(judged, tmp_path / "nowhere" / "x.csv", "csv")
     ensure_rater(judged, "fresh")

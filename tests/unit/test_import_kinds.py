@@ -41,6 +41,7 @@ def test_tasks_come_with_their_context(workspace, tasks):
         "tools.py",
         "def thing_1(value):\n    ...",
         2.5,
+        '{"crossfile_context.text":"# tools.py\\n# def thing(value):\\n"}',
     )
     again = import_files(workspace, [tasks])
     assert not again.adds

@@ -10,7 +10,7 @@ from screens.widgets.item_rows import AT_ONCE, READERS, ItemRows
 from screens.widgets.key_line import fitted
 from store.queries.rows import WAITING_PATH, QueueRow
 
-ROW = QueueRow(7, "q/7", "pair", "a query", "a_name", 3, 0.81, "judged", 0.0, 1.0, "tested", True, False)
+ROW = QueueRow(7, "q/7", "pair", "a query", "a_name", 3, 0.81, "judged", 0.0, 1.0, "tested", True, False, 1)
 
 
 def line(row: QueueRow, width: int, **options: object) -> str:
@@ -38,14 +38,25 @@ def test_a_line_says_whose_each_label_is() -> None:
 
 
 def test_columns_go_one_after_another_where_room_is_short() -> None:
-    assert [name for name in ("path", "code", "sim") if name in Columns(119, blind=False).heading()] == [
-        "path",
-        "code",
-        "sim",
-    ]
+    pairs = Columns(119, blind=False, kinds=frozenset(["pair"])).heading()
+    assert [name for name in ("path", "code", "sim") if name in pairs] == ["path", "code", "sim"]
     assert "sim" not in Columns(79, blind=False).heading()
     assert "path" in Columns(79, blind=False).heading()
     assert "path" not in Columns(71, blind=False).heading()
+
+
+def test_columns_say_what_the_listed_kinds_have() -> None:
+    heading = Columns(119, blind=False, kinds=frozenset(["completion"])).heading()
+    assert "file" in heading
+    assert "agents" not in heading
+    for mixed in (frozenset(), frozenset(["pair", "completion"])):
+        heading = Columns(119, blind=False, kinds=mixed).heading()
+        assert "detail" in heading
+        assert "◆ agents" in heading
+
+
+def test_a_title_of_several_lines_stands_without_its_indentation() -> None:
+    assert "a()⏎.b()" in line(replace(ROW, title="a()\n        .b()"), 79)
 
 
 def test_a_blind_line_has_no_place_for_the_agents() -> None:
@@ -144,3 +155,22 @@ def test_keys_are_laid_out_most_important_first_with_the_last_one_always() -> No
     assert [pair for row in two for pair in row][:-1] == pairs[: sum(map(len, two)) - 1]
     for row in two:
         assert sum(cell_len(f"{key} {words}") for key, words in row) + 3 * (len(row) - 1) <= 60
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"status": "open", "given": 0}, ""),
+        ({"status": "open", "given": 1}, "1 of 3"),
+        ({"status": "open", "given": 2, "label": 1.0}, "2 of 3"),
+        ({"status": "judged", "given": 3, "label": 1.0}, "keep"),
+        ({"status": "skipped", "given": 2}, "skipped"),
+        ({"status": "cannot_decide", "given": 0}, "undecided"),
+        ({"kind": "answer", "status": "judged", "given": 8, "due": 8}, "8 of 8"),
+    ],
+)
+def test_what_you_said_of_several_questions(changes, said):
+    plain = {"kind": "completion", "label": None, "due": 3, "agent_label": None, "agent_path": None}
+    row = replace(ROW, **{**plain, **changes})
+    cells = Columns(120, blind=True).cells(row, cursor=False)
+    assert cells[3][0].strip() == said

@@ -10,7 +10,7 @@ from made import spoilt, taken
 
 from store.formats.answers import Answers, write_answer
 from store.formats.checking import Refused
-from store.formats.crosscodeeval import Tasks, write_task
+from store.formats.crosscodeeval import Tasks, context, write_task
 from store.formats.making import Known, Made
 from store.formats.mt_bench import Single, parts, write_judgment
 from store.formats.scoring import as_it_stood, scored
@@ -112,8 +112,8 @@ def test_a_question_its_issue_and_its_chunks():
     assert question.extra == {
         "kind": "where",
         "issue": {"pinned": True, "comments": [{}, {"edited": True}]},
-        "chunks": [{}, {}, {"seen": 1}],
     }
+    assert [chunk.extra for chunk in chunks] == [{}, {}, {"seen": 1}]
 
 
 def test_a_question_alone_is_called_after_its_file_and_number():
@@ -251,6 +251,7 @@ def test_what_the_documents_show_is_read_and_written_back(repository):
         json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)
     )
     made = Tasks(Known("tasks")).convert(task, 1)
+    task["crossfile_context"]["text"] = context("python", made[1:])
     assert write_task(made[0], made[1:]) == task
     made = Questions(Known("questions")).convert(question, 1)
     assert write_question(made[0], made[1:]) == question

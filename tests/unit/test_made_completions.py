@@ -75,8 +75,30 @@ def test_a_task_has_its_chunks_in_order_and_its_other_fields_where_they_stood():
     assert task.extra == {
         "difficulty": "low",
         "metadata": {"seen": 4},
-        "crossfile_context": {"text": "# the fragments", "tokens": 12, "list": [{}, {"why": "bm25"}]},
+        "crossfile_context": {"tokens": 12},
     }
+    assert [chunk.extra for chunk in chunks] == [
+        {"crossfile_context.text": "# the fragments"},
+        {"why": "bm25"},
+    ]
+
+
+@pytest.mark.parametrize(("language", "sign"), [("python", "#"), ("typescript", "//"), (None, "#")])
+def test_the_text_of_the_chunks_is_made_again_where_it_can_be(language, sign):
+    chunks = [{"retrieved_chunk": "a\n\nb", "filename": "x.y"}, {"retrieved_chunk": ""}]
+    head = f"{sign} Here are some relevant code fragments from other files of the repo:\n\n"
+    part = f"{sign} the below code fragment can be found in:\n"
+    text = f"{head}{part}{sign} x.y\n{sign} a\n{sign} \n{sign} b\n\n{part}{sign} \n{sign} \n\n"
+    metadata = {"task_id": "1"} | ({"language": language} if language else {})
+    task = {"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": metadata}
+    task["crossfile_context"] = {"list": chunks, "text": text}
+    made, *found = Tasks(Known("tasks")).convert(task, 1)
+    assert (made.extra, [chunk.extra for chunk in found]) == ({}, [{}, {}])
+    assert write_task(made, found) == task
+    task["crossfile_context"]["text"] = text + " "
+    made, *found = Tasks(Known("tasks")).convert(task, 1)
+    assert (made.extra, bool(found[0].extra)) == ({}, True)
+    assert write_task(made, found) == task
 
 
 @settings(deadline=None)

@@ -2,6 +2,7 @@
 
 import json
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from judging import Desk, judged_workspace
@@ -11,6 +12,11 @@ from store.importing import import_files
 from store.measures.agreement import cohen_kappa, krippendorff_alpha
 from store.queries.agreement import agreement
 from store.raters import ensure_rater
+
+
+def by_item(labels):
+    assert {place for _, place in labels} <= {""}
+    return {item: value for (item, _), value in labels.items()}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -24,7 +30,7 @@ def test_it_counts_what_stands_of_people_and_of_each_run(tmp_path, seed):
         labels[name] = {item: one.value for item, one in given.items() if one is not None}
     for place, run in enumerate(sorted({one.run_id for one in made.verdicts})):
         labels[f"annotation/{place}"] = {one.item_id: one.value for one in made.verdicts if one.run_id == run}
-    assert {one.name: (one.kind, dict(one.labels)) for one in found.raters} == {
+    assert {one.name: (one.kind, by_item(one.labels)) for one in found.raters} == {
         name: ("agent" if "/" in name else "human", given) for name, given in labels.items() if given
     }
     assert [pair.raters for pair in found.pairs] == list(combinations([one.name for one in found.raters], 2))
@@ -169,3 +175,109 @@ def test_labels_of_the_sample_agree_as_counted(tmp_path, sample_folder):
     for pair in found.pairs:
         one, other = (given[name] for name in pair.raters)
         assert pair.agreed == sum(one[item] == other[item] for item in one.keys() & other.keys())
+
+
+def answered(question, model, scores=(), **fields):
+    told = {"question_id": question, "model": model, "answer": "so", **fields}
+    return {**told, "scores": [{"judge": "ours-70b", "measure": name, "score": n} for name, n in scores]}
+
+
+@pytest.fixture
+def answers(workbench, in_folder):
+    """Two questions with three answers and one without any; dana and eli scored some of them."""
+    asked = [{"id": f"r{n}", "question": f"why {n}?", "answer": "so"} for n in (1, 2, 3)]
+    given = [
+        answered("r1", "m[1]", [("accuracy", 9), ("clarity", 2)]),
+        answered("r1", "m@2", [("accuracy", 5)], setting="bm25", trial=3),
+        answered("r2", "m[1]", [("accuracy", -1)]),
+    ]
+    for name, records in (("questions.jsonl", asked), ("answers.jsonl", given)):
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (in_folder / name).write_text(lines, encoding="utf-8")
+    done = workbench("import", "w.duckdb", "questions.jsonl", "answers.jsonl")
+    assert done.code == 0, done.err
+    for item, place, dana, eli in (
+        ("r1", "@m%5B1%5D", "9", "8"),
+        ("r1", "@m%402[bm25]#3", "2", "2"),
+        ("r2", "@m%5B1%5D", "6", None),
+        ("r3", "", "1", "3"),
+    ):
+        for rater, value in (("dana", dana), ("eli", eli)):
+            if value is not None:
+                said = workbench(
+                    *("judge", "w.duckdb", item, value, "--question", f"accuracy{place}", "--rater", rater)
+                )
+                assert said.code == 0, said.err
+    return in_folder / "w.duckdb"
+
+
+def test_a_question_about_responses_is_compared_over_all_of_them_with_judges(workbench, answers, in_folder):
+    facts = workbench("report", answers, "agreement", "--question", "answer.accuracy", "--json").json()
+    assert (facts["items"], facts["responses"]) == (3, 3)
+    assert [(one["name"], one["kind"], one["labelled"]) for one in facts["raters"]] == [
+        ("dana", "human", 4),
+        ("eli", "human", 3),
+        # What it said of r2 was not parsed.
+        ("ours-70b", "judge", 2),
+    ]
+    told = {tuple(pair["raters"]): (pair["n"], pair["agreed"], pair["dropped"]) for pair in facts["pairs"]}
+    assert told == {
+        ("dana", "eli"): (3, 1, 1),
+        ("dana", "ours-70b"): (2, 1, 2),
+        ("eli", "ours-70b"): (2, 0, 1),
+    }
+    alpha = facts["krippendorff_alpha"]
+    given = {"dana": [9, 2, 6, 1], "eli": [8, 2, None, 3], "ours-70b": [9, 5, None, None]}
+    assert alpha["value"] == pytest.approx(krippendorff_alpha(given, "interval").value)
+    assert (alpha["level"], alpha["units"], alpha["dropped"]) == ("interval", 3, 1)
+    text = workbench("report", answers, "agreement", "--question", "answer.accuracy").out
+    assert "from 8 labels of 3 responses, left out: 1 response with one label" in text
+    # Of one response alone.
+    only = workbench(
+        "report", answers, "agreement", "--question", "answer.accuracy@m%5B1%5D", "--json"
+    ).json()
+    assert [(one["name"], one["labelled"]) for one in only["raters"]] == [
+        *(("dana", 2), ("eli", 1), ("ours-70b", 1)),
+    ]
+    # An answer that comes later takes the place of what was said of the question itself.
+    late = json.dumps(answered("r3", "m[1]")) + "\n"
+    (in_folder / "late.jsonl").write_text(late, encoding="utf-8")
+    assert workbench("import", answers, "late.jsonl").code == 0
+    facts = workbench("report", answers, "agreement", "--question", "answer.accuracy", "--json").json()
+    assert [one["labelled"] for one in facts["raters"]] == [3, 2, 2]
+
+
+def test_without_a_question_it_is_that_of_the_first_kind_and_an_unknown_one_is_refused(workbench, answers):
+    facts = workbench("report", answers, "agreement", "--json").json()
+    assert (facts["question"], facts["items"]) == ("answer.accuracy", 3)
+    done = workbench("report", answers, "agreement", "--question", "accuracy", "--json")
+    assert done.code == 2
+    assert "answer.accuracy" in done.json()["error"]["hint"]
+    done = workbench("report", answers, "progress", "--question", "answer.accuracy")
+    assert done.code == 2
+
+
+def test_items_and_progress_tell_the_kinds_apart(workbench, answers):
+    workbench("judge", answers, "r3", "5", "--question", "clarity", "--rater", "dana")
+    shown = workbench("items", answers, "--kind", "repository questions", "--rater", "dana").out
+    assert "2 of 4" in shown
+    assert "2 of 8" in shown
+    assert "why 1?" in shown
+    assert workbench("items", answers, "--kind", "pair", "--json").json()["total"] == 0
+    assert (
+        "Kinds: pair, completion, answer."
+        in workbench("items", answers, "--kind", "x", "--json").json()["error"]["hint"]
+    )
+    found = workbench("report", answers, "--rater", "dana", "--json").json()
+    assert (found["items"], found["items_by_kind"], found["scored"]) == (3, {"answer": 3}, 2)
+    told = {"items": 3, "judged": 0, "cannot_decide": 0, "skipped": 0, "agent_labelled": 0, "left": 3}
+    assert found["kinds"] == {"answer": told}
+
+
+def test_agents_are_not_sent_where_they_cannot_work(workbench, answers):
+    reply = {"role": "screener", "subject": "r1", "reply": {"assessment": "unclear", "justification": "so"}}
+    Path("none.jsonl").write_text(json.dumps(reply) + "\n", encoding="utf-8")
+    done = workbench("annotate", answers, "--model", "scripted:none.jsonl", "--json")
+    assert (done.code, done.json()["error"]["title"]) == (2, "Nothing for the agents")
+    assert "3 repository questions" in done.json()["error"]["message"]
+    assert workbench("report", answers, "pipeline", "--json").json()["runs"] == []

@@ -16,12 +16,18 @@ def agents_command(*, config: ConfigFile = None, as_json: AsJson = False) -> Non
 
     For each: its roles in the order of their turns, with the prompt, the model and the temperature of each.
     """
+    from agents.kinds import kinds_with_agents
+    from store.kinds.counting import in_order, joined
+    from store.kinds.protocol import task_kinds
     from workbench.output import harmless, print_facts, print_json, say
 
     found = configurations(settings(config))
     if as_json:
-        print_json({"configurations": found})
+        print_json({"kinds": sorted(kinds_with_agents()), "configurations": found})
         return
+    known = task_kinds()
+    work_on = joined([known[kind].plural for kind in in_order(kinds_with_agents()) if kind in known])
+    say(f"Agents work on {work_on or 'nothing here'}.", "")
     for each in found:
         default = " (the default)" if each["default"] else ""
         say(harmless(f"{each['name']}{default}", style="bold underline"), each["sentence"])

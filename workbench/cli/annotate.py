@@ -154,6 +154,7 @@ def annotate_command(
     reports: list[AnnotationReport] = []
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
+        jobs = [replace(job, kind=_kind(opened, job.kind)) for job in jobs]
         missing_at = opened.ids.next() if only_missing else None
         drawn = _drawn(opened, jobs[0].kind, sample_queries, seed or 0)
         if estimate_only:
@@ -172,6 +173,32 @@ def annotate_command(
     if left := [job.asked for job in jobs[len(reports) :]]:
         note(f"Not begun: {', '.join(left)}.")
     tell_the_end(*reports)
+
+
+def _kind(opened: OpenWorkspace, otherwise: str) -> str:
+    """Return the kind whose items are worked on.
+
+    Args:
+        opened: The workspace.
+        otherwise: What is returned where the workspace holds nothing.
+
+    Raises:
+        WorkbenchError: There are items, and agents work on none of them.
+    """
+    from agents.kinds import kinds_with_agents
+    from store.kinds.counting import counted_kinds
+    from store.queries.queue import items_by_kind
+    from store.queries.runs import kind_for_agents
+
+    with opened.reading() as connection:
+        kind = kind_for_agents(connection, kinds_with_agents())
+    if kind is None and (items := items_by_kind(opened)):
+        raise WorkbenchError(
+            "Nothing for the agents",
+            f"{opened.path.name} holds {counted_kinds(items)}, and no agents work on these.",
+            "Which kinds they work on is what this says: workbench agents",
+        )
+    return kind or otherwise
 
 
 def _drawn(opened: OpenWorkspace, kind: str, queries: int | None, seed: int) -> Sequence[int] | None:

@@ -33,8 +33,8 @@ def demo_command(
 ) -> None:
     """Show everything with sample data: no key, no network.
 
-    The agents' replies in it were written by hand and are no model's output; test programs are really
-    executed. Without a terminal it does what --headless does.
+    It holds items of every kind of work. The agents' replies in it were written by hand and are no model's
+    output; test programs are really executed. Without a terminal it does what --headless does.
     """
     from store.workspace import Workspace
     from workbench.cli.annotate import annotate, tell_the_end
@@ -65,6 +65,7 @@ def demo_command(
 
 def _print(report: DemoReport) -> None:
     from store.counted import counted
+    from store.kinds.counting import counted_kinds
     from workbench.cli.annotate import report_facts
     from workbench.output import print_facts, say, share
     from workbench.sample import NOTICE
@@ -73,7 +74,7 @@ def _print(report: DemoReport) -> None:
     print_facts(
         f"Demo in {report.workspace}",
         [
-            ("items", report.items),
+            ("items", counted_kinds(report.items)),
             *report_facts(report.annotation),
             (
                 "with the raters' majority",

@@ -104,6 +104,15 @@ def _print(facts: dict[str, Any]) -> None:
         ],
         wide=("state",),
     )
+    say("", "Kinds of work")
+    print_table(
+        ("kind", "items", "parts", "questions"),
+        [
+            (one["name"], one["items"], ", ".join(one["parts"]), ", ".join(one["questions"]))
+            for one in facts["kinds"]
+        ],
+        wide=("questions",),
+    )
     say("", "Actions and their keys (change them under [screens.keys])")
     print_table(
         ("action", "keys", "what it does"),

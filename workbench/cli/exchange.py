@@ -17,6 +17,7 @@ from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settin
 
 if TYPE_CHECKING:
     from store.events import Progress
+    from store.exporting import ExportReport
     from store.workspace import Workspace as OpenWorkspace
 
 
@@ -152,39 +153,47 @@ def export_command(
         typer.Option(
             "--format",
             metavar="F",
-            help="jsonl, csv, parquet or cosqa, each a file; cosqa-plus, a folder of three.",
+            help="jsonl, csv or parquet: the record, or labels of pairs; labels; cosqa, cosqa-plus; "
+            "crosscodeeval, predictions, questions, answers, mt-bench.",
         ),
     ],
     rater: Annotated[
         str | None, typer.Option("--rater", metavar="NAME", help="Only the current labels of this rater.")
     ] = None,
+    setting: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only the context, or the responses, of this setting."),
+    ] = None,
+    only_kept: Annotated[
+        bool, typer.Option("--only-kept", help="Only the completions that the rater keeps.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Export judgments with their provenance, or the current labels of one rater.
+    """Export judgments with their provenance, current labels, or items and what models made of them.
 
-    Labels of one rater are written without the rater's name: give it when they are imported, --label-as NAME.
+    Pairs with the labels of one rater are written without the rater's name: give it when they are imported,
+    --label-as NAME.
     """
     from store.exporting import export
     from store.workspace import Workspace
     from workbench.output import Bar, print_json, say
 
     with Workspace.open(workspace) as opened, Bar("exporting") as bar:
-        report = export(opened, destination, format, rater=rater, progress=shown_by(bar), overwrite=overwrite)
+        report = export(
+            opened,
+            destination,
+            format,
+            rater=rater,
+            setting=setting,
+            only_kept=only_kept,
+            progress=shown_by(bar),
+            overwrite=overwrite,
+        )
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
         return
-    if report.rater:
-        what = f"{counted(report.records, 'current label')} of {report.rater}"
-    else:
-        what = f"{counted(report.records, 'judgment or mark', 'judgments and marks')}, of every rater"
-    place = "a folder" if report.folder else "a file"
-    say(f"{report.destination}: {what} ({report.format}, {place}).")
-    if report.left_out:
-        say(f"Left out: {counted(report.left_out, 'item')} without a label of {report.rater}.")
-    if report.rater:
-        option = f"--label-as {shlex.quote(report.rater)}"
-        say(f"The labels are written without the rater's name; to import them as theirs: {option}")
+    say(*_exported(report))
 
 
 @command
@@ -219,6 +228,34 @@ def recover_command(
         placeless = counted(len(report.homeless), "record")
         say(f"No place was found for {placeless}; what cannot be placed is in {report.aside}:")
         say(*(f"  line {number}: {reason}" for number, reason in report.homeless[:_SHOWN]))
+
+
+def _exported(report: ExportReport) -> Iterator[str]:
+    """Yield the lines that say what an export wrote."""
+    from store.formats.columns import told_kinds
+    from store.formats.protocol import find_format
+
+    form = find_format(report.format)
+    of_one = report.rater is not None and form.holds is None
+    if form.holds is not None:
+        what = counted(report.records, *form.holds)
+        what += "" if report.rater is None else f", rater {report.rater}"
+    elif of_one:
+        what = f"{counted(report.records, 'current label')} of {report.rater}"
+    else:
+        what = f"{counted(report.records, 'judgment or mark', 'judgments and marks')}, of every rater"
+    place = "a folder" if report.folder else "a file"
+    yield f"{report.destination}: {what} ({report.format}, {place})."
+    if report.left_out and form.leaves_out is not None:
+        yield f"Left out: {counted(report.left_out, *form.leaves_out)}."
+    elif report.left_out:
+        yield f"Left out: {counted(report.left_out, 'item')} without a label of {report.rater}."
+    if report.others:
+        others = told_kinds(report.others)
+        yield f"Left out, since this format holds pairs: labels of {others}. Write them: --format labels"
+    if of_one:
+        option = f"--label-as {shlex.quote(report.rater or '')}"
+        yield f"The labels are written without the rater's name; to import them as theirs: {option}"
 
 
 def _end(workspace: Path, *, dry_run: bool, adds: bool, all_good: bool) -> str:

@@ -61,6 +61,9 @@ def reader(connection: Connection, given: str | None, configured: str | None) ->
 def items_command(
     workspace: Workspace,
     *,
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Only items of this kind, such as pair or completion.")
+    ] = None,
     status: Annotated[Status | None, typer.Option(help="Only items of this status.")] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="At most so many items; all of them with --json, else 500.")
@@ -82,7 +85,9 @@ def items_command(
 
     loaded = settings(config)
     blind = loaded.screens.blind
-    wanted = QueueFilter(status=status.value if status else None, text=text)
+    wanted = QueueFilter(
+        kind=None if kind is None else kind_called(kind), status=status.value if status else None, text=text
+    )
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
             who = reader(connection, given_rater(rater), rater_name(None, loaded))
@@ -119,22 +124,44 @@ def items_command(
         )
         return
     print_table(
-        ("item", "status", "label", "agents", "by", "query", "code"),
+        ("item", "kind", "status", "label", "agents", "by", "title", "detail"),
         [
             (
                 row.external_id,
+                row.kind,
                 row.status.replace("_", " ") + (" ⚑" if row.flagged else ""),
-                _number(row.label),
+                _label(row),
                 _number(row.agent_label),
                 phrase_of("path", row.agent_path),
-                row.title,
+                row.title.replace("\n", "⏎"),
                 row.detail,
             )
             for row in rows
         ],
-        wide=("query",),
+        wide=("title",),
     )
     say(harmless(f"{len(rows):,} of {len(ids):,} · {wanted.sentence()} · rater {who.name or 'nobody'}"))
+
+
+def kind_called(name: str) -> str:
+    """Return the name of a kind, given by its name or by what its items are called.
+
+    Raises:
+        UnknownName: There is no such kind.
+    """
+    from store.kinds.protocol import task_kinds
+
+    for known in task_kinds().values():
+        if name in (known.name, known.singular, known.plural):
+            return known.name
+    raise UnknownName("Unknown kind", f"No kind is called {name!r}.", f"Kinds: {', '.join(task_kinds())}.")
+
+
+def _label(row: QueueRow) -> str | None:
+    """Return the value that tells of an item; before it is judged, how many of its answers are there."""
+    if row.label is not None and row.given >= row.due:
+        return _number(row.label)
+    return f"{row.given} of {row.due}" if row.given else None
 
 
 def _number(value: float | None) -> str | None:

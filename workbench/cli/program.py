@@ -22,6 +22,7 @@ from workbench.cli import (
     opening,
     replies,
     reporting,
+    revising,
 )
 from workbench.cli.options import ConfigFile, RaterName, remember, wants_json
 from workbench.cli.sandbox import sandbox_command, sandbox_commands
@@ -120,6 +121,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("export", exchange.export_command, "Write judgments to a file."),
     ("items", judging.items_command, "List items with their labels."),
     ("judge", judging.judge_command, "Record a judgment."),
+    ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
     ("report", reporting.report_command, "Print how far the work is, who agrees, what agents did."),
     ("replies", replies.replies_command, "List the models' replies that are kept."),
     ("sandbox", sandbox_command, "Make, examine and use sandboxes."),

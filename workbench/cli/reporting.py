@@ -39,14 +39,21 @@ def report_command(
         str | None,
         typer.Option("--run", metavar="NAME", help="Only this run, by its name or its end; for pipeline."),
     ] = None,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Which question, such as completion.keep or answer.accuracy; for agreement."
+        ),
+    ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Print a report.
 
-    progress: how far a rater and the agents are. agreement: how far every two raters agree, the agents' runs
-    and imported raters among them; with --rater NAME only the pairs with that one. pipeline: what each of the
-    agents' runs came to: paths, tests, repairs, tokens, cost, seconds; with --run NAME only that one.
+    progress: how far a rater and the agents are. agreement: how far every two raters agree on a question, the
+    agents' runs, judges of responses and imported raters among them; with --rater NAME only the pairs with
+    that one. pipeline: what each of the agents' runs came to: paths, tests, repairs, tokens, cost, seconds;
+    with --run NAME only that one.
     """
     from store.queries.progress import progress
     from store.workspace import Workspace
@@ -64,8 +71,14 @@ def report_command(
             f"workbench report {workspace} pipeline --run {run}",
         )
     if report is Report.agreement:
-        _agreement(workspace, given_rater(rater), blind=loaded.screens.blind, as_json=as_json)
+        _agreement(workspace, given_rater(rater), question, blind=loaded.screens.blind, as_json=as_json)
         return
+    if question is not None:
+        raise WorkbenchError(
+            "Not in this report",
+            f"--question names a question, and the report {report} is about all of them.",
+            f"workbench report {workspace} agreement --question {question}",
+        )
     with Workspace.open(workspace) as opened, opened.reading() as connection:
         who = reader(connection, given_rater(rater), rater_name(None, loaded))
         found = progress(connection, who, blind=loaded.screens.blind)
@@ -76,20 +89,16 @@ def report_command(
 
 
 def _print_progress(name: str, found: Progress) -> None:
-    from store.counted import counted
+    from agents.kinds import kinds_with_agents
+    from store.kinds.counting import counted_kinds
     from store.kinds.protocol import task_kinds
     from workbench.output import cost, print_facts, print_table, share
 
-    kinds = task_kinds()
-    items = [
-        counted(count, kind, kinds[kind].plural if kind in kinds else "")
-        for kind, count in found.items.items()
-    ]
-
+    for_agents = found.only(kinds_with_agents())
     print_facts(
         name,
         [
-            ("items", ", ".join(items) or "none"),
+            ("items", counted_kinds(found.items)),
             ("sources", ", ".join(found.sources)),
             ("rater", found.rater or "nobody"),
             ("judged", share(found.judged, found.total)),
@@ -100,7 +109,9 @@ def _print_progress(name: str, found: Progress) -> None:
             ("left", found.left),
             (
                 "agents' labels",
-                None if found.agent_labelled is None else share(found.agent_labelled, found.total),
+                None
+                if for_agents.agent_labelled is None or not for_agents.total
+                else share(for_agents.agent_labelled, for_agents.total),
             ),
             (
                 "agreement with them",
@@ -108,18 +119,26 @@ def _print_progress(name: str, found: Progress) -> None:
                 if found.compared is None or found.agreed is None
                 else share(found.agreed, found.compared),
             ),
+            ("responses scored by judges", found.scored or None),
             ("tokens", f"{found.tokens:,}"),
             ("cost", cost(found.money, found.unpriced)),
         ],
     )
+    if len(found.kinds) > 1:
+        known = task_kinds()
+        print_table(
+            ("kind", "items", "judged", "left"),
+            [
+                (known[one.kind].plural if one.kind in known else one.kind, one.items, one.judged, one.left)
+                for one in found.kinds
+            ],
+        )
     if found.raters:
         print_table(("rater", "kind", "labels"), [(one.name, one.kind, one.labelled) for one in found.raters])
 
 
-def _agreement(path: Path, rater: str | None, *, blind: bool, as_json: bool) -> None:
-    from store.kinds.pair import MATCH
-    from store.queries.agreement import agreement
-    from store.raters import register_kinds
+def _agreement(path: Path, rater: str | None, question: str | None, *, blind: bool, as_json: bool) -> None:
+    from store.queries.agreement import agreement, question_of_items
     from store.workspace import Workspace
     from workbench.output import print_json
 
@@ -129,10 +148,8 @@ def _agreement(path: Path, rater: str | None, *, blind: bool, as_json: bool) -> 
             "Agreement rests on the labels of others, which a blind review keeps out of sight.",
             "When the review is over, set screens.blind = false.",
         )
-    with Workspace.open(path) as opened:
-        register_kinds(opened)
-        with opened.reading() as connection:
-            found = agreement(connection, MATCH.name)
+    with Workspace.open(path) as opened, opened.reading() as connection:
+        found = agreement(connection, question or question_of_items(connection))
     if rater is not None:
         found = _with_one(found, rater.strip())
     if as_json:
@@ -161,9 +178,15 @@ def _print_agreement(name: str, found: AgreementReport) -> None:
     from store.counted import counted
     from workbench.output import print_facts, print_table, say
 
+    unit = "item" if found.responses is None else "response"
     print_facts(
         name,
-        [("question", found.question), ("phase", found.phase), ("items", f"{found.items:,}")],
+        [
+            ("question", found.question),
+            ("phase", found.phase),
+            ("items", f"{found.items:,}"),
+            ("responses", None if found.responses is None else f"{found.responses:,}"),
+        ],
     )
     say("")
     print_table(
@@ -173,7 +196,7 @@ def _print_agreement(name: str, found: AgreementReport) -> None:
     )
     say("")
     print_table(
-        ("rater", "and", "items", "agree", "percent", "kappa", "left out", "blind", "revealed"),
+        ("rater", "and", unit + "s", "agree", "percent", "kappa", "left out", "blind", "revealed"),
         [
             (
                 *pair.raters,
@@ -191,9 +214,9 @@ def _print_agreement(name: str, found: AgreementReport) -> None:
     )
     alpha = found.alpha
     value = f"none: {alpha.why_none}" if alpha.value is None else f"{alpha.value:.3f}"
-    ground = f"{counted(alpha.values, 'label')} of {counted(alpha.units, 'item')}"
+    ground = f"{counted(alpha.values, 'label')} of {counted(alpha.units, unit)}"
     say(
         "",
         f"Krippendorff's alpha ({found.level}) over {counted(len(found.raters), 'rater')}: {value}; "
-        f"from {ground}, left out: {counted(alpha.dropped, 'item')} with one label.",
+        f"from {ground}, left out: {counted(alpha.dropped, unit)} with one label.",
     )

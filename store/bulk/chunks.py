@@ -1,0 +1,59 @@
+"""From staged pieces of context to their items: what is there under a setting, and what is new."""
+
+from __future__ import annotations
+
+import duckdb
+
+from store.bulk.problems import Problem, problems_of
+
+
+def resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+    """Compare the pieces of each item and setting as a whole: they are there, or not, or are others.
+
+    They are put into the table new_chunk.
+
+    Returns:
+        Those that are others under a setting that the item has.
+    """
+    one = "concat_ws(chr(31), rank, path, md5(text), coalesce(score, -1))"
+    told = f"md5(string_agg({one}, chr(30) ORDER BY rank))"
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE new_chunk AS
+        WITH given AS (
+            SELECT s.file, s.position, s.number, s.line, i.id AS item_id, coalesce(s.setting, '') AS setting,
+                s.rank, coalesce(s.path, '') AS path, coalesce(s.text, '') AS text, s.score, s.extra
+            FROM stage_chunk s JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
+        ), whole AS (
+            SELECT file, position, item_id, setting, {told} AS told FROM given GROUP BY ALL
+        ), firsts AS (
+            SELECT item_id, setting, arg_min(told, position) AS first_told, min(position) AS first
+            FROM whole GROUP BY ALL
+        ), stored AS (
+            SELECT item_id, setting, {told} AS stored_told FROM context_chunk
+            WHERE item_id IN (SELECT item_id FROM given) GROUP BY ALL
+        )
+        SELECT g.*, w.told, f.first_told, f.first, k.stored_told,
+            k.stored_told IS NULL AND f.first = g.position AS fresh
+        FROM given g JOIN whole w USING (file, position, item_id, setting)
+        JOIN firsts f USING (item_id, setting)
+        LEFT JOIN stored k USING (item_id, setting)
+        """
+    )
+    return problems_of(
+        cursor,
+        """
+        SELECT DISTINCT file, number, line, 'other context than ' ||
+            CASE WHEN stored_told IS NULL THEN 'came before' ELSE 'the workspace has' END ||
+            ' for this item under the setting ''' || setting || '''; give it another one: --setting NAME'
+        FROM new_chunk WHERE told <> coalesce(stored_told, first_told)
+        """,
+    )
+
+
+def publish_chunks(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Append the new pieces; inside the publishing transaction."""
+    cursor.execute(
+        "INSERT INTO context_chunk SELECT item_id, setting, rank, path, text, score, extra FROM new_chunk "
+        "WHERE fresh ORDER BY item_id, setting, rank"
+    )

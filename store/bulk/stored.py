@@ -1,0 +1,164 @@
+"""Items as they are stored, with what belongs to them, as the neutral records that files are written from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import duckdb
+
+from store.formats.making import Made
+from store.kinds.protocol import TaskKind
+
+_ITEMS = 1_000
+"""How many items are held at once, with all that belongs to them."""
+
+_ALWAYS = frozenset({"prompt", "reference", "right_context", "question"})
+"""Texts that every item has, if only as an empty one; another one that is empty is missing."""
+
+_RESPONSE = ("model", "setting", "trial", "text")
+_SCORE = ("judge", "measure", "value", "raw", "reason")
+
+
+@dataclass(slots=True)
+class Stored:
+    """An item with what belongs to it.
+
+    Attributes:
+        item_id: Its key.
+        item: The item.
+        chunks: Its pieces of context, by setting and rank.
+        responses: What models made of it, by model, setting and trial, each with its scores.
+    """
+
+    item_id: int
+    item: Made
+    chunks: list[Made] = field(default_factory=list)
+    responses: list[tuple[Made, list[Made]]] = field(default_factory=list)
+
+
+def stored(
+    cursor: duckdb.DuckDBPyConnection, kind: TaskKind, *, chunks: bool = False, responses: bool = False
+) -> Iterator[Stored]:
+    """Yield every item of a kind, in the order in which they were imported.
+
+    Args:
+        cursor: A cursor of the workspace, inside a read transaction.
+        kind: The kind, one with a table of its own.
+        chunks: Whether the pieces of context are read too.
+        responses: Whether the responses and their scores are.
+    """
+    columns = ", ".join(f"t.{name}" for name in kind.content)
+    last = -1
+    while rows := cursor.execute(
+        f"SELECT i.id, i.external_id, i.extra, {columns} FROM item i JOIN {kind.table} t ON t.item_id = i.id "
+        f"WHERE i.kind = ? AND i.id > ? ORDER BY i.id LIMIT {_ITEMS}",
+        [kind.name, last],
+    ).fetchall():
+        entries = {row[0]: Stored(row[0], _item(kind, row)) for row in rows}
+        first, last = rows[0][0], rows[-1][0]
+        if chunks:
+            _add_chunks(cursor, kind, entries, (first, last))
+        if responses:
+            _add_responses(cursor, kind, entries, (first, last))
+        yield from entries.values()
+
+
+def _item(kind: TaskKind, row: tuple[Any, ...]) -> Made:
+    _, external_id, extra, *values = row
+    fields = {"external_id": external_id}
+    for (name, type_), value in zip(kind.content.items(), values, strict=True):
+        lacking = value == "" and name not in _ALWAYS
+        fields[name] = json.loads(value) if type_ in ("list", "object") else None if lacking else value
+    return Made(kind.name, fields, json.loads(extra))
+
+
+def _add_chunks(
+    cursor: duckdb.DuckDBPyConnection, kind: TaskKind, entries: Mapping[int, Stored], ends: tuple[int, int]
+) -> None:
+    names = ("setting", "rank", "path", "text", "score")
+    found = cursor.execute(
+        f"SELECT item_id, extra, {', '.join(names)} FROM context_chunk WHERE item_id BETWEEN ? AND ? "
+        "ORDER BY item_id, setting, rank",
+        list(ends),
+    )
+    for item_id, extra, *values in found.fetchall():
+        if (entry := entries.get(item_id)) is not None:
+            placed = {"kind": kind.name, "item": entry.item.fields["external_id"]}
+            fields = {**placed, **dict(zip(names, values, strict=True))}
+            fields["path"] = fields["path"] or None
+            entry.chunks.append(Made("chunk", fields, json.loads(extra)))
+
+
+def _add_responses(
+    cursor: duckdb.DuckDBPyConnection, kind: TaskKind, entries: Mapping[int, Stored], ends: tuple[int, int]
+) -> None:
+    rows = cursor.execute(
+        f"SELECT r.id, {', '.join(f's.{name}' for name in _SCORE)}, s.extra "
+        "FROM score s JOIN response r ON r.id = s.response_id WHERE r.item_id BETWEEN ? AND ? "
+        "ORDER BY r.id, s.judge, s.measure, s.id",
+        list(ends),
+    ).fetchall()
+    scores = {number: [row[1:] for row in group] for number, group in groupby(rows, itemgetter(0))}
+    found = cursor.execute(
+        f"SELECT id, item_id, extra, {', '.join(_RESPONSE)} FROM response WHERE item_id BETWEEN ? AND ? "
+        "ORDER BY item_id, model, setting, trial",
+        list(ends),
+    )
+    for number, item_id, extra, *values in found.fetchall():
+        if (entry := entries.get(item_id)) is not None:
+            placed = {"kind": kind.name, "item": entry.item.fields["external_id"], "reference": None}
+            response = Made(
+                "response", {**placed, **dict(zip(_RESPONSE, values, strict=True))}, json.loads(extra)
+            )
+            entry.responses.append((response, [_score(response, row) for row in scores.get(number, ())]))
+
+
+def _score(response: Made, row: tuple[Any, ...]) -> Made:
+    *values, extra = row
+    key = {name: response.fields[name] for name in ("kind", "item", "model", "setting", "trial")}
+    return Made("score", {**key, **dict(zip(_SCORE, values, strict=True))}, json.loads(extra))
+
+
+def aside(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Iterator[tuple[Made, list[Made]]]:
+    """Yield the responses of a kind whose item is not here, with their scores, in the order they came.
+
+    Args:
+        cursor: A cursor of the workspace, inside a read transaction.
+        kind: The kind.
+    """
+    rows = cursor.execute(
+        f"SELECT external_id, joined_by, extra, scores, {', '.join(_RESPONSE)} FROM response_aside "
+        "WHERE kind = ? ORDER BY source_id, line, rowid",
+        [kind.name],
+    )
+    while batch := rows.fetchmany(_ITEMS):
+        for external_id, joined_by, extra, scores, *values in batch:
+            placed = {"kind": kind.name, "item": external_id, "reference": joined_by}
+            fields = {**placed, **dict(zip(_RESPONSE, values, strict=True))}
+            response = Made("response", fields, json.loads(extra))
+            told = [tuple(score[name] for name in (*_SCORE, "extra")) for score in json.loads(scores)]
+            yield response, [_score(response, row) for row in told]
+
+
+def revised(cursor: duckdb.DuckDBPyConnection) -> dict[int, dict[str, str]]:
+    """Return the texts that were rewritten, as they stand now, by item and column.
+
+    Of several raters' revisions the latest stands, as in `store.queries.entries.load_revisions`.
+    """
+    found: dict[int, dict[str, str]] = {}
+    rows = cursor.execute(
+        """
+        SELECT item_id, split_part(kind, '.', 2), arg_max(text, id) FROM (
+            FROM mark WHERE starts_with(kind, 'revision.')
+            QUALIFY row_number() OVER (PARTITION BY item_id, rater_id, kind ORDER BY id DESC) = 1
+        ) WHERE active GROUP BY ALL
+        """
+    )
+    for item_id, part, text in rows.fetchall():
+        found.setdefault(item_id, {})[part] = text
+    return found

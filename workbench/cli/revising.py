@@ -1,0 +1,132 @@
+"""What scripts say of the texts of an item: revise."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from store.errors import JudgmentRefused, UnknownName
+from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
+
+if TYPE_CHECKING:
+    from store.tables.people import Rater
+    from store.workspace import Workspace as OpenWorkspace
+
+
+@command
+def revise_command(
+    workspace: Workspace,
+    item: Annotated[str, typer.Argument(help="The item: its id in the imported file, or its number.")],
+    *,
+    part: Annotated[str, typer.Option(help="Which text: question, reference.")],
+    file: Annotated[
+        Path, typer.Option(metavar="FILE", help="The whole new text, in UTF-8; - reads it from stdin.")
+    ],
+    rater: RaterName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rewrite a text of an item: `workbench revise study.duckdb q-7 --part reference --file better.md`."""
+    from store.queries.item import find_item
+    from store.raters import ensure_rater, register_kinds
+    from store.workspace import Workspace
+    from workbench.output import print_json, say
+    from workbench.rater import rater_name
+
+    loaded = settings(config)
+    text = _text_of(file)
+    with Workspace.open(workspace) as opened:
+        register_kinds(opened)
+        with opened.reading() as connection:
+            number = find_item(connection, item)
+        rated_by = ensure_rater(opened, rater_name(given_rater(rater), loaded) or "")
+        facts = _revise(opened, number, part, text, rated_by)
+    if as_json:
+        print_json(facts)
+    elif facts["revision"] is None:
+        say(f"{facts['item']}: the {facts['title']} is as it was; nothing was recorded.")
+    else:
+        say(f"✎ {facts['item']}: {facts['title']} revised · rater {facts['rater']}")
+
+
+def _text_of(file: Path) -> str:
+    """Return what a file holds.
+
+    Raises:
+        JudgmentRefused: It cannot be read, or is no UTF-8.
+    """
+    name = "stdin" if str(file) == "-" else str(file)
+    try:
+        data = sys.stdin.buffer.read() if name == "stdin" else file.read_bytes()
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise JudgmentRefused(
+            "No text", f"{name} is no UTF-8 (byte {error.start + 1}).", "Save it as UTF-8."
+        ) from error
+    except OSError as error:
+        raise JudgmentRefused(
+            "No text", f"{name} cannot be read: {error.strerror or error}.", "Name the file of the new text."
+        ) from error
+
+
+def _revise(opened: OpenWorkspace, number: int, part: str, text: str, rater: Rater) -> dict[str, Any]:
+    """Record a text, unless it is the one that stands; return what is told of it."""
+    from sqlalchemy import select
+
+    from store.ids import now
+    from store.kinds.protocol import task_kinds
+    from store.queries.current import REVIEW
+    from store.queries.texts import item_texts
+    from store.recording import Action, Recorder
+    from store.revising import refusal, without_added_end
+    from store.tables.columns import table_of
+    from store.tables.imported import Item
+    from store.tables.record import REVISION, Mark
+
+    item = table_of(Item)
+    with opened.reading() as connection:
+        row = connection.execute(select(item.c.kind, item.c.external_id).where(item.c.id == number)).one()
+        texts = item_texts(connection, [number]).get(number, {})
+    kind = task_kinds().get(row.kind)
+    if kind is None or not kind.editable:
+        plural = kind.plural if kind else f"items of the kind {row.kind!r}"
+        raise UnknownName("No such text", f"No text of {plural} can be revised.", "See docs/scripting.md.")
+    names = {title: column for column, title in kind.editable.items()}
+    column = names.get(part, part)
+    if column not in kind.editable:
+        known = " or ".join(kind.editable)
+        raise UnknownName("No such text", f"{part!r} cannot be revised.", f"Name it: --part {known}.")
+    before = texts[column]
+    text = without_added_end(text, before)
+    if refused := refusal(kind, column, text):
+        raise JudgmentRefused("Not revised", refused, "Nothing was recorded.")
+    written: Mark | None = None
+    if text != before:
+        action = opened.ids.next()
+        record = Mark(
+            id=opened.ids.next(),
+            action=action,
+            item_id=number,
+            rater_id=rater.id,
+            phase=REVIEW,
+            kind=REVISION + column,
+            text=text,
+            created_at=now(),
+        )
+        stored = Recorder(opened, rater).submit(Action(action, (record,))).result()
+        written = next(each for each in stored.records if isinstance(each, Mark))
+    return {
+        "revision": written.id if written else None,
+        "item": row.external_id,
+        "number": number,
+        "part": column,
+        "title": kind.editable[column],
+        "text": text,
+        "before": before,
+        "rater": rater.name,
+        "supersedes": written.supersedes if written else None,
+        "created_at": written.created_at if written else None,
+    }
