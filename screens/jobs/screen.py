@@ -199,7 +199,7 @@ class JobsScreen(Steering):
         if self.runs is None:
             return ["Reading …"]
         if shown is None:
-            return standing.nothing_yet(job, self._problem(), self._key)
+            return standing.nothing_yet(job, self._problem(), self._key, has_items=self._has_items)
         width = max(20, self.app.size.width - 6)
         if job is None or job.run_id != shown.run.id:
             return [*standing.of_earlier(shown, self.stages or (), width), *self._problem()]

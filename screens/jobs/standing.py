@@ -83,12 +83,21 @@ def of_earlier(listed: ListedRun, stages: Sequence[StageCounts], width: int) -> 
     return [bar(listed.labelled, run.total, width), " · ".join(words), *([cost] if cost else [])]
 
 
-def nothing_yet(job: Job | None, problem: Sequence[str], key: Key) -> list[str]:
-    """Return what is said when no run is recorded."""
+def nothing_yet(job: Job | None, problem: Sequence[str], key: Key, *, has_items: bool = True) -> list[str]:
+    """Return what is said when no run is recorded.
+
+    Args:
+        job: The job of this session; None without one.
+        problem: Why none can be started; empty when one can.
+        key: Names the key of a command.
+        has_items: Whether there are items on which agents can work.
+    """
     if job is not None and job.state in ("starting", "running"):
         return ["… starting"]
     if job is not None and job.error is not None:
         error = job.error
         return [f"! {one_line(error.title, 60)}", one_line(error.message, 400), one_line(error.hint, 300)]
     can = f"{key('start')} lets them label what has no label of theirs; your keys never wait for it."
+    if not has_items:
+        can = "There are no items here on which agents can work."
     return ["The agents have not worked in this workspace yet.", "", *(problem or [can])]
