@@ -136,13 +136,13 @@ def aside(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Iterator[tuple[M
         "WHERE kind = ? ORDER BY source_id, line, rowid",
         [kind.name],
     )
-    for external_id, joined_by, extra, scores, *values in rows.fetchall():
-        placed = {"kind": kind.name, "item": external_id, "reference": joined_by}
-        response = Made(
-            "response", {**placed, **dict(zip(_RESPONSE, values, strict=True))}, json.loads(extra)
-        )
-        told = [tuple(score[name] for name in (*_SCORE, "extra")) for score in json.loads(scores)]
-        yield response, [_score(response, row) for row in told]
+    while batch := rows.fetchmany(_ITEMS):
+        for external_id, joined_by, extra, scores, *values in batch:
+            placed = {"kind": kind.name, "item": external_id, "reference": joined_by}
+            fields = {**placed, **dict(zip(_RESPONSE, values, strict=True))}
+            response = Made("response", fields, json.loads(extra))
+            told = [tuple(score[name] for name in (*_SCORE, "extra")) for score in json.loads(scores)]
+            yield response, [_score(response, row) for row in told]
 
 
 def revised(cursor: duckdb.DuckDBPyConnection) -> dict[int, dict[str, str]]:

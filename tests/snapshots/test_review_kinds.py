@@ -1,0 +1,184 @@
+"""Pictures of the reviews of completions and of repository questions: every state at three sizes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_at_work import until
+from entry_bench import ANSWERS, PREDICTIONS, QUESTIONS, TASKS, answer, entries
+from kinds import prediction
+from review_bench import painted, press, review_app, settled
+from textual.pilot import Pilot
+
+from screens.app import WorkbenchApp
+from screens.review.bars import ClaimLine
+from screens.review.judging import SessionCount
+from store.workspace import Workspace
+
+SIZES = [(80, 24), (100, 30), (120, 40)]
+TASK, NO_CONTEXT, MANY, QUESTION, UNANSWERED, THREAD, NO_BODY, CROWD = range(8)
+
+Snap = Callable[..., bool]
+Steps = Callable[[Pilot[Any]], Awaitable[Any]]
+
+sizes = pytest.mark.parametrize("size", SIZES, ids=[f"{width}x{height}" for width, height in SIZES])
+
+
+@pytest.fixture(autouse=True)
+def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One time zone; and what depends on how fast the test runs is left out of the pictures."""
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setattr(SessionCount, "pace", property(lambda _: 48.0))
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    crowd = {"id": "till/5", "question": "Which of twelve answers is right?", "answer": "The *last* one."}
+    with entries(
+        folder,
+        tasks=[TASKS[0], TASKS[2], TASKS[1]],
+        predictions=[
+            *PREDICTIONS,
+            *(prediction(2, f"thing_{n}(value)", model=f"model-{n:02}") for n in range(12)),
+        ],
+        questions=[*QUESTIONS, crowd],
+        answers=[*ANSWERS, *(answer("till/5", f"model-{n:02}", f"Number {n}.", 5) for n in range(12))],
+    ) as made:
+        return made.path
+
+
+@pytest.fixture
+def workspace(built: Path, tmp_path: Path) -> Iterator[Workspace]:
+    path = tmp_path / "entries.duckdb"
+    path.write_bytes(built.read_bytes())
+    with Workspace.open(path) as made:
+        yield made
+
+
+def keys(*pressed: str) -> Steps:
+    """Press keys, each when the item is on the screen; then let everything settle."""
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        await press(pilot, *pressed)
+        await settled(pilot)
+
+    return steps
+
+
+def tab(number: int) -> Steps:
+    """Go to a tab, counted from the one that is shown first."""
+    return keys(*["right_square_bracket"] * number)
+
+
+STATES: dict[str, tuple[int, Steps]] = {
+    "completion": (TASK, keys()),
+    "completion-some": (TASK, keys("a", "b")),
+    "completion-all": (TASK, keys("a", "b", "a", "p")),
+    "completion-flagged": (TASK, keys("f")),
+    "completion-undecided": (TASK, keys("d")),
+    "completion-context": (TASK, keys("right_square_bracket", "left_square_bracket", "tab")),
+    "completion-compared": (TASK, tab(1)),
+    "completion-read": (TASK, tab(2)),
+    "completion-empty": (TASK, tab(4)),
+    "completion-history": (TASK, keys("a", "left_square_bracket", "left_square_bracket")),
+    "completion-guide": (TASK, keys("left_square_bracket")),
+    "completion-zoomed": (TASK, keys("tab", "right_square_bracket", "z")),
+    "completion-alone": (NO_CONTEXT, tab(1)),
+    "completion-without-context": (NO_CONTEXT, keys("tab")),
+    "completion-many": (MANY, tab(7)),
+    "question": (QUESTION, keys()),
+    "question-some": (QUESTION, keys("a", "7", "a")),
+    "question-reasons": (QUESTION, keys("2")),
+    "question-not-parsed": (QUESTION, keys("a", "a", "a", "a", "2", "enter")),
+    "question-all": (QUESTION, keys(*"aaaa", "2", "enter", *"345", "p")),
+    "question-issue": (QUESTION, tab(2)),
+    "question-judge": (QUESTION, tab(3)),
+    "question-context": (QUESTION, tab(4)),
+    "question-zoomed": (QUESTION, keys("tab", "z")),
+    "question-source": (QUESTION, keys("tab", "M")),
+    "question-sides": (QUESTION, keys("x", "right_square_bracket")),
+    "question-unanswered": (UNANSWERED, keys()),
+    "question-thread": (THREAD, keys()),
+    "question-no-body": (NO_BODY, keys()),
+    "question-crowd": (CROWD, keys("5", "a", "t", "t", "t")),
+}
+
+
+@sizes
+@pytest.mark.parametrize("state", STATES)
+def test_kinds(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
+    at, steps = STATES[state]
+    assert snap_compare(review_app(workspace, at=at), terminal_size=size, run_before=steps)
+
+
+@sizes
+@pytest.mark.parametrize(("at", "name"), [(TASK, "completion"), (QUESTION, "question")])
+def test_blind(snap_compare: Snap, workspace: Workspace, at: int, name: str, size: tuple[int, int]) -> None:
+    app = review_app(workspace, at=at, blind=True)
+    assert snap_compare(app, terminal_size=size, run_before=tab(1))
+
+
+@sizes
+@pytest.mark.parametrize(("at", "name"), [(TASK, "completion"), (QUESTION, "question")])
+def test_not_saved(
+    snap_compare: Snap,
+    workspace: Workspace,
+    at: int,
+    name: str,
+    size: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from store.journal import Journal
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    async def judged(pilot: Pilot[Any]) -> None:
+        app = pilot.app
+        assert isinstance(app, WorkbenchApp)
+        await press(pilot, "a")
+        await until(pilot, lambda: bool(app.failures))
+        await painted(pilot)
+        await until(pilot, lambda: "not saved" in str(app.screen.query_one(ClaimLine).content))
+        await pilot.pause()
+
+    monkeypatch.setattr(Journal, "append", full)
+    monkeypatch.setattr(WorkbenchApp, "RETRY_SECONDS", 600.0)
+    assert snap_compare(review_app(workspace, at=at), terminal_size=size, run_before=judged)
+
+
+@sizes
+def test_loading(
+    snap_compare: Snap, workspace: Workspace, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from threading import Event
+
+    from screens.review.items import ItemReader
+
+    read, go_on = ItemReader._load, Event()
+
+    def late(self: ItemReader, item_id: int) -> Any:
+        go_on.wait(60)
+        return read(self, item_id)
+
+    async def not_yet(pilot: Pilot[Any]) -> None:
+        app = pilot.app
+        assert isinstance(app, WorkbenchApp)
+        await until(pilot, lambda: getattr(app.screen, "count", None) is not None)
+        await pilot.press("1")
+        await pilot.pause()
+
+    monkeypatch.setattr(ItemReader, "_load", late)
+    try:
+        assert snap_compare(review_app(workspace, at=QUESTION), terminal_size=size, run_before=not_yet)
+    finally:
+        go_on.set()
