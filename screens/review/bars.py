@@ -129,7 +129,7 @@ class ClaimLine(Static):
             return item.claim.summary
         if item.ask.unclaimed:
             return item.ask.unclaimed
-        if self._blind:
+        if self._blind and len(item.asks) == 1:
             return "blind: the agents' labels are not shown"
         # Of a kind that nobody else labels, nothing is missing.
         return "" if len(item.asks) > 1 and not any(ask.claim for ask in item.asks) else "no agents' label"
@@ -291,7 +291,7 @@ class ReviewKeys(KeyLine):
             bands = _in_bands([self._named(command) for command in labels])
             if len(bands) > LABELS_NAMED:
                 # The values of a long scale without bands have one word together.
-                bands = [(_in_stretches([key for key, _ in bands]), "score")]
+                bands = [(in_stretches([key for key, _ in bands]), "score")]
             self._bands = len(bands)
             others = [self._named(command) for command in offered if not _is_label(command)]
             pairs = [*bands, *others]
@@ -322,7 +322,7 @@ def _in_bands(named: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(" ".join(key for key, _ in band), word) for word, band in groupby(named, key=lambda one: one[1])]
 
 
-def _in_stretches(keys: Sequence[str]) -> str:
+def in_stretches(keys: Sequence[str]) -> str:
     """Return keys with digits that follow each other told together: "1-9,0"."""
     stretches: list[list[str]] = []
     for key in keys:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from screens.review.history import history
 from screens.review.part import Ask, ItemView, PaneText, ReviewPart
-from screens.review.responses import context, hidden_names, named
+from screens.review.responses import context, named
 from screens.widgets.differences import Differences, differences
 from screens.widgets.overlay import Span
 from store.counted import counted
@@ -32,10 +32,7 @@ def view(entry: EntrySeen, *, blind: bool) -> ItemView:
     """Lay out a task in panes."""
     fields = entry.fields
     reference = fields["reference"]
-    unclaimed = hidden_names(entry)
-    asks = tuple(
-        Ask(spec, entry.question_ids.get(spec.name), unclaimed=unclaimed) for spec in COMPLETION.questions
-    )
+    asks = tuple(Ask(spec, entry.question_ids.get(spec.name)) for spec in COMPLETION.questions)
     compared = [(one, differences(reference, one.text)) for one in entry.responses]
     nothing = "You have recorded nothing here yet." if blind else "Nobody has recorded anything here yet."
     return ItemView(
@@ -48,7 +45,7 @@ def view(entry: EntrySeen, *, blind: bool) -> ItemView:
         subject_word="File",
         case=(
             context(entry.chunks, fields["language"] or None, _NO_CONTEXT),
-            _comparison(reference, compared),
+            _comparison(reference, compared, hides_models=entry.hides_models),
             *(_completion(one, found, fields["language"] or None) for one, found in compared),
             history(entry.history, asks, nothing),
             PaneText("guideline", "Guide", GUIDELINE),
@@ -86,7 +83,9 @@ def _heading(entry: EntrySeen, line: int) -> str:
     )
 
 
-def _comparison(reference: str, compared: list[tuple[ResponseSeen, Differences]]) -> PaneText:
+def _comparison(
+    reference: str, compared: list[tuple[ResponseSeen, Differences]], *, hides_models: bool
+) -> PaneText:
     """Return the head of every completion below that of the reference, each line under what it is."""
     lines: list[str] = []
     spans: list[Span] = []
@@ -119,6 +118,8 @@ def _comparison(reference: str, compared: list[tuple[ResponseSeen, Differences]]
         rest = found.text.count("\n") + 1 - HEAD
         if rest > 0:
             add(f"… {counted(rest, 'line')} more under [{response.letter}]")
+    said = [f"{counted(len(compared), 'completion')} beside the reference"] if compared else []
+    said += ["models hidden"] if said and hides_models else []
     return PaneText(
         "comparison",
         "Compare",
@@ -127,7 +128,7 @@ def _comparison(reference: str, compared: list[tuple[ResponseSeen, Differences]]
         empty=_NO_COMPLETIONS,
         spans=tuple(spans),
         gutter=gutter,
-        heading=f"{counted(len(compared), 'completion')} beside the reference" if compared else "",
+        heading=" · ".join(said),
         above=_SIGNS if gutter else "",
     )
 

@@ -11,6 +11,7 @@ from textual.widgets import Input
 
 from screens.commands import Command, label_key
 from screens.review.asking import AskingQuestions
+from screens.review.bars import in_stretches
 from screens.review.citing import in_words
 from screens.review.judging import after
 from screens.review.reading import COMMENT
@@ -154,8 +155,11 @@ class JudgeKeys(AskingQuestions):
         following = self.item.next_open(item.at) if self.item is not None else None
         if following is not None:
             self._ask(following)
-        choices = self._codes(undecided=False) if self._reasons_for else ()
+        choices: Sequence[tuple[str, str]] = self._codes(undecided=False) if self._reasons_for else ()
         if following is not None:
+            if choices:
+                # The next question is asked already, though its keys are not named.
+                choices = [*choices[:-1], (in_stretches([*self.value_keys()]), "next answer"), choices[-1]]
             self._say(said, choices=choices)
         else:
             self._advance(said, choices=choices)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from screens.review.part import PaneText
 from screens.widgets.overlay import Span
 from store.counted import counted
-from store.queries.entries import ChunkSeen, EntrySeen, ResponseSeen
+from store.queries.entries import ChunkSeen, ResponseSeen
 
 RULE = "──"
 """Begins the line above a piece."""
@@ -16,11 +16,6 @@ RULE = "──"
 def named(response: ResponseSeen) -> str:
     """Return what a screen calls a response: its letter, with the model where that is not hidden."""
     return f"{response.letter} · {response.name}" if response.name else response.letter
-
-
-def hidden_names(entry: EntrySeen) -> str:
-    """Return why no response says whose it is; empty where they say it."""
-    return "the names of the models are hidden" if entry.hides_models and entry.responses else ""
 
 
 def context(chunks: Sequence[ChunkSeen], language: str | None, empty: str) -> PaneText:

@@ -215,10 +215,11 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
         seen = screen_text(app)
-        assert "the names of the models are hidden" in line_of(app, ClaimLine)
+        assert "1 of 3 · Is there a name" in line_of(app, ClaimLine)
         for _ in range(7):
             await press(pilot, "right_square_bracket")
             seen += screen_text(app)
+        assert "3 completions beside the reference · models hidden" in seen
         await press(pilot, "a", "u")
         await settled(pilot)
         seen += screen_text(app) + repr(review_of(app).item)

@@ -74,42 +74,46 @@ def keys(*pressed: str) -> Steps:
     return steps
 
 
-def tab(number: int) -> Steps:
-    """Go to a tab, counted from the one that is shown first."""
-    return keys(*["right_square_bracket"] * number)
+def shown(pane_id: str, *then: str) -> Steps:
+    """Bring a part of the case into view."""
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        screen = await painted(pilot)
+        screen.show_pane(pane_id)
+        await press(pilot, *then)
+        await settled(pilot)
+
+    return steps
 
 
 STATES: dict[str, tuple[int, Steps]] = {
     "completion": (TASK, keys()),
-    "completion-some": (TASK, keys("a", "b")),
-    "completion-all": (TASK, keys("a", "b", "a", "p")),
-    "completion-flagged": (TASK, keys("f")),
-    "completion-undecided": (TASK, keys("d")),
-    "completion-context": (TASK, keys("right_square_bracket", "left_square_bracket", "tab")),
-    "completion-compared": (TASK, tab(1)),
-    "completion-read": (TASK, tab(2)),
-    "completion-empty": (TASK, tab(4)),
-    "completion-history": (TASK, keys("a", "left_square_bracket", "left_square_bracket")),
-    "completion-guide": (TASK, keys("left_square_bracket")),
-    "completion-zoomed": (TASK, keys("tab", "right_square_bracket", "z")),
-    "completion-alone": (NO_CONTEXT, tab(1)),
-    "completion-without-context": (NO_CONTEXT, keys("tab")),
-    "completion-many": (MANY, tab(7)),
+    "completion-all": (TASK, keys("f", "a", "b", "a", "p")),
+    "completion-zoomed": (TASK, shown("comparison", "z")),
+    "completion-alone": (NO_CONTEXT, shown("comparison")),
+    "completion-many": (MANY, shown("response-H", "a", "b")),
     "question": (QUESTION, keys()),
-    "question-some": (QUESTION, keys("a", "7", "a")),
     "question-reasons": (QUESTION, keys("2")),
-    "question-not-parsed": (QUESTION, keys("a", "a", "a", "a", "2", "enter")),
-    "question-all": (QUESTION, keys(*"aaaa", "2", "enter", *"345", "p")),
-    "question-issue": (QUESTION, tab(2)),
-    "question-judge": (QUESTION, tab(3)),
-    "question-context": (QUESTION, tab(4)),
-    "question-zoomed": (QUESTION, keys("tab", "z")),
-    "question-source": (QUESTION, keys("tab", "M")),
-    "question-sides": (QUESTION, keys("x", "right_square_bracket")),
+    "question-not-parsed": (QUESTION, keys(*"aaaaa")),
+    "question-all": (QUESTION, keys("f", *"aaaaa", *"345", "p")),
+    "question-zoomed": (QUESTION, shown("issue", "z")),
     "question-unanswered": (UNANSWERED, keys()),
-    "question-thread": (THREAD, keys()),
     "question-no-body": (NO_BODY, keys()),
     "question-crowd": (CROWD, keys("5", "a", "t", "t", "t")),
+}
+PARTS: dict[str, tuple[int, Steps]] = {
+    "context": (TASK, shown("context")),
+    "completion": (TASK, shown("response-A")),
+    "empty": (TASK, shown("response-C")),
+    "no-context": (NO_CONTEXT, shown("context")),
+    "history": (TASK, shown("history")),
+    "guide": (TASK, shown("guideline")),
+    "issue": (THREAD, keys("tab")),
+    "judge": (QUESTION, shown("judges")),
+    "chunks": (QUESTION, shown("context")),
+    "source": (QUESTION, shown("issue", "M")),
+    "sides": (QUESTION, keys("x", "right_square_bracket")),
+    "scores": (QUESTION, shown("guideline")),
 }
 
 
@@ -120,20 +124,25 @@ def test_kinds(snap_compare: Snap, workspace: Workspace, state: str, size: tuple
     assert snap_compare(review_app(workspace, at=at), terminal_size=size, run_before=steps)
 
 
+@pytest.mark.parametrize("part", PARTS)
+def test_parts(snap_compare: Snap, workspace: Workspace, part: str) -> None:
+    at, steps = PARTS[part]
+    assert snap_compare(review_app(workspace, at=at), terminal_size=SIZES[-1], run_before=steps)
+
+
 @sizes
 @pytest.mark.parametrize(("at", "name"), [(TASK, "completion"), (QUESTION, "question")])
 def test_blind(snap_compare: Snap, workspace: Workspace, at: int, name: str, size: tuple[int, int]) -> None:
     app = review_app(workspace, at=at, blind=True)
-    assert snap_compare(app, terminal_size=size, run_before=tab(1))
+    assert snap_compare(
+        app, terminal_size=size, run_before=shown("comparison" if at == TASK else "response-B")
+    )
 
 
 @sizes
-@pytest.mark.parametrize(("at", "name"), [(TASK, "completion"), (QUESTION, "question")])
 def test_not_saved(
     snap_compare: Snap,
     workspace: Workspace,
-    at: int,
-    name: str,
     size: tuple[int, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -153,7 +162,7 @@ def test_not_saved(
 
     monkeypatch.setattr(Journal, "append", full)
     monkeypatch.setattr(WorkbenchApp, "RETRY_SECONDS", 600.0)
-    assert snap_compare(review_app(workspace, at=at), terminal_size=size, run_before=judged)
+    assert snap_compare(review_app(workspace, at=QUESTION), terminal_size=size, run_before=judged)
 
 
 @sizes
