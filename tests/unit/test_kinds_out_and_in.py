@@ -156,7 +156,7 @@ STEPS = st.lists(
         st.sampled_from([ACCURACY, CLARITY, "answer.relevance", "revision.question", "flag"])
         | st.sampled_from(["undo", "redo"]),
         st.sampled_from([1.0, 10.0]),
-        st.text(max_size=20),
+        st.text(max_size=20).filter(bool),
     ),
     min_size=1,
     max_size=10,
@@ -258,9 +258,10 @@ def test_a_mark_that_no_such_item_has_is_refused(workspace, tmp_path):
     Expert(workspace).mark("till-1", "flag", "answer")
     export(workspace, tmp_path / "out.jsonl", "jsonl")
     record = json.loads((tmp_path / "out.jsonl").read_text(encoding="utf-8"))
-    for mark in ("revision.issue_title", "revision.", "guess", ""):
+    said = dict.fromkeys(("revision.issue_title", "revision.", "guess", ""), "unknown mark")
+    for mark, reason in {**said, "revision.question": "this text cannot be empty"}.items():
         bad = json_lines(tmp_path / "bad.jsonl", [{**record, "mark": mark}])
-        with new_workspace(tmp_path) as empty, pytest.raises(RecordsRefused, match="is no mark of such an"):
+        with new_workspace(tmp_path) as empty, pytest.raises(RecordsRefused, match=reason):
             import_files(empty, [bad])
 
 

@@ -113,7 +113,7 @@ def root(
 
 
 COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
-    ("import", exchange.import_command, "Import pairs and labels from files."),
+    ("import", exchange.import_command, "Import items, responses and labels from files."),
     ("annotate", annotate.annotate_command, "Let the agents work without a screen."),
     ("agents", agents.agents_command, "List the configurations of agents."),
     ("copy", copies.copy_command, "Copy a workspace, for agents to work in."),
