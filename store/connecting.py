@@ -7,12 +7,14 @@ import os
 import re
 import shlex
 import sys
+from contextlib import suppress
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 import duckdb
 
-from store.errors import WorkspaceError, WorkspaceLocked
+from store.errors import WorkbenchError, WorkspaceError, WorkspaceLocked
+from store.kinds.protocol import task_kinds
 from store.schema import keep_copy, migrate, migrations, version_of
 
 _LONGEST_LINE = 300
@@ -61,6 +63,11 @@ def connect_to_newest(path: Path) -> duckdb.DuckDBPyConnection:
             if version:
                 # DuckDB 1.5 replays a log of changed tables and indexes less surely than one of rows.
                 master.execute("CHECKPOINT")
+        # A kind that came with another package since the file was made has its table made here.
+        with suppress(WorkbenchError):
+            for kind in task_kinds().values():
+                if kind.schema:
+                    master.execute(kind.schema)
     except duckdb.Error as error:
         master.close()
         raise _unreadable(path, error) from error

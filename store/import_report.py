@@ -26,6 +26,7 @@ class FileReport:
         responses_added: New responses of models to items that are here.
         responses_aside: New responses whose item is not here; they are kept until it is.
         scores_added: New scores of responses that judges gave.
+        scores_aside: New scores of responses that had been kept aside before, kept with these.
         chunks_added: New pieces of context.
         responses_known: Responses, scores and pieces that were there already.
         told: What was left out or changed on the way in, with how often.
@@ -54,6 +55,7 @@ class FileReport:
     responses_added: int
     responses_aside: int
     scores_added: int
+    scores_aside: int
     chunks_added: int
     responses_known: int
     told: dict[str, int]
@@ -71,6 +73,7 @@ class FileReport:
     def adds(self) -> bool:
         """Whether anything of it is new."""
         beside = self.responses_added + self.responses_aside + self.scores_added + self.chunks_added
+        beside += self.scores_aside
         return bool(self.items_added or beside or self.marks_added or sum(self.judgments_added.values()))
 
     def sentence(self, *, dry_run: bool = False) -> str:
@@ -95,9 +98,11 @@ class FileReport:
         parts += [f"{counted(number, name)} {would}added" for number, name in beside if number]
         if self.responses_aside:
             aside = counted(self.responses_aside, "response")
-            parts.append(f"{aside} of items that are not here {would}kept aside")
+            parts.append(f"{aside} whose item is not here, or could be several, {would}kept aside")
+        if self.scores_aside:
+            parts.append(f"{counted(self.scores_aside, 'score')} {would}kept with responses that are aside")
         if self.responses_known:
-            parts.append(f"{self.responses_known:,} responses, scores and chunks already there")
+            parts.append(f"{self.responses_known:,} of responses, scores and chunks already there")
         if self.items_known:
             parts.append(f"{self.items_known:,} already there")
         if self.items_differing:

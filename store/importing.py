@@ -291,6 +291,7 @@ class _Import:
                     responses_added=responses.responses,
                     responses_aside=responses.aside,
                     scores_added=responses.scores,
+                    scores_aside=responses.scores_aside,
                     chunks_added=responses.chunks,
                     responses_known=responses.known,
                     told=dict(told),

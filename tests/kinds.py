@@ -75,7 +75,7 @@ KEPT = {
         "JOIN item i ON i.id = item_id ORDER BY ALL"
     ),
     "score": (
-        "SELECT s.id, external_id, r.model, r.setting, r.trial, s.* EXCLUDE (id, response_id, created_at) "
+        "SELECT s.id, external_id, r.model, r.setting, r.trial, s.* EXCLUDE (id, response_id, sequence, created_at) "
         "FROM score s JOIN response r ON r.id = response_id JOIN item i ON i.id = item_id ORDER BY ALL"
     ),
     "judgment": (

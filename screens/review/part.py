@@ -167,6 +167,7 @@ class ItemView:
         prompt: What is asked for: a query, a question.
         subject: What is judged.
         case: What speaks for a label: verdict, test, log, steps, history; or the guideline in a blind review.
+            At least one part.
         asks: The questions that it is asked, in order; at least one.
         prompt_word: What the prompt is, in a word; the kind's name by default.
         subject_word: What the subject is called where only one pane is shown.

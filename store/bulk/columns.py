@@ -8,6 +8,9 @@ from store.formats.fields import FieldType, Makes
 from store.formats.judgments import RECORD_FIELDS
 from store.kinds.protocol import TaskKind, task_kinds
 
+SEQUENCE = "sequence"
+"""The column of records that are counted as they are made: several of one record stand in an order."""
+
 _PLACED: dict[str, FieldType] = {"kind": "text", "external_id": "id"}
 _OF_A_RESPONSE: dict[str, FieldType] = {
     **_PLACED,
@@ -67,6 +70,7 @@ _OF_ITEMS: dict[Makes, dict[str, FieldType]] = {
         "value": "number",
         "raw": "text",
         "reason": "text",
+        SEQUENCE: "integer",
     },
 }
 

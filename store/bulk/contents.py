@@ -119,7 +119,7 @@ def content_table(cursor: duckdb.DuckDBPyConnection) -> str:
         WITH scored AS (
             SELECT response_id, list({'id': id::VARCHAR, 'judge': judge, 'measure': measure, 'value': value,
                 'raw': raw, 'reason': reason, 'extra': extra::JSON}
-                ORDER BY judge, measure) AS scores
+                ORDER BY judge, measure, sequence) AS scores
             FROM score GROUP BY response_id
         ), answered AS (
             SELECT item_id, list({'model': model, 'setting': setting, 'trial': trial, 'text': text,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from store.bulk.columns import entry_kinds, stage_columns
+from store.bulk.columns import SEQUENCE, entry_kinds, stage_columns
 from store.bulk.contents import made_of
 from store.bulk.inputs import Input
 from store.bulk.inserting import CHUNK, inserter
@@ -92,6 +92,7 @@ class _Rows:
         self._prefix = prefix
         self._offset = offset
         self._rows: dict[Makes, list[tuple[Any, ...]]] = {}
+        self._made = 0
         self._inserts: dict[Makes, Callable[[Sequence[tuple[Any, ...]]], None]] = {}
 
     def row(self, made: Made, number: int, line: int) -> tuple[Makes, tuple[Any, ...], Mapping[str, Any]]:
@@ -104,6 +105,9 @@ class _Rows:
         fields = {_COLUMN.get(name, name): value for name, value in made.fields.items()}
         if made.makes in entry_kinds():
             fields = dict(made.fields)
+        if SEQUENCE in columns:
+            self._made += 1
+            fields[SEQUENCE] = self._made
         values = (_kept(fields.get(name), name, type_) for name, type_ in columns.items())
         return made.makes, (number, line, *values, as_json(made.extra)), made.extra
 

@@ -38,6 +38,7 @@ class ResponseCounts:
         responses: New responses of items that are here.
         aside: New responses whose item is not here.
         scores: New scores of responses that are here.
+        scores_aside: New scores of responses that had been kept aside before.
         chunks: New pieces of context.
         known: Responses, scores and pieces that were there already.
     """
@@ -45,6 +46,7 @@ class ResponseCounts:
     responses: int = 0
     aside: int = 0
     scores: int = 0
+    scores_aside: int = 0
     chunks: int = 0
     known: int = 0
 
@@ -91,6 +93,7 @@ def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     )
     problems = _torn_responses(cursor) + _resolve_scores(cursor) + resolve_chunks(cursor)
     _find_homes(cursor)
+    _scores_aside(cursor)
     return problems
 
 
@@ -128,6 +131,14 @@ def _torn_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
             SELECT arg_min(f.text, f.position) FROM new_response f
             WHERE (f.kind, f.whose, f.model, f.setting, f.trial)
                 = (n.kind, n.whose, n.model, n.setting, n.trial))
+        UNION ALL
+        SELECT a.file, a.number, a.line,
+            'another text of ' || concat_ws(' ', a.model, nullif(a.setting, ''), nullif(a.trial, 0)) ||
+            ' for item ' ||
+            coalesce(a.external_id, 'the one with this reference') ||
+            ' than was kept aside before; number several of one setting: trial'
+        FROM new_response a JOIN response_aside b ON {_SAME_KEY} AND b.text <> a.text
+        WHERE a.item_id IS NULL
         """,
     )
 
@@ -139,11 +150,11 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         CREATE OR REPLACE TEMP TABLE new_score AS
         SELECT n.*, w.id AS known_id,
             row_number() OVER (PARTITION BY n.kind, n.whose, n.model, n.setting, n.trial, n.judge, n.measure,
-                n.value, n.raw, n.reason ORDER BY n.position, n.extra) AS nth
+                n.value, n.raw, n.reason ORDER BY n.position, n.sequence) AS nth
         FROM (SELECT *, {_WHOSE} AS whose FROM (
             SELECT s.file, s.position, s.number, s.line, s.kind, s.external_id, s.joined_by, s.model,
                 coalesce(s.setting, '') AS setting, coalesce(s.trial, 0) AS trial, s.id, s.judge, s.measure,
-                s.value, coalesce(s.raw, '') AS raw, coalesce(s.reason, '') AS reason, s.extra,
+                s.value, coalesce(s.raw, '') AS raw, coalesce(s.reason, '') AS reason, s.extra, s.sequence,
                 coalesce(i.id, j.item_id) AS item_id, coalesce(f.id, r.id) AS response_id
             FROM stage_score s
             LEFT JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
@@ -168,20 +179,61 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
 
 
 def _find_homes(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Put the responses that were kept aside and whose item comes with this import into come_home."""
+    """Put the responses that were kept aside and whose item is here now into the table come_home.
+
+    Of several of one name the first comes; another text stays aside. Those that are here already, with
+    nothing to bring, are put into at_home_already.
+    """
     cursor.execute(
         """
-        CREATE OR REPLACE TEMP TABLE come_home AS
+        CREATE OR REPLACE TEMP TABLE homeward AS
         SELECT a.*, a.rowid AS place, coalesce(i.id, j.item_id) AS item_id
         FROM response_aside a
-        LEFT JOIN fresh_entry i ON i.kind = a.kind AND i.external_id = a.external_id
+        LEFT JOIN item_key i ON i.kind = a.kind AND i.external_id = a.external_id
         LEFT JOIN join_key j ON a.external_id IS NULL AND j.kind = a.kind AND j.key = a.joined_by
         WHERE coalesce(i.id, j.item_id) IS NOT NULL
         """
     )
     cursor.execute(
-        "DELETE FROM come_home h USING fresh_response f "
-        "WHERE (f.item_id, f.model, f.setting, f.trial) = (h.item_id, h.model, h.setting, h.trial)"
+        """
+        CREATE OR REPLACE TEMP TABLE come_home AS
+        SELECT * FROM homeward h
+        ANTI JOIN fresh_response f
+            ON (f.item_id, f.model, f.setting, f.trial) = (h.item_id, h.model, h.setting, h.trial)
+        ANTI JOIN response r
+            ON (r.item_id, r.model, r.setting, r.trial) = (h.item_id, h.model, h.setting, h.trial)
+        QUALIFY row_number() OVER (PARTITION BY item_id, model, setting, trial ORDER BY place) = 1
+        """
+    )
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE at_home_already AS
+        SELECT h.place FROM homeward h JOIN (
+            SELECT item_id, model, setting, trial, text FROM fresh_response
+            UNION ALL SELECT item_id, model, setting, trial, text FROM response
+            UNION ALL SELECT item_id, model, setting, trial, text FROM come_home
+        ) t USING (item_id, model, setting, trial, text)
+        WHERE h.scores = '[]' AND h.place NOT IN (SELECT place FROM come_home)
+        """
+    )
+
+
+def _scores_aside(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Put the new scores of responses that are aside already into the table aside_score."""
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE aside_score AS
+        WITH theirs AS (
+            SELECT rowid AS place, unnest(scores::JSON::{_SCORES}) AS o FROM response_aside
+        ), given AS (
+            SELECT a.*, b.rowid AS place FROM new_score a JOIN response_aside b ON {_SAME_KEY}
+            WHERE a.response_id IS NULL AND a.item_id IS NULL AND a.nth = 1
+        )
+        SELECT g.* FROM given g ANTI JOIN theirs t
+            ON (t.place, t.o.judge, t.o.measure, t.o.raw, t.o.reason)
+                = (g.place, g.judge, g.measure, g.raw, g.reason)
+            AND t.o."value" IS NOT DISTINCT FROM g.value
+        """
     )
 
 
@@ -193,6 +245,7 @@ def response_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> ResponseCou
             (SELECT count(*) FROM fresh_aside WHERE file = $file),
             (SELECT count(*) FROM new_score WHERE file = $file AND response_id IS NOT NULL
                 AND known_id IS NULL AND nth = 1),
+            (SELECT count(*) FROM aside_score WHERE file = $file),
             (SELECT count(*) FROM new_chunk WHERE file = $file AND fresh),
             (SELECT count(*) FROM new_response WHERE file = $file),
             (SELECT count(*) FROM new_score WHERE file = $file AND response_id IS NOT NULL),
@@ -200,9 +253,9 @@ def response_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> ResponseCou
         """,
         {"file": file},
     ).fetchone()
-    responses, aside, scores, chunks, *staged = row or (0,) * 7
+    responses, aside, scores, scores_aside, chunks, *staged = row or (0,) * 8
     known = sum(staged) - responses - aside - scores - chunks
-    return ResponseCounts(responses, aside, scores, chunks, known)
+    return ResponseCounts(responses, aside, scores, scores_aside, chunks, known)
 
 
 def coming_home(cursor: duckdb.DuckDBPyConnection) -> int:
@@ -238,15 +291,27 @@ def publish_responses(
     publish_chunks(cursor)
     cursor.execute(
         f"INSERT INTO score SELECT coalesce(s.id, {_SCORE_ID}), r.id, s.judge, s.measure, s.value, s.raw, "
-        "s.reason, s.extra, $now FROM new_score s JOIN response r ON r.id = s.response_id "
-        "JOIN item i ON i.id = r.item_id WHERE s.known_id IS NULL AND s.nth = 1 ORDER BY s.position",
+        f"s.reason, s.extra, {_NEXT} + row_number() OVER (ORDER BY s.position, s.sequence), $now "
+        "FROM new_score s JOIN response r ON r.id = s.response_id "
+        "JOIN item i ON i.id = r.item_id WHERE s.known_id IS NULL AND s.nth = 1",
         {"now": imported_at},
     )
     if any_row(cursor, "fresh_aside"):
         _put_aside(cursor, given)
+    if any_row(cursor, "aside_score"):
+        cursor.execute(
+            "UPDATE response_aside SET scores = "
+            f"to_json(list_concat(scores::JSON::{_SCORES}, n.more))::VARCHAR "
+            "FROM (SELECT place, list({'judge': judge, 'measure': measure, 'value': value, 'raw': raw, "
+            "'reason': reason, 'extra': extra} ORDER BY position, sequence) AS more FROM aside_score "
+            "GROUP BY place) n WHERE response_aside.rowid = n.place"
+        )
+    cursor.execute("DELETE FROM response_aside WHERE rowid IN (SELECT place FROM at_home_already)")
     if any_row(cursor, "come_home"):
         _bring_home(cursor, imported_at)
 
+
+_NEXT = "(SELECT coalesce(max(sequence), 0) FROM score)"
 
 _SCORE_ID = """md5(json_array(i.kind, i.external_id, r.model, r.setting, r.trial, s.judge, s.measure, s.value,
     s.raw, s.reason)::VARCHAR)::UUID"""
@@ -265,7 +330,7 @@ def _put_aside(cursor: duckdb.DuckDBPyConnection, given: dict[str, list[int]]) -
             a.text, a.extra, coalesce((
                 SELECT to_json(list({'judge': judge, 'measure': measure, 'value': value, 'raw': raw,
                     'reason': reason, 'extra': extra}
-                    ORDER BY judge, measure, raw, reason))::VARCHAR
+                    ORDER BY position, sequence))::VARCHAR
                 FROM new_score s WHERE s.response_id IS NULL AND s.nth = 1
                     AND (s.kind, s.whose, s.model, s.setting, s.trial)
                         = (a.kind, a.whose, a.model, a.setting, a.trial)), '[]')
@@ -289,8 +354,10 @@ def _bring_home(cursor: duckdb.DuckDBPyConnection, imported_at: datetime) -> Non
     )
     cursor.execute(
         f"INSERT INTO score SELECT {_SCORE_ID}, r.id, s.judge, s.measure, s.value, s.raw, s.reason, s.extra, "
-        f"$now FROM (SELECT id, unnest(scores::JSON::{_SCORES}) AS s FROM at_home) r_s "
-        "JOIN response r ON r.id = r_s.id JOIN item i ON i.id = r.item_id",
+        f"{_NEXT} + row_number() OVER (ORDER BY r.id, one.place), $now FROM ("
+        "SELECT id, unnest(given) AS s, generate_subscripts(given, 1) AS place "
+        f"FROM (SELECT id, scores::JSON::{_SCORES} AS given FROM at_home)) one "
+        "JOIN response r ON r.id = one.id JOIN item i ON i.id = r.item_id",
         {"now": imported_at},
     )
     cursor.execute("DELETE FROM response_aside WHERE rowid IN (SELECT place FROM come_home)")

@@ -100,7 +100,7 @@ def _add_responses(
     rows = cursor.execute(
         f"SELECT r.id, {', '.join(f's.{name}' for name in _SCORE)}, s.extra "
         "FROM score s JOIN response r ON r.id = s.response_id WHERE r.item_id BETWEEN ? AND ? "
-        "ORDER BY r.id, s.judge, s.measure, s.id",
+        "ORDER BY r.id, s.judge, s.measure, s.sequence",
         list(ends),
     ).fetchall()
     scores = {number: [row[1:] for row in group] for number, group in groupby(rows, itemgetter(0))}

@@ -108,12 +108,32 @@ def put_words(cursor: duckdb.DuckDBPyConnection) -> None:
     )
 
 
+def _refuse_unknown_kinds(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Refuse a record that would lack what its items consist of."""
+    strange = cursor.execute(
+        "SELECT DISTINCT kind FROM item WHERE NOT list_contains($kinds, kind) AND "
+        "(id IN (SELECT item_id FROM judgment) OR id IN (SELECT item_id FROM mark)) ORDER BY kind",
+        {"kinds": list(task_kinds())},
+    ).fetchall()
+    if strange:
+        kinds = ", ".join(repr(kind) for (kind,) in strange)
+        raise ExportFailed(
+            "Unknown task kind",
+            f"Nothing installed knows what items of the kind {kinds} consist of, which were judged.",
+            "Install the package that adds it; `workbench doctor` lists the kinds.",
+        )
+
+
 def records(cursor: duckdb.DuckDBPyConnection) -> str:
     """Return the SELECT of the full record, in the order in which it was made.
 
     Args:
         cursor: The cursor that will run it; the words of the scales are put into a table of it.
+
+    Raises:
+        ExportFailed: Items were judged of a kind that nothing installed knows.
     """
+    _refuse_unknown_kinds(cursor)
     put_words(cursor)
     both = """
         SELECT 'judgment' AS record, id, action, item_id, question_id, rater_id, phase, value, origin,

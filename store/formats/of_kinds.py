@@ -55,9 +55,9 @@ QUESTIONS = Format(
     containers=JSON,
     layouts=(
         _told_by("answer", question="text", answer="text"),
-        _told_by("answer", question="text", issue="object"),
+        _told_by("answer", question="text"),
     ),
-    unless=frozenset({"question_id", "rater", "query", "model"}),
+    unless=frozenset({"question_id", "rater", "query", "model", "record", "value"}),
     converter=Questions,
     write=write_questions,
     choices=frozenset({"setting"}),

@@ -21,7 +21,8 @@ CREATE TABLE IF NOT EXISTS response (
 );
 CREATE TABLE IF NOT EXISTS score (
     id UUID NOT NULL, response_id BIGINT NOT NULL, judge VARCHAR NOT NULL, measure VARCHAR NOT NULL, value DOUBLE,
-    raw VARCHAR NOT NULL, reason VARCHAR NOT NULL, extra VARCHAR NOT NULL, created_at TIMESTAMPTZ NOT NULL
+    raw VARCHAR NOT NULL, reason VARCHAR NOT NULL, extra VARCHAR NOT NULL, sequence BIGINT NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL
 );
 -- Responses whose item is not here: they find it when it is imported.
 CREATE TABLE IF NOT EXISTS response_aside (

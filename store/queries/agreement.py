@@ -278,7 +278,7 @@ def _judges(connection: Connection, kind: str, question: str, measure: str) -> S
         .join(response, response.c.id == score.c.response_id)
         .join(item, item.c.id == response.c.item_id)
         .where(item.c.kind == kind, score.c.measure == measure)
-        .order_by(score.c.judge, score.c.id)
+        .order_by(score.c.judge, score.c.sequence)
     )
     base, _, only = question.partition("@")
     found: dict[str, dict[Unit, float | None]] = {}

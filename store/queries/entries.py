@@ -255,7 +255,7 @@ def _scores(connection: Connection, response_ids: list[int]) -> dict[int, tuple[
     found = (
         select(score.c.response_id, *(score.c[name] for name in names))
         .where(among(score.c.response_id, response_ids))
-        .order_by(score.c.judge, score.c.measure, score.c.id)
+        .order_by(score.c.judge, score.c.measure, score.c.sequence)
     )
     scores: dict[int, list[ScoreSeen]] = {}
     for row in connection.execute(found).mappings():
@@ -270,11 +270,14 @@ def _question_keys(connection: Connection, item_id: int, specs: list[str]) -> di
     from store.queries.due import response_names
 
     question, names = table_of(Question), response_names([item_id])
+    base = func.split_part(question.c.name, "@", 1)
+    asked = (
+        select(question.c.id, question.c.name, base.label("base")).where(base.in_(specs)).subquery("asked")
+    )
+    found = select(names.c.id, asked.c.base, asked.c.id.label("question_id")).join(
+        asked, asked.c.name == func.concat(asked.c.base, names.c.place)
+    )
     keys: dict[int, dict[str, int]] = {}
-    for spec in specs:
-        found = select(names.c.id, question.c.id.label("question_id")).join(
-            question, question.c.name == func.concat(spec, names.c.place)
-        )
-        for row in connection.execute(found):
-            keys.setdefault(row.id, {})[spec] = row.question_id
+    for row in connection.execute(found):
+        keys.setdefault(row.id, {})[row.base] = row.question_id
     return keys

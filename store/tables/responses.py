@@ -37,7 +37,8 @@ class Response(SQLModel, table=True):
 class Score(SQLModel, table=True):
     """What a judge said of a response under a measure, once for each time that it was asked.
 
-    `value` is None where the judge's word was no number; `raw` holds what stood in its place.
+    `value` is None where the judge's word was no number; `raw` holds what stood in its place. `sequence`
+    tells in which order scores stood in their files: of several the last one is the judge's last word.
     """
 
     id: UUID = uid(primary_key=True)
@@ -48,6 +49,7 @@ class Score(SQLModel, table=True):
     raw: str = string(default="")
     reason: str = string(default="")
     extra: str = string(default="{}")
+    sequence: int = big(default=0)
     created_at: datetime = moment()
 
 

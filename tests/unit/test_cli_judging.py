@@ -381,3 +381,13 @@ def test_the_texts_of_pairs_cannot_be_rewritten(workbench, study, in_folder):
         "revise", study, "q1/1", "--part", "query", "--file", "better.md", "--rater", "dana", "--json"
     )
     assert (done.code, done.json()["error"]["message"]) == (2, "No text of pairs can be revised.")
+
+
+def test_in_a_blind_review_no_model_is_named(workbench, tmp_path, monkeypatch):
+    three_kinds(tmp_path).close()
+    monkeypatch.setenv("WORKBENCH_SCREENS__BLIND", "true")
+    for named in ((), ("--question", "accuracy")):
+        done = workbench("judge", tmp_path / "kinds.duckdb", "q2", "5", *named, "--rater", "dana")
+        assert done.code != 0
+        assert "Models are hidden" in done.err
+        assert "two" not in done.err

@@ -9,6 +9,8 @@ from store.errors import RecordsRefused
 from store.exporting import export
 from store.ids import now
 from store.importing import import_files
+from store.kinds.answer import ANSWER
+from store.queries.entries import load_entry
 from store.raters import ensure_rater, question_number, register_kinds
 from store.recording import Action, Recorder
 from store.tables.record import Judgment, Mark
@@ -187,3 +189,61 @@ def test_judged_tasks_come_out_and_in_again(workspace, tasks, tmp_path, form):
             assert after[name] == [row for row in before[name] if row[0] in judged]
         assert after["item"] == [row for row in before["item"] if row[1] in judged]
         assert not import_files(again, [target]).adds
+
+
+def test_of_several_scores_the_last_in_the_file_is_the_judges_last_word(workspace, tmp_path):
+    question = {"id": "q", "question": "Why?", "answer": "So."}
+    said = [
+        {"judge": "j", "measure": "accuracy", "score": score, "reason": f"{score}"} for score in (9, 2, 5)
+    ]
+    answer = {"question_id": "q", "model": "m", "answer": "Thus.", "scores": said}
+    files = [json_lines(tmp_path / "q.jsonl", [question]), json_lines(tmp_path / "a.jsonl", [answer])]
+    # Once with their item, and once kept aside until it comes.
+    import_files(workspace, files)
+    with Workspace.create(tmp_path / "aside.duckdb") as other:
+        register_kinds(other)
+        import_files(other, files[1:])
+        import_files(other, files[:1])
+        for made in (workspace, other):
+            with made.reading() as connection:
+                (response,) = load_entry(connection, ANSWER, 1, 1).responses
+            assert [score.value for score in response.scores] == [9, 2, 5]
+        assert not import_files(other, files).adds
+
+
+def answered(model, answer, **fields):
+    return {"question_id": "q", "model": model, "answer": answer, **fields}
+
+
+def test_what_is_kept_aside_is_one_text_a_name_and_loses_no_score(workspace, tmp_path):
+    question = json_lines(tmp_path / "q.jsonl", [{"id": "q", "question": "Why?", "answer": "So."}])
+    bare = json_lines(tmp_path / "bare.jsonl", [answered("m", "A")])
+    import_files(workspace, [bare])
+    with pytest.raises(RecordsRefused, match="than was kept aside before"):
+        import_files(workspace, [json_lines(tmp_path / "other.jsonl", [answered("m", "B")])])
+    score = {"judge": "j", "measure": "accuracy", "score": 7, "reason": "r"}
+    scored = json_lines(tmp_path / "scored.jsonl", [answered("m", "A", scores=[score])])
+    (file,) = import_files(workspace, [scored]).files
+    assert (file.responses_aside, file.scores_aside) == (0, 1)
+    assert not import_files(workspace, [scored]).adds
+    assert import_files(workspace, [question]).found_items == 1
+    assert [row[-4:-1] for row in kept(workspace, "score")["score"]] == [(7.0, "7", "r")]
+    assert many(workspace, "response") == 1
+    assert many(workspace, "response_aside") == 0
+
+
+def test_a_response_aside_goes_when_the_same_one_comes_with_its_item(workspace, tasks, tmp_path):
+    row = {"groundtruth": task(1)["groundtruth"], "prediction": "x", "model": "m"}
+    rows = json_lines(tmp_path / "rows.jsonl", [row])
+    import_files(workspace, [rows])
+    other = json_lines(tmp_path / "named.jsonl", [prediction(1, "y", model="m")])
+    import_files(workspace, [other])
+    import_files(workspace, [tasks])
+    # Of two texts of one name one came home; the other one waits, and counts nowhere.
+    assert many(workspace, "response") == 1
+    assert many(workspace, "response_aside") == 1
+    with Workspace.create(tmp_path / "both.duckdb") as both:
+        register_kinds(both)
+        import_files(both, [rows])
+        import_files(both, [tasks, rows])
+        assert (many(both, "response"), many(both, "response_aside")) == (1, 0)

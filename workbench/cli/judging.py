@@ -248,7 +248,16 @@ def judge_command(
 
             cited = evidence_of(opened, number, evidence, blind=loaded.screens.blind)
         rated_by = ensure_rater(opened, name or "")
-        facts = _judge(opened, number, value, rated_by, question, comment=comment, evidence=cited)
+        facts = _judge(
+            opened,
+            number,
+            value,
+            rated_by,
+            question,
+            comment=comment,
+            evidence=cited,
+            blind=loaded.screens.blind,
+        )
     if as_json:
         print_json(facts)
     else:
@@ -264,6 +273,7 @@ def _judge(
     *,
     comment: str,
     evidence: str,
+    blind: bool,
 ) -> dict[str, Any]:
     from sqlalchemy import select
 
@@ -271,6 +281,7 @@ def _judge(
     from store.kinds.protocol import task_kinds
     from store.queries.current import REVIEW
     from store.queries.due import due_questions
+    from store.queries.entries import hides_models
     from store.raters import ensure_questions
     from store.recording import Action, Recorder
     from store.tables.columns import table_of
@@ -287,7 +298,8 @@ def _judge(
                 f"Nothing installed knows items of the kind {row.kind!r}.",
                 "Install the package that adds it; `workbench doctor` lists the kinds.",
             )
-        question = _question(kind, due_questions(connection, kind, number), asked)
+        hidden = blind or hides_models(connection, number, rater.id)
+        question = _question(kind, due_questions(connection, kind, number), asked, hidden=hidden)
     question_id = ensure_questions(opened, kind, (question.name,))[question.name]
     action = opened.ids.next()
     record = Judgment(
@@ -320,19 +332,26 @@ def _judge(
     }
 
 
-def _question(kind: TaskKind, due: Sequence[str], asked: str | None) -> QuestionSpec:
+def _question(kind: TaskKind, due: Sequence[str], asked: str | None, *, hidden: bool) -> QuestionSpec:
     """Return the question of an item that is answered.
 
     Args:
         kind: The item's kind.
         due: The names of the questions that the item is asked.
         asked: The name that was given, with or without the kind; None where none was.
+        hidden: Whether the names of models stay hidden from the rater.
 
     Raises:
         UnknownName: None of them is called so, or none was named and there are several.
     """
     known = ", ".join(due)
     wanted = due if asked is None else [name for name in due if asked in (name, name.partition(".")[2])]
+    if hidden and any("@" in name for name in due):
+        raise UnknownName(
+            "Models are hidden",
+            "The questions of this item name the models that they are about, which are hidden from you.",
+            "Score its answers in the app, where they are called A, B and so on.",
+        )
     if len(wanted) != 1:
         what = "This item is asked several questions." if asked is None else f"It is not asked {asked!r}."
         raise UnknownName("Which question?", what, f"Name one with --question: {known}.")
