@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from agents.kinds import kinds_with_agents
 from store.kinds.protocol import task_kinds
 from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueSort, SortKey, label_words
 
@@ -42,15 +44,17 @@ class Field:
     agents: bool = False
 
 
-def fields(*, blind: bool, kind: str | None = None) -> list[Field]:
+def fields(*, blind: bool, kind: str | None = None, here: Collection[str] = ()) -> list[Field]:
     """Return the parts of a filter that can be chosen.
 
     Args:
         blind: Leave out what rests on the agents' labels.
-        kind: The kind that the filter names, whose words its labels have; None for all of them.
+        kind: The kind that the filter names, whose words its labels have; None for all that there are.
+        here: The kinds that there are; none where that is not known.
     """
     kinds = task_kinds()
-    words = label_words(kind, whole=True)
+    words = label_words((kind,) if kind else here, whole=True)
+    theirs = label_words((kind,) if kind else kinds_with_agents(), whole=True)
     every = [
         Field(
             "kind",
@@ -81,7 +85,7 @@ def fields(*, blind: bool, kind: str | None = None) -> list[Field]:
             "Agents' label",
             (
                 Choice(None, "any"),
-                *(Choice(f"{value:g}", word) for value, word in words.items()),
+                *(Choice(f"{value:g}", word) for value, word in theirs.items()),
                 Choice("none", "none"),
             ),
             agents=True,

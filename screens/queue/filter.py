@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from agents.kinds import kinds_with_agents
 from screens.commands import bindings
 from screens.help import hint
 from screens.queue.choice_row import TITLE_CELLS, ChoiceMade, ChoiceRow
@@ -32,14 +33,18 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
 
     Args:
         wanted: The filter as it is.
+        here: The kinds that there are; none where that is not known.
         count: Returns how many items a filter lets through; called in a thread.
     """
 
     CSS_PATH: ClassVar[str] = "modals.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("filter"))
 
-    def __init__(self, wanted: QueueFilter, count: Callable[[QueueFilter], int]) -> None:
+    def __init__(
+        self, wanted: QueueFilter, count: Callable[[QueueFilter], int], here: Collection[str] = ()
+    ) -> None:
         super().__init__()
+        self._here = here
         self._wanted = wanted
         self._count = count
 
@@ -48,7 +53,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
         settings = cast("WorkbenchApp", self.app).context.settings
         with Vertical(classes="modal") as box:
             box.border_title = "Which items"
-            for field in fields(blind=settings.blind, kind=self._wanted.kind):
+            for field in fields(blind=settings.blind, kind=self._wanted.kind, here=self._here):
                 yield ChoiceRow(field, getattr(self._wanted, field.name))
             with Horizontal(id="text-line"):
                 yield Static(f"  {'Text':<{TITLE_CELLS + 1}}", id="text-title")
@@ -84,7 +89,9 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
         if message.row.field.name == "kind":
             # The labels of another kind have other words.
             settings = cast("WorkbenchApp", self.app).context.settings
-            named = {field.name: field for field in fields(blind=settings.blind, kind=message.row.value)}
+            kind = message.row.value
+            offered = fields(blind=settings.blind, kind=kind, here=self._here)
+            named = {field.name: field for field in offered}
             for row in self.query(ChoiceRow):
                 row.offer(named[row.field.name])
         self._look()
@@ -109,7 +116,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
             self._say_sentence(said)
 
     def _say_sentence(self, said: str) -> None:
-        phrase = one_line(self.chosen.sentence(), 68 - len(said))
+        phrase = one_line(self.chosen.sentence(self._here, kinds_with_agents()), 68 - len(said))
         self.query_one("#sentence", Static).update(Content(f"{phrase} · {said}" if said else phrase))
 
     def action_apply(self) -> None:

@@ -15,6 +15,7 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from agents.events import ItemAnnotated, JobEvent
+from agents.kinds import kinds_with_agents
 from screens.commands import Command, Scope, bindings
 from screens.help import first_key
 from screens.jobs.line import JobLine
@@ -158,7 +159,10 @@ class QueueScreen(TakingUpOrders):
         order = f" · {order_phrase(asked.sort)}" if asked.sort != QueueSort() else ""
         width = self.app.size.width - 2
         tail = f" · {counted}{order}"
-        return f" {one_line(asked.wanted.sentence(), max(10, width - len(tail)))}{tail}"
+        return f" {one_line(self._wanted_in_words(), max(10, width - len(tail)))}{tail}"
+
+    def _wanted_in_words(self) -> str:
+        return self.asked.wanted.sentence(self.kinds_here, kinds_with_agents())
 
     def _key(self, command_id: str) -> str:
         return first_key(self.workbench.context.settings, command_id)
@@ -181,7 +185,7 @@ class QueueScreen(TakingUpOrders):
                 f"{self._key('queue.back')} goes home, where {self._key('home.import')} imports a file."
             )
         return (
-            f"Nothing matches: {one_line(self.asked.wanted.sentence(), 200)}.\n\n"
+            f"Nothing matches: {one_line(self._wanted_in_words(), 200)}.\n\n"
             f"{self._key('queue.clear')} shows all {counted(self.total, 'item')} · "
             f"{self._key('queue.filter')} changes the filter · "
             f"{self._key('queue.find')} looks for another text"
@@ -252,7 +256,7 @@ class QueueScreen(TakingUpOrders):
             if wanted is not None and wanted != self.asked.wanted:
                 self.ask(replace(self.asked, wanted=wanted))
 
-        self.app.push_screen(FilterScreen(self.asked.wanted, self.orders.count), chosen)
+        self.app.push_screen(FilterScreen(self.asked.wanted, self.orders.count, self.kinds_here), chosen)
 
     def action_sort(self) -> None:
         """Choose the order of the queue."""

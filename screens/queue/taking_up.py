@@ -34,6 +34,8 @@ class TakingUpOrders(CoveredScreen):
         self._new = 0
         self._afresh = False
         self._generation = 0
+        # The kinds of all items; none before they were counted.
+        self.kinds_here: frozenset[str] = frozenset()
         self._complete = False
         self._go_to: int | None = None
         self._to_open: int | None = None
@@ -108,6 +110,8 @@ class TakingUpOrders(CoveredScreen):
             )
             self._afresh = False
         self._complete = found.total is not None
+        if self._complete and self.asked.wanted.kind is None:
+            self.kinds_here = found.kinds
         if self._complete:
             self.total, self._go_to = found.total, None
         self._lay_out()

@@ -278,7 +278,8 @@ class ShowingItems(CopyingText):
             number += f" › {self.order.number:,} of {self.order.total:,}"
             number += " · again" if self.order.comes_again else ""
         place = f" {one_line(context.workspace.path.name, 40)} › {number}"
-        filtered = self.asked.wanted.sentence()
+        here = (self.item.kind,) if self.item else ()
+        filtered = self.asked.wanted.sentence(here, here)
         place += f" · {filtered}" if filtered != "all items" else ""
         rater = one_line(context.rater.name, 24) if context.rater else "nobody (--rater NAME)"
         waiting = len(self.workbench.failures)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -55,19 +56,28 @@ class QueueFilter:
     flagged: bool | None = None
     text: str = ""
 
-    def sentence(self) -> str:
-        """Return the filter as a phrase to read, "all items" when it lets everything through."""
-        parts = (phrase_of(part.name, getattr(self, part.name), self.kind) for part in fields(self))
+    def sentence(self, here: Collection[str] = (), agents: Collection[str] = ()) -> str:
+        """Return the filter as a phrase to read, "all items" when it lets everything through.
+
+        Args:
+            here: The kinds that there are; their labels' words are used, those of all kinds without any.
+            agents: The kinds on which agents work, likewise for the words of the agents' labels.
+        """
+        yours, theirs = ((self.kind,) if self.kind else here), ((self.kind,) if self.kind else agents)
+        parts = (
+            phrase_of(part.name, getattr(self, part.name), theirs if part.name == "agent" else yours)
+            for part in fields(self)
+        )
         return " · ".join(part for part in parts if part) or "all items"
 
 
-def phrase_of(part: str, value: Any, kind: str | None = None) -> str:
+def phrase_of(part: str, value: Any, kinds: Collection[str] = ()) -> str:
     """Return how a part of a filter reads in its sentence, empty when it lets everything through.
 
     Args:
         part: The name of the part, as in `QueueFilter`.
         value: What it is set to.
-        kind: The kind that the filter names, whose words its labels have.
+        kinds: The kinds whose words labels have; none: those of all.
     """
     if value in (None, ""):
         return ""
@@ -77,10 +87,10 @@ def phrase_of(part: str, value: Any, kind: str | None = None) -> str:
         case "status":
             return {"open": "unjudged"}.get(value, str(value).replace("_", " "))
         case "label":
-            return f"you say {label_word(value, kind)}"
+            return f"you say {label_word(value, kinds)}"
         case "agent":
             said = value != "none"
-            return f"agents say {label_word(float(value), kind)}" if said else "agents have no label"
+            return f"agents say {label_word(float(value), kinds)}" if said else "agents have no label"
         case "agreement":
             return f"you {value} with the agents"
         case "path" if value == WAITING_PATH:
@@ -92,16 +102,16 @@ def phrase_of(part: str, value: Any, kind: str | None = None) -> str:
     return str(value)
 
 
-def label_words(kind: str | None = None, *, whole: bool = False) -> dict[float, str]:
+def label_words(kinds: Collection[str] = (), *, whole: bool = False) -> dict[float, str]:
     """Return the words of the labels that can be filtered by, by value.
 
     Args:
-        kind: Of which kind; None for all, and then a value has every word that it can mean.
+        kinds: Of which kinds, none for all; a value has every word that it can mean.
         whole: With the numbers: "1 match" in place of "match".
     """
     words: dict[float, list[str]] = {}
     for each in task_kinds().values():
-        if each.label_question is not None and kind in (None, each.name):
+        if each.label_question is not None and (not kinds or each.name in kinds):
             for known in each.label_question.scale.values:
                 said = known.shown if whole or known.sign else known.word
                 said = each.label_words.get(known.value, said)
@@ -109,9 +119,9 @@ def label_words(kind: str | None = None, *, whole: bool = False) -> dict[float, 
     return {value: " or ".join(dict.fromkeys(each)) for value, each in words.items()}
 
 
-def label_word(value: float, kind: str | None = None) -> str:
-    """Return the word of a label of a kind, of every kind with None; its number where it has none."""
-    return label_words(kind).get(value, f"{value:g}")
+def label_word(value: float, kinds: Collection[str] = ()) -> str:
+    """Return the word of a label of some kinds, of all with none; its number where it has none."""
+    return label_words(kinds).get(value, f"{value:g}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ async def test_filter_is_chosen_with_the_keyboard_and_reads_as_a_sentence(
         assert rater is not None
         expected = queue_ids(workspace, rater.id, wanted).tolist()
         assert screen.items.ids.tolist() == expected
-        assert f"unjudged · agents say match or keep · contains “comma” · {len(expected)} of 300" in said(
+        assert f"unjudged · agents say match · contains “comma” · {len(expected)} of 300" in said(
             app, "#sentence"
         )
 
@@ -199,7 +199,7 @@ async def test_the_labels_have_the_words_of_the_kind_that_is_chosen(
         def offered() -> list[str]:
             return [choice.word for choice in label.field.choices]
 
-        assert offered() == ["any", "1 match or keep", "0 no match", "maybe", "drop"]
+        assert offered() == ["any", "1 match", "0 no match"]
         await pilot.press("right", "right")
         await until(pilot, lambda: kind.value == "completion")
         assert offered() == ["any", "keep", "maybe", "drop"]
