@@ -51,7 +51,8 @@ def rater_row(connection: Connection, name: str, kind: RaterKind) -> Rater:
             "Name taken",
             f"{name!r} is the name of {_WHOSE[row['kind']]}, and judgments of {_WHOSE[kind]} are kept apart "
             "from those.",
-            "Choose another name: --rater NAME, or rater in the config.",
+            "Choose another name: --rater NAME, or rater in the config. To go on under this name in another "
+            "workspace, import the full record there: workbench export WORKSPACE FILE --format jsonl",
         )
     return Rater(**row)
 

@@ -98,6 +98,10 @@ def _asks(entry: EntrySeen, *, blind: bool) -> Iterator[Ask]:
 def _claim(spec: QuestionSpec, scores: Sequence[ScoreSeen]) -> tuple[Claim | None, str]:
     """Return what a judge said last of one count, and why that is no claim; one of both is empty."""
     said = [one for one in scores if one.measure == spec.title]
+    if not said and scores:
+        other = scores[-1]
+        stated = f"{other.value:g}" if other.value is not None else _not_parsed(other)
+        return None, f"no judge's score of it · {other.judge}: {other.measure} {stated}"
     if not said:
         return None, "no judge's score"
     last, value = said[-1], said[-1].value
@@ -215,4 +219,20 @@ def _judges(responses: Sequence[ResponseSeen]) -> PaneText:
     return PaneText("judges", "Judge", "\n".join(lines), empty=_NO_SCORES, landmarks=tuple(landmarks))
 
 
-ANSWER_PART = ReviewPart(kind=ANSWER.name, load=load)
+ANSWER_PART = ReviewPart(
+    kind=ANSWER.name,
+    load=load,
+    reasons={
+        "w": "judge overlooks an error",
+        "i": "judge sees an error where none is",
+        "h": "judge leans on the reference alone",
+        "k": "reason and score do not fit",
+        "l": "other",
+    },
+    undecided={
+        "w": "question unclear",
+        "h": "needs what is missing",
+        "k": "beyond my knowledge",
+        "l": "other",
+    },
+)

@@ -91,3 +91,15 @@ class AskingQuestions(MovingThrough):
             return
         self._say("")
         self._ask((item.at + step) % len(item.asks))
+
+    def _choose(self, pane_id: str) -> None:
+        """Show a pane; one that another question is about has that asked: keys answer what is looked at."""
+        super()._choose(pane_id)
+        item = self.item
+        if item is None or item.ask.pane in ("", pane_id) or item.beside == pane_id:
+            return
+        about = [place for place, ask in enumerate(item.asks) if ask.pane == pane_id]
+        if about and self.is_painted:
+            still_open = (place for place in about if item.label_of(item.asks[place]) is None)
+            self._reasons_for = None
+            self._ask(next(still_open, about[0]))

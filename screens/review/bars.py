@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from textual.content import Content
 from textual.widgets import Static
 
 from screens.commands import Command, SharesKeys, label_key
+from screens.help import first_key
 from screens.review.part import ItemView
 from screens.widgets.key_line import TWO_LINES, KeyLine
 from screens.widgets.visible import one_line, visible
+
+if TYPE_CHECKING:
+    from screens.app import WorkbenchApp
 
 _NARROW_FIRST = ("review.accept", "review.undecided", "review.undo", "review.next")
 
@@ -267,6 +271,7 @@ class ReviewKeys(KeyLine):
     _rows = 0
     _named_pairs: tuple[tuple[str, str], ...] = ()
     _bands = 0
+    _was_several = False
 
     def _offered(self) -> list[Command]:
         """Return the commands to name; where few fit, first what nobody should have to look up."""
@@ -288,19 +293,39 @@ class ReviewKeys(KeyLine):
         pairs = [self._named(command) for command in offered]
         self._bands = 0
         if len(labels) > LABELS_NAMED:
-            bands = _in_bands([self._named(command) for command in labels])
+            bands = _in_bands([self._with_value(command) for command in labels])
             if len(bands) > LABELS_NAMED:
                 # The values of a long scale without bands have one word together.
                 bands = [(in_stretches([key for key, _ in bands]), "score")]
             self._bands = len(bands)
             others = [self._named(command) for command in offered if not _is_label(command)]
             pairs = [*bands, *others]
+        if self._several:
+            settings = cast("WorkbenchApp", self.app).context.settings
+            back, on = (first_key(settings, f"review.{name}") for name in ("tab_back", "tab"))
+            place = next((at for at, pair in enumerate(pairs) if pair[1] == "undo"), len(pairs))
+            pairs.insert(place, (f"{back} {on}", "tabs"))
         self._named_pairs = tuple(pairs)
         return pairs
 
+    @property
+    def _several(self) -> bool:
+        """Whether the item shown, or before one is shown the one before, is asked several questions."""
+        item = getattr(self.screen, "item", None)
+        if isinstance(item, ItemView):
+            self._was_several = len(item.asks) > 1
+        return self._was_several
+
+    def _with_value(self, command: Command) -> tuple[str, str]:
+        """Return the key of a value with its word, and with the value where that is another one: "0=10"."""
+        key, word = self._named(command)
+        item = getattr(self.screen, "item", None)
+        value = item.question.scale.value_of(label_key(command) or "") if isinstance(item, ItemView) else None
+        return (key if value is None or f"{value:g}" == key else f"{key}={value:g}"), word
+
     def _rows_most(self) -> int:
         """Return the lines that may be filled: the bands of a scale take two of their own."""
-        return super()._rows_most() + (2 if self._bands > 1 else 0)
+        return super()._rows_most() + (2 if self._bands > 1 else 1 if self._several else 0)
 
     def keep_up(self) -> None:
         """Name the keys anew where others have an effect now."""

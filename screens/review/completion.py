@@ -107,7 +107,8 @@ def _comparison(
             add(line)
     for response, found in compared:
         add("")
-        heading(f"{named(response)} · {found.sentence}")
+        heading(named(response))
+        add(f"({found.sentence})")
         begun, start = place, 0
         shown = found.text.split("\n")[:HEAD] if found.text else []
         for number, line in enumerate(shown, start=1):
@@ -156,4 +157,13 @@ def _completion(response: ResponseSeen, found: Differences, language: str | None
     )
 
 
-COMPLETION_PART = ReviewPart(kind=COMPLETION.name, load=load)
+COMPLETION_PART = ReviewPart(
+    kind=COMPLETION.name,
+    load=load,
+    undecided={
+        "w": "example unclear",
+        "h": "needs what is missing",
+        "k": "beyond my knowledge",
+        "l": "other",
+    },
+)

@@ -14,9 +14,12 @@ from screens.review.asking import AskingQuestions
 from screens.review.bars import in_stretches
 from screens.review.citing import in_words
 from screens.review.judging import after
+from screens.review.part import review_parts
 from screens.review.reading import COMMENT
+from screens.settings import DEFAULT_REASONS, DEFAULT_UNDECIDED
 from screens.widgets.line import harmless_line
 from screens.widgets.visible import one_line
+from store.counted import counted
 from store.recording import Action
 from store.tables.record import Judgment
 
@@ -30,6 +33,9 @@ def _records_of_item(command: Command) -> bool:
 
 class JudgeKeys(AskingQuestions):
     """The part of a review screen that records; nothing is taken before the item was on the screen."""
+
+    # The codes of the reasons that were offered last.
+    _asked_codes: Mapping[str, str] = {}
 
     # -- judging --------------------------------------------------------------------------------------
 
@@ -230,9 +236,20 @@ class JudgeKeys(AskingQuestions):
         return f"{self._key('undo')} undo"
 
     def _codes(self, *, undecided: bool) -> list[tuple[str, str]]:
-        settings = self.workbench.context.settings
-        codes = self._codes_now(settings.undecided if undecided else settings.reasons)
+        self._asked_codes = self._codes_of_kind(undecided=undecided)
+        codes = self._codes_now(self._asked_codes)
         return [*codes.items(), (self._ending_key, "records nothing" if undecided else "no reason")]
+
+    def _codes_of_kind(self, *, undecided: bool) -> Mapping[str, str]:
+        """Return the codes for the item shown: those that are configured, otherwise those of its kind."""
+        settings = self.workbench.context.settings
+        codes, default = (
+            (settings.undecided, DEFAULT_UNDECIDED) if undecided else (settings.reasons, DEFAULT_REASONS)
+        )
+        part = review_parts().get(self.item.kind) if self.item is not None else None
+        if part is None or codes != default:
+            return codes
+        return (part.undecided if undecided else part.reasons) or codes
 
     def _codes_now(self, codes: Mapping[str, str]) -> dict[str, str]:
         """Return those of some codes that are taken now.
@@ -250,8 +267,7 @@ class JudgeKeys(AskingQuestions):
         if self._reasons_for is None or isinstance(self.focused, Input):
             return
         action, item_id, undecided = self._reasons_for
-        settings = self.workbench.context.settings
-        codes = self._codes_now(settings.undecided if undecided else settings.reasons)
+        codes = self._codes_now(self._asked_codes)
         reason = codes.get(event.character or "")
         if reason is None and event.key != "enter":
             return
@@ -271,8 +287,10 @@ class JudgeKeys(AskingQuestions):
         if desk is None:
             return
         if undecided and item is not None and item.item_id == item_id:
+            given = sum(item.label_of(ask) is not None for ask in item.asks)
+            back = f" · takes back {counted(given, 'answer')}" if given and len(item.asks) > 1 else ""
             self._record(desk.mark(item_id, "cannot_decide", text=reason))
-            self._advance(f"? cannot decide: {reason} · {self._undo_hint}")
+            self._advance(f"? cannot decide: {reason}{back} · {self._undo_hint}")
         elif action is not None:
             self._record(desk.with_reason(action, reason))
             change, undo = self._key("reason"), self._key("undo")

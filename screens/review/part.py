@@ -297,10 +297,14 @@ class ReviewPart:
     Attributes:
         kind: The kind's name.
         load: Reads an item for a rater (connection, item id, rater id, blind).
+        reasons: Reasons of an override by their codes, in place of those of the settings as they come.
+        undecided: Reasons for "cannot decide", likewise.
     """
 
     kind: str
     load: Callable[[Connection, int, int, bool], ItemView]
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    undecided: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache

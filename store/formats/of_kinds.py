@@ -32,7 +32,7 @@ CROSSCODEEVAL = Format(
     write=write_tasks,
     choices=frozenset({"rater", "setting", "only_kept"}),
     holds=("completion", "completions"),
-    leaves_out=("completion that the rater does not keep", "completions that the rater does not keep"),
+    leaves_out=("completion without the label to keep it", "completions without the label to keep them"),
 )
 PREDICTIONS = Format(
     name="predictions",

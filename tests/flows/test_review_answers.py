@@ -41,9 +41,9 @@ async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(works
         assert "◆ judge-ibis: 9 right, without errors · Why the accuracy is so." in line_of(app, ClaimLine)
         assert line_of(app, ClaimLine).rstrip().endswith("A [○] ○ ○ ○  B ○ ○ ○ ○")
         keys = line_of(app, ReviewKeys)
-        for band in ("1 2 mostly wrong", "3 4 serious errors", "9 0 right, without errors", "a accept"):
+        for band in ("1 2 mostly wrong", "3 4 serious errors", "9 0=10 right, without errors", "a accept"):
             assert band in keys
-        await press(pilot, "a", "0", "b", "a", "7")
+        await press(pilot, "a", "0", "w", "a", "7")
         assert said(app).startswith("● clarity of answer A: 7 clear")
         await until(pilot, lambda: screen.item is not None and screen.item.at == 4)
         # The answer that is asked about stands beside the reference.
@@ -77,7 +77,7 @@ async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(works
         (f"answer.relevance{place[MODELS[1]]}", 8, "independent"),
         (f"answer.clarity{place[MODELS[1]]}", 10, "independent"),
     ]
-    assert [row[4] for row in rows][:3] == ["", "", "boundary case"]
+    assert [row[4] for row in rows][:3] == ["", "", "judge overlooks an error"]
     score, judgment = table_of(Score), table_of(JudgmentRow)
     with workspace.reading() as connection:
         known = dict(connection.execute(select(score.c.id, score.c.value)).all())
@@ -176,6 +176,8 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
         for _ in range(7):
             await press(pilot, "right_square_bracket")
             seen += screen_text(app)
+        screen.show_pane("response-A")
+        await until(pilot, lambda: screen.item is not None and screen.item.at == 0 and screen.is_painted)
         await press(pilot, "1", "u", "1", "2", "3", "4", "5", "u", "p")
         await settled(pilot)
         await until(pilot, lambda: "accuracy of answer A 1 mostly wrong" in text_of(app, "history"))
@@ -209,3 +211,22 @@ async def test_answers_of_twelve_models_are_scored_one_by_one(tmp_path: Path) ->
             assert item.ask.title == "clarity of answer L"
             assert "[Answer L]" in screen_text(app)
             assert "Coin 11." in screen_text(app)
+
+
+async def test_the_answer_that_is_brought_into_view_is_the_one_that_keys_score(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await painted(pilot, 1)
+        assert screen.item is not None
+        screen.show_pane("response-B")
+        await until(pilot, lambda: screen.item is not None and screen.item.at == 4 and screen.is_painted)
+        assert "accuracy of answer B" in line_of(app, ClaimLine)
+        await press(pilot, "3")
+        await until(pilot, lambda: len(given(workspace)) == 1)
+        assert given(workspace)[0][1] == f"answer.accuracy@{MODELS[1]}[retrieval]"
+        # Back at an answer, what is still open of it is asked; a pane of no answer changes nothing.
+        screen.show_pane("judges")
+        await settled(pilot)
+        assert screen.item.at == 5
+        screen.show_pane("response-A")
+        await until(pilot, lambda: screen.item is not None and screen.item.at == 0 and screen.is_painted)

@@ -163,7 +163,7 @@ def test_every_kind_is_exported_in_its_own_formats(workbench, in_folder, sample_
     assert left in lines("p.csv", "--format", "csv", "--rater", "dana")
     assert lines("t.jsonl", "--format", "crosscodeeval", "--rater", "dana", "--only-kept") == [
         "t.jsonl: 1 completion, rater dana (crosscodeeval, a file).",
-        "Left out: 11 completions that the rater does not keep.",
+        "Left out: 11 completions without the label to keep them.",
     ]
     facts = workbench(
         "export", "w.duckdb", "a.jsonl", "--format", "answers", "--setting", "retrieval", "--json"
