@@ -297,7 +297,8 @@ class WorkbenchApp(TestingApp):
 
         if not isinstance(self.screen, KeysScreen):
             scope: Scope = getattr(self.screen, "SCOPE", "app")
-            self.push_screen(KeysScreen(scope, self.context.settings))
+            asked = getattr(self.screen, "scale", None)
+            self.push_screen(KeysScreen(scope, self.context.settings, asked))
 
     def action_show_jobs(self) -> None:
         """Show the agents at work."""

@@ -13,10 +13,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from screens.commands import WHERE, WITHIN, Command, Scope, all_commands, bindings, commands_of
+from screens.commands import WHERE, WITHIN, Command, Scope, all_commands, bindings, commands_of, label_key
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings
+    from store.scales import Scale
 
 _KEY_CELLS = 13
 """Cells of a key and the gap after it."""
@@ -103,7 +104,8 @@ class KeysScreen(ModalScreen[None]):
     Args:
         scope: The screen below.
         settings: Which keys are other ones.
-        reading: The keys of the widget that has the focus, with what they do.
+        asked: The scale of the question that the screen below asks, whose values alone are listed, and the other
+            keys of what shares one with them; None where nothing is asked.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("keys"))
@@ -121,10 +123,12 @@ class KeysScreen(ModalScreen[None]):
         self,
         scope: Scope,
         settings: ScreenSettings,
+        asked: Scale | None = None,
     ) -> None:
         super().__init__()
         self._scope: Scope = scope
         self._settings = settings
+        self._asked = asked
 
     def compose(self) -> ComposeResult:
         """Lay out one line a command, the codes of reasons below."""
@@ -135,7 +139,8 @@ class KeysScreen(ModalScreen[None]):
 
     def lines(self) -> list[str]:
         """Return what is listed."""
-        lines = [self._line(command) for command in commands_of(self._scope) if self._scope != "app"]
+        own = commands_of(self._scope) if self._scope != "app" else ()
+        lines = [line for command in own if (line := self._asked_line(command))]
         lines += ["", *(self._line(command) for command in commands_of("app"))]
         for scope in (*WITHIN.get(self._scope, ()), "keys"):
             lines += ["", f"{WHERE[scope]}:", *(self._line(command) for command in commands_of(scope))]
@@ -150,6 +155,17 @@ class KeysScreen(ModalScreen[None]):
             lines += ["", "Keys in a text field are text. Keys typed before an item is on the screen,"]
             lines += ["and pasted text, never judge."]
         return lines
+
+    def _asked_line(self, command: Command) -> str:
+        """Return the line of a command of the screen below; an empty one where it has no key now."""
+        if self._asked is None:
+            return self._line(command)
+        keys, own = keys_of(command, self._settings), label_key(command)
+        if own is not None:
+            value = self._asked.value_of(own)
+            return "" if value is None else _row(key_name(keys), f"Give the label {self._asked.word(value)}.")
+        free = [key for key in map(str.strip, keys.split(",")) if self._asked.value_of(key) is None]
+        return _row(key_name(",".join(free)), command.help) if free else ""
 
     def _line(self, command: Command) -> str:
         return _row(key_name(keys_of(command, self._settings)), command.help)

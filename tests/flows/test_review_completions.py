@@ -107,7 +107,7 @@ async def test_marks_and_citations_of_a_task(workspace: Workspace) -> None:
             assert line in history, (line, history)
         await press(pilot, "s")
         await painted(pilot, 2)
-        await press(pilot, "d", "m")
+        await press(pilot, "d", "w")
         await settled(pilot)
         assert [row[:3] for row in marks(workspace)] == [
             (1, "flag", True),
@@ -127,20 +127,23 @@ async def test_completions_are_compared_and_read_one_by_one(workspace: Workspace
             "Reference · 1 line",
             "thing_1(value)",
             "",
-            f"A · {MODELS[0]} · in-file · differs from the reference in 2 places",
+            f"A · {MODELS[0]} · in-file",
+            "(differs from the reference in 2 places)",
             "thing(value)",
             "",
             "",
             "… 3 lines more under [A]",
             "",
-            f"B · {MODELS[0]} · retrieval · equals the reference",
+            f"B · {MODELS[0]} · retrieval",
+            "(equals the reference)",
             "thing_1(value)",
             "",
-            f"C · {MODELS[1]} · retrieval · empty completion",
+            f"C · {MODELS[1]} · retrieval",
+            "(empty completion)",
         ]
         shown = screen_text(app)
-        assert "~ 5 thing(value)" in shown
-        assert "=11 thing_1(value)" in shown
+        assert "~ 6 thing(value)" in shown
+        assert "=13 thing_1(value)" in shown
         assert "Lines: = same · ~ changed · + added." in shown
         await press(pilot, "right_square_bracket")
         assert text_of(app, "response-A") == PREDICTIONS[1]["pred"]

@@ -157,24 +157,24 @@ async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Wor
         await pilot.press("0")
         await asked(pilot, 5, scored + 3)
         assert "overrides ◆" in said(app)
-        assert "w wrong result" in line_of(app, ReviewKeys)
+        assert "w judge overlooks an error" in line_of(app, ReviewKeys)
         # The reason is that of the label that was given, not of the question on the screen.
         await pilot.press("i")
-        await until(pilot, lambda: said(app).startswith("Reason: incomplete"))
+        await until(pilot, lambda: said(app).startswith("Reason: judge sees an error where none is"))
         await press(pilot, "T")
         await settled(pilot)
         assert screen.item.label is not None
-        assert screen.item.label.reason == "incomplete"
+        assert screen.item.label.reason == "judge sees an error where none is"
         await press(pilot, "o")
-        assert said(app) == "Why another label than ◆? Now: incomplete."
-        await press(pilot, "b")
-        await until(pilot, lambda: said(app).startswith("Reason: boundary case"))
+        assert said(app) == "Why another label than ◆? Now: judge sees an error where none is."
+        await press(pilot, "k")
+        await until(pilot, lambda: said(app).startswith("Reason: reason and score do not fit"))
         await settled(pilot)
     assert given(kinds) == [
         (5, "answer.accuracy@two%23", 3, "accept", ""),
         (5, "answer.completeness@two%23", 10, "override", ""),
-        (5, "answer.completeness@two%23", 10, "override", "incomplete"),
-        (5, "answer.completeness@two%23", 10, "override", "boundary case"),
+        (5, "answer.completeness@two%23", 10, "override", "judge sees an error where none is"),
+        (5, "answer.completeness@two%23", 10, "override", "reason and score do not fit"),
     ]
 
 
