@@ -104,8 +104,8 @@ class KeysScreen(ModalScreen[None]):
     Args:
         scope: The screen below.
         settings: Which keys are other ones.
-        asked: The scale of the question that the screen below asks, whose values alone are listed, and the other
-            keys of what shares one with them; None where nothing is asked.
+        asked: The scale of the question that the screen below asks, whose values alone are listed, and the
+            other keys of what shares one with them; None where nothing is asked.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("keys"))

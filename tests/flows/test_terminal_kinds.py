@@ -64,7 +64,7 @@ def test_import_judge_undo_export_and_import_again(tmp_path: Path) -> None:
         judge(terminal, "c", "1 of 8 · accuracy of answer A")
         judge(terminal, "a", "2 of 8 · completeness of answer A")
         judge(terminal, "3", "overrides ◆")
-        judge(terminal, "b", "Reason: boundary case")
+        judge(terminal, "h", "Reason: judge leans on the reference alone")
         judge(terminal, "0", "4 of 8 · clarity of answer A")
         judge(terminal, "u", "Taken back: relevance 10")
         judge(terminal, "f", "⚑ flagged")

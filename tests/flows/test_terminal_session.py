@@ -100,7 +100,7 @@ def verdicts(path: Path) -> dict[str, float]:
         )
 
 
-def into_review(terminal: TmuxTerminal, position: str = "1 of 85") -> None:
+def into_review(terminal: TmuxTerminal, position: str = "1 of 106") -> None:
     terminal.wait_for("rater: dana")
     terminal.settle()
     terminal.press("q")
@@ -139,10 +139,10 @@ def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal)
     terminal = open_terminal(workspace)
     into_review(terminal)
     judge(terminal, "a", "accepts ◆")
-    terminal.wait_for("2 of 85")
+    terminal.wait_for("2 of 106")
     other = "0" if claims["empty-file/2"] == 1 else "1"
     judge(terminal, other, "overrides ◆")
-    terminal.wait_for("3 of 85")
+    terminal.wait_for("3 of 106")
     judge(terminal, "b", "boundary case")
     judge(terminal, "f", "flagged")
     judge(terminal, "u", "Taken back")
@@ -152,7 +152,7 @@ def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal)
     terminal.press("/")
     terminal.type("median")
     terminal.press("Enter")
-    terminal.wait_for(lambda screen: "median" in screen and "of 85" in screen and "85 of 85" not in screen)
+    terminal.wait_for(lambda screen: "median" in screen and "of 106" in screen and "106 of 106" not in screen)
     terminal.press("C-q")
     terminal.wait_for("ended with 0")
 
@@ -180,7 +180,7 @@ def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str
     terminal = open_terminal(workspace)
     into_review(terminal)
     for number in range(1, 6):
-        judge(terminal, "a", f"{number + 1} of 85")
+        judge(terminal, "a", f"{number + 1} of 106")
     judge(terminal, "c", "comment on this item")
     terminal.type("half a thought")
     terminal.wait_for("half a thought")
@@ -204,7 +204,7 @@ def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str
     again.wait_for("rater: dana")
     again.settle()
     again.press("Enter")
-    again.wait_for("6 of 85")
+    again.wait_for("6 of 106")
     judge(again, "c", "half a thought")
 
 
@@ -232,7 +232,7 @@ def test_torn_sequences_and_pastes_do_not_judge(workspace: Path, open_terminal) 
     terminal.paste("1\n0\na")
     terminal.type("[A")
     terminal.press("n")
-    terminal.wait_for("2 of 85")
+    terminal.wait_for("2 of 106")
     terminal.press("C-q")
     terminal.wait_for("ended with 0")
     assert judgments(workspace) == []
@@ -316,7 +316,10 @@ def test_a_reference_answer_is_rewritten_in_an_editor_of_the_environment(tmp_pat
         ):
             steps.write_text(f"{does}\n")
             terminal.settle()
-            terminal.press("E", "r")
+            terminal.press("E")
+            terminal.wait_for("Edit which text?")
+            terminal.settle()
+            terminal.press("r")
             terminal.wait_for(said)
         terminal.settle()
         assert "Over there." in terminal.screen
