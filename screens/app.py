@@ -228,10 +228,6 @@ class WorkbenchApp(TestingApp):
         Returns:
             Whether it was started.
         """
-        plan = self.context.plan
-        if plan.annotation is None:
-            self.report_error(WorkbenchError("No model", plan.problem, "See `workbench doctor`."))
-            return False
         from agents.kinds import kinds_with_agents
         from store.queries.runs import kind_for_agents, kind_of_run
 
@@ -242,6 +238,10 @@ class WorkbenchApp(TestingApp):
                 kind = kind_of_run(connection, again[0])
         if kind is None:
             self.tell("Nothing for the agents", "No agents work on items of the kinds that are here.")
+            return False
+        plan = self.context.plan
+        if plan.annotation is None:
+            self.report_error(WorkbenchError("No model", plan.problem, "See `workbench doctor`."))
             return False
         annotation = replace(plan.annotation, kind=kind)
         if again is None:

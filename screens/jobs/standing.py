@@ -98,6 +98,6 @@ def nothing_yet(job: Job | None, problem: Sequence[str], key: Key, *, has_items:
         error = job.error
         return [f"! {one_line(error.title, 60)}", one_line(error.message, 400), one_line(error.hint, 300)]
     can = f"{key('start')} lets them label what has no label of theirs; your keys never wait for it."
-    if not has_items:
-        can = "There are no items here on which agents can work."
-    return ["The agents have not worked in this workspace yet.", "", *(problem or [can])]
+    # Whoever has nothing for agents needs no model either.
+    why = [*(problem or [can])] if has_items else ["There are no items here on which agents can work."]
+    return ["The agents have not worked in this workspace yet.", "", *why]

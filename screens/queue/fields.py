@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.kinds import kinds_with_agents
-from store.kinds.protocol import task_kinds
+from store.kinds.protocol import ranked_kinds, task_kinds
 from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueSort, SortKey, label_words
 
 TEXT_WANTED = "a part of any text of the item"
@@ -50,9 +50,9 @@ def fields(*, blind: bool, kind: str | None = None, here: Collection[str] = ()) 
     Args:
         blind: Leave out what rests on the agents' labels.
         kind: The kind that the filter names, whose words its labels have; None for all that there are.
-        here: The kinds that there are; none where that is not known.
+        here: The kinds that there are; none where that is not known. What none of them has is left out.
     """
-    kinds = task_kinds()
+    kinds, labelled = task_kinds(), not blind and _any_of(here, kinds_with_agents())
     words = label_words((kind,) if kind else here, whole=True)
     theirs = label_words((kind,) if kind else kinds_with_agents(), whole=True)
     every = [
@@ -121,18 +121,34 @@ def fields(*, blind: bool, kind: str | None = None, here: Collection[str] = ()) 
         ),
     ]
     return [
-        field for field in every if not (blind and field.agents) and (field.name != "kind" or len(kinds) > 1)
+        field
+        for field in every
+        if (labelled or not field.agents) and (field.name != "kind" or len(kinds) > 1)
     ]
+
+
+def _any_of(here: Collection[str], kinds: Collection[str]) -> bool:
+    """Return whether one of the kinds that there are is among some; where those are not known, one may be."""
+    return not here or not frozenset(kinds).isdisjoint(here)
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order of the queue, with the key that chooses it and how it reads."""
+    """An order of the queue, with the key that chooses it and how it reads.
+
+    Attributes:
+        key: What is ordered by.
+        letter: The key that chooses it.
+        title: How it reads.
+        agents: Whether it rests on the agents' labels.
+        ranked: Whether it rests on what only items of ranked kinds have.
+    """
 
     key: SortKey
     letter: str
     title: str
     agents: bool = False
+    ranked: bool = False
 
 
 ORDERS = (
@@ -141,9 +157,21 @@ ORDERS = (
     Order("label", "y", "your label"),
     Order("agent", "a", "agents' label", agents=True),
     Order("status", "s", "status"),
-    Order("similarity", "m", "similarity"),
-    Order("rank", "k", "rank among the candidates"),
+    Order("similarity", "m", "similarity", ranked=True),
+    Order("rank", "k", "rank among the candidates", ranked=True),
 )
+
+
+def orders(*, blind: bool, here: Collection[str] = ()) -> list[Order]:
+    """Return the orders that can be chosen.
+
+    Args:
+        blind: Leave out what rests on the agents' labels.
+        here: The kinds that there are; none where that is not known. What none of them has is left out.
+    """
+    labelled = not blind and _any_of(here, kinds_with_agents())
+    ranked = _any_of(here, ranked_kinds())
+    return [order for order in ORDERS if (labelled or not order.agents) and (ranked or not order.ranked)]
 
 
 def order_phrase(sort: QueueSort) -> str:

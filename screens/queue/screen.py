@@ -266,7 +266,7 @@ class QueueScreen(TakingUpOrders):
             if sort is not None and sort != self.asked.sort:
                 self.ask(replace(self.asked, sort=sort))
 
-        self.app.push_screen(SortScreen(self.asked.sort), chosen)
+        self.app.push_screen(SortScreen(self.asked.sort, self.kinds_here), chosen)
 
     def action_clear_filter(self) -> None:
         """List all items again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
@@ -14,7 +15,7 @@ from textual.widgets import Static
 
 from screens.commands import bindings
 from screens.help import hint
-from screens.queue.fields import ORDERS, Order
+from screens.queue.fields import Order, orders
 from store.queries.rows import QueueSort
 
 if TYPE_CHECKING:
@@ -26,23 +27,24 @@ class SortScreen(ModalScreen[QueueSort | None]):
 
     Args:
         sort: The order as it is.
+        here: The kinds that there are; none where that is not known.
     """
 
     CSS_PATH: ClassVar[str] = "modals.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("order"))
 
-    def __init__(self, sort: QueueSort) -> None:
+    def __init__(self, sort: QueueSort, here: Collection[str] = ()) -> None:
         super().__init__()
+        self._here = here
         self._sort = sort
-        self._orders: list[Order] = list(ORDERS)
+        self._orders: list[Order] = []
         self._index = 0
         self._descending = sort.descending
 
     def compose(self) -> ComposeResult:
         """Lay out a line for each order."""
         settings = cast("WorkbenchApp", self.app).context.settings
-        if settings.blind:
-            self._orders = [order for order in ORDERS if not order.agents]
+        self._orders = orders(blind=settings.blind, here=self._here)
         keys = [order.key for order in self._orders]
         self._index = keys.index(self._sort.key) if self._sort.key in keys else 0
         with Vertical(classes="modal -small") as box:

@@ -79,7 +79,14 @@ def _file(entry: EntrySeen) -> PaneText:
 def _heading(entry: EntrySeen, line: int) -> str:
     fields = entry.fields
     return " · ".join(
-        part for part in (fields["path"] or "file", f"▮ line {line:,}", fields["repository"]) if part
+        part
+        for part in (
+            fields["path"] or "file",
+            f"▮ line {line:,}",
+            "reference underlined" if fields["reference"] else "",
+            fields["repository"],
+        )
+        if part
     )
 
 

@@ -18,6 +18,7 @@ from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys, SayLine
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judge_keys import JudgeKeys
 from screens.review.judging import Desk, SessionCount, desk_of
+from screens.review.part import ItemView
 from screens.review.reading import ABOVE, COMMENT, FIND, PROMPT, SUBJECT
 from screens.review.resuming import restored_order
 from screens.review.tabs import CaseTabs
@@ -49,6 +50,9 @@ class ReviewScreen(JudgeKeys):
         (TINY_BELOW, "-flat"),
         (FLAT_BELOW, "-tall"),
     ]
+
+    _undone: tuple[Action, bool, bool] | None = None
+    """What was undone last, whether by a redo, and whether it is on disk; None once its item is shown."""
 
     @classmethod
     def resumed(cls, session: dict[str, Any]) -> ReviewScreen:
@@ -175,15 +179,32 @@ class ReviewScreen(JudgeKeys):
         self.reader.forget(action.item_id)
         self.stop_searching()
         self.keep_citations_of(action, redo=redo)
-        app = self.workbench
         self._wanted_question = question_of(action)
-        what = undone_in_words(action, app.question_names, blind=app.context.settings.blind, since=app.began)
-        if not stored:
-            self._say(f"Taken back: {what} · it was not on disk yet, and no redo brings it back")
-        else:
-            undo, redo_key = self._key("undo"), self._key("redo")
-            self._say(
-                f"Brought back: {what} · {undo} undo" if redo else f"Taken back: {what} · {redo_key} redo"
-            )
+        self._undone = (action, redo, stored)
+        self._say(self._undone_in_words(self.item))
         self._show_item()
         self.keep_place_soon()
+
+    def _undone_in_words(self, item: ItemView | None) -> str:
+        """Return what was undone or redone last, with what the question is about where the item is known."""
+        if self._undone is None:
+            return ""
+        (action, redo, stored), app = self._undone, self.workbench
+        names, number = app.question_names, question_of(action)
+        asks = () if item is None or number is None or item.item_id != action.item_id else item.asks
+        # By its name: a question about a response has no key before it is answered for the first time.
+        about = next((ask.about for ask in asks if ask.spec.name == names.get(number or 0)), "")
+        blind = app.context.settings.blind
+        what = undone_in_words(action, names, blind=blind, since=app.began, of=about)
+        if not stored:
+            return f"Taken back: {what} · it was not on disk yet, and no redo brings it back"
+        if redo:
+            return f"Brought back: {what} · {self._key('undo')} undo"
+        return f"Taken back: {what} · {self._key('redo')} redo"
+
+    def _restore_places(self, view: ItemView) -> None:
+        # An item that was not on the screen is known only now; what was said since is left alone.
+        if self._undone is not None and self.query_one(SayLine).said == self._undone_in_words(None):
+            self._say(self._undone_in_words(view))
+        self._undone = None
+        super()._restore_places(view)

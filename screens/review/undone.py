@@ -15,7 +15,9 @@ _ORIGINS = {"accept": ", accepts ◆", "override": ", overrides ◆"}
 REASON_CELLS = 40
 
 
-def undone_in_words(action: Action, questions: Mapping[int, str], *, blind: bool, since: datetime) -> str:
+def undone_in_words(
+    action: Action, questions: Mapping[int, str], *, blind: bool, since: datetime, of: str = ""
+) -> str:
     """Return what an undo took back or a redo brought again: "1 match, accepts ◆ · now no label".
 
     Args:
@@ -23,11 +25,12 @@ def undone_in_words(action: Action, questions: Mapping[int, str], *, blind: bool
         questions: The names of the questions by their keys.
         blind: Leave out whatever tells of the agents' label.
         since: When the session began; of what is older the time is told.
+        of: What the question is about, as the screen calls it: "answer B"; empty where it has no word for it.
     """
     about = action.about or action.records
     given = _given(about)
     record = given[-1] if given else next((one for one in about if isinstance(one, Mark)), about[0])
-    what = _said(record, questions, blind=blind)
+    what = _said(record, questions, of, blind=blind)
     if isinstance(record, Judgment) and record.elapsed_ms is None:
         # Only what was judged on a screen has a time that it took.
         what += ", given by a command"
@@ -58,9 +61,9 @@ def _undoes_nothing(stands: Judgment, record: Judgment | Mark) -> bool:
     return isinstance(record, Judgment) and (stands.value, stands.reason) == (record.value, record.reason)
 
 
-def _said(record: Judgment | Mark, questions: Mapping[int, str], *, blind: bool) -> str:
+def _said(record: Judgment | Mark, questions: Mapping[int, str], of: str, *, blind: bool) -> str:
     if isinstance(record, Judgment):
-        return _label(record, questions) + ("" if blind else _ORIGINS.get(record.origin, ""))
+        return _label(record, questions, of) + ("" if blind else _ORIGINS.get(record.origin, ""))
     if record.kind.startswith(REVISION):
         return f"revision of the {part_title(record.kind.removeprefix(REVISION))}"
     word = _MARKS.get(record.kind, record.kind)
@@ -69,15 +72,21 @@ def _said(record: Judgment | Mark, questions: Mapping[int, str], *, blind: bool)
     return f"{word}: {one_line(record.text, REASON_CELLS)}" if record.text else word
 
 
-def _label(judgment: Judgment, questions: Mapping[int, str]) -> str:
-    """Return a label with its reason, "no label" where there is none."""
+def _label(judgment: Judgment, questions: Mapping[int, str], of: str = "") -> str:
+    """Return a label with its reason, "no label" where there is none.
+
+    Args:
+        judgment: What was recorded.
+        questions: The names of the questions by their keys.
+        of: What the question is about; empty where that goes without saying.
+    """
     if judgment.value is None:
         return "no label"
     name = questions.get(judgment.question_id, "")
     spec = question_named(name)
     words = f"{judgment.value:g}" if spec is None else spec.scale.word(judgment.value)
     if spec is not None and _is_one_of_several(name):
-        words = f"{spec.title} {words}"
+        words = f"{spec.title} of {of}: {words}" if of else f"{spec.title} {words}"
     return words + (f" ({one_line(judgment.reason, REASON_CELLS)})" if judgment.reason else "")
 
 

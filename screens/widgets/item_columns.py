@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from agents.kinds import kinds_with_agents
 from screens.widgets.visible import one_line
-from store.kinds.protocol import task_kinds
+from store.kinds.protocol import ranked_kinds, task_kinds
 from store.queries.rows import QueueRow
 
 Part = Literal["mark", "yours", "agents", "text", "muted"]
@@ -127,7 +127,8 @@ class Columns:
                     Column("◆ agents", 12, "agents", _agents_marked),
                     Column("path", 9, "agents", _path),
                 ]
-        after = [Column("sim", 4, "muted", _similarity)] if width >= MEDIUM else []
+        ranked = not kinds or kinds & ranked_kinds()
+        after = [Column("sim", 4, "muted", _similarity)] if ranked and width >= MEDIUM else []
         # A line begins with cursor, status, disagreement and flag; a gap stands before every column.
         taken = 4 + sum(column.width + 1 for column in (yours, *agents, *after))
         free = max(0, width - taken - 2)

@@ -55,7 +55,7 @@ def _asked(title: str, text: str, bands: Bands) -> QuestionSpec:
 
 
 QUESTIONS = (
-    _asked("accuracy", "How right is it, held against the reference answer and the sources?", ACCURACY),
+    _asked("accuracy", "How right is what it says?", ACCURACY),
     _asked("completeness", "How much of what the question asks for does it cover?", COMPLETENESS),
     _asked("relevance", "How far does it keep to the core of the question?", RELEVANCE),
     _asked("clarity", "How easily is it understood?", CLARITY),
@@ -147,4 +147,5 @@ ANSWER = TaskKind(
     place=3,
     editable={"question": "question", "reference": "reference answer"},
     never_empty=("question",),
+    titled="question",
 )

@@ -47,7 +47,7 @@ GUIDELINE = (
     "B all names known here: what this file shows is enough to know every name of the reference.\n"
     "C no such name: the reference holds no name that could stand in another file.\n"
     "\n"
-    "2. Prediction. Cover the other files, read up to the cursor, and guess.\n"
+    "2. Prediction. Leave the other files aside, read this one up to the cursor, and guess.\n"
     "A no: you could not have predicted the reference.\n"
     "B perhaps, not exactly: you might come near it, but not to the letter.\n"
     "C yes: you could have written it.\n"

@@ -62,4 +62,5 @@ PAIR = TaskKind(
     containing=_containing,
     detail_word="code",
     place=1,
+    ranked=True,
 )

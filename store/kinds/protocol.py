@@ -79,6 +79,8 @@ class TaskKind:
         place: Where it stands among the kinds in lists; those of other packages stand last.
         editable: Those of the columns that an expert may rewrite, by the word that the screen has for each.
         never_empty: Those of the editable columns that cannot be rewritten to nothing.
+        titled: That of the editable columns that is the title in the summary; empty for none.
+        ranked: Whether its summary has ranks and similarities; where no kind has, lists show none.
     """
 
     name: str
@@ -101,6 +103,8 @@ class TaskKind:
     place: int = 100
     editable: Mapping[str, str] = field(default_factory=dict)
     never_empty: Collection[str] = ()
+    titled: str = ""
+    ranked: bool = False
 
     def __post_init__(self) -> None:
         """Refuse names that no table, column or sort of record can have; take the singular from the name."""
@@ -140,6 +144,11 @@ def task_kinds() -> dict[str, TaskKind]:
     """Return every registered kind by name, ours and those of other packages."""
     found = registered(GROUP, TaskKind, ".store")
     return {kind.name: kind for kind in sorted(found, key=lambda kind: (kind.place, kind.name))}
+
+
+def ranked_kinds() -> frozenset[str]:
+    """Return the names of the kinds whose items have ranks and similarities."""
+    return frozenset(name for name, kind in task_kinds().items() if kind.ranked)
 
 
 def part_title(part: str) -> str:

@@ -7,14 +7,16 @@ fetched by their ids when they come into view.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, case, func, literal, null, select, union_all
+from sqlalchemy import Connection, Select, case, func, literal, null, select, union_all
 
 from store.kinds.protocol import task_kinds
 from store.queries.current import REVIEW, current_labels, current_marks, current_verdicts, status_of
 from store.queries.due import due_of, given_by
+from store.queries.revisions import ever_containing, standing_texts
 from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueFilter, QueueRow, QueueSort
 from store.queries.waiting import items_that_need_a_sandbox
 from store.tables.columns import among, table_of
@@ -88,7 +90,8 @@ def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str =
     if wanted.kind:
         statement = statement.where(item.c.kind == wanted.kind)
     if wanted.text:
-        found = union_all(*(kind.containing(wanted.text) for kind in task_kinds().values())).subquery()
+        imported = (kind.containing(wanted.text) for kind in task_kinds().values())
+        found = union_all(*imported, ever_containing(wanted.text)).subquery()
         statement = statement.where(item.c.id.in_(select(found.c[0])))
     if wanted.label is not None or wanted.agreement or sort.key == "label":
         labels = current_labels(rater_id, phase)
@@ -159,7 +162,20 @@ def queue_rows(
     statement = select_rows(rater_id, ids, blind=blind, phase=phase)
     with workspace.reading() as connection:
         rows = {row["item_id"]: QueueRow(**row) for row in connection.execute(statement).mappings()}
+        rows |= _titled_as_revised(connection, rows)
     return [rows[number] for number in ids if number in rows]
+
+
+def _titled_as_revised(connection: Connection, rows: Mapping[int, QueueRow]) -> dict[int, QueueRow]:
+    """Return those of some rows whose title an expert rewrote, with the title as it stands."""
+    titled = {name: kind.titled for name, kind in task_kinds().items() if kind.titled}
+    may_be = [number for number, row in rows.items() if row.kind in titled]
+    texts = standing_texts(connection, may_be) if may_be else {}
+    return {
+        number: replace(rows[number], title=text[titled[rows[number].kind]])
+        for number, text in texts.items()
+        if titled[rows[number].kind] in text
+    }
 
 
 def select_rows(

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, Select, func, select
 
 from store.tables.columns import among, table_of
 from store.tables.people import Rater
@@ -103,6 +103,19 @@ def standing_texts(connection: Connection, item_ids: Collection[int]) -> dict[in
             if standing is not None:
                 found.setdefault(item_id, {})[part] = standing.text
     return found
+
+
+def ever_containing(text: str) -> Select[Any]:
+    """Return a select of the ids of the items of which a text that an expert wrote contains another.
+
+    As the imported text is found after it was rewritten, so is each of its versions.
+
+    Args:
+        text: What is looked for, in any case; nothing in it is a wildcard.
+    """
+    mark = table_of(MarkRow)
+    holds = func.strpos(func.lower(mark.c.text), func.lower(text)) > 0
+    return select(mark.c.item_id).where(mark.c.kind.startswith(REVISION, autoescape=True), holds)
 
 
 def _records(connection: Connection, item_ids: Collection[int]) -> dict[int, dict[str, list[Row[Any]]]]:

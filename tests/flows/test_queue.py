@@ -27,6 +27,7 @@ from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter, QueueSort
 from store.workspace import Workspace
 from tests.app_at_work import app_of, context_of, label, labelled_by_agents, mark, recorded, until
+from tests.entry_bench import QUESTIONS, TASKS, entries
 from tests.small_workspace import GOOD, WRONG, pairs_workspace
 
 QUERIES = (
@@ -401,6 +402,27 @@ async def test_blind_offers_nothing_of_the_agents(at_home: Callable[..., Workben
         await pilot.press("a")
         assert isinstance(app.screen, SortScreen)
         assert "agents" not in said(app, "#orders")
+
+
+async def test_what_no_item_here_can_have_is_not_offered(tmp_path: Path) -> None:
+    with entries(tmp_path, questions=QUESTIONS[:1], tasks=TASKS[:1]) as workspace:
+        app = app_of(workspace)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await opened(pilot)
+            await pilot.resize_terminal(200, 40)
+            assert lines(app)[0].split() == ["you", "item", "detail"]
+            await until(pilot, lambda: bool(queue_of(app).kinds_here))
+            await pilot.press("f")
+            await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+            names = {row.field.name for row in app.screen.query(ChoiceRow)}
+            assert names == {"kind", "status", "label", "flagged"}
+            await pilot.press("escape", "o")
+            await until(pilot, lambda: isinstance(app.screen, SortScreen))
+            assert [line.split(None, 1)[-1].strip() for line in said(app, "#orders").splitlines()][1:] == [
+                "title",
+                "your label",
+                "status",
+            ]
 
 
 async def test_place_filter_and_order_are_there_when_one_comes_back(workspace: Workspace) -> None:

@@ -37,7 +37,7 @@ async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(works
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot, 1)
-        assert "1 of 8 · accuracy of answer A · How right is it" in line_of(app, ClaimLine)
+        assert "1 of 8 · accuracy of answer A · How right is what it says?" in line_of(app, ClaimLine)
         assert "◆ judge-ibis: 9 right, without errors · Why the accuracy is so." in line_of(app, ClaimLine)
         assert line_of(app, ClaimLine).rstrip().endswith("A [○] ○ ○ ○  B ○ ○ ○ ○")
         keys = line_of(app, ReviewKeys)
@@ -88,6 +88,24 @@ async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(works
         assert (verdict is None) is (origin == "independent")
         if verdict is not None:
             assert (known[verdict] == value) is (origin == "accept")
+
+
+async def test_an_undo_says_of_which_answer_the_score_was(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        await press(pilot, "a", "0", "escape", "a", "a", "8")
+        await press(pilot, "u")
+        taken = "accuracy of answer B: 8 small inaccuracies, right as a whole, overrides ◆"
+        assert said(app) == f"Taken back: {taken} · now no label · U redo"
+        await press(pilot, "U")
+        assert said(app) == f"Brought back: {taken} · u undo"
+        # Of an item that is not on the screen, too.
+        await press(pilot, "n")
+        await painted(pilot, 2)
+        await press(pilot, "u")
+        await painted(pilot, 1)
+        assert said(app) == f"Taken back: {taken} · now no label · U redo"
 
 
 async def test_what_judges_said_is_read_in_the_order_of_the_questions(workspace: Workspace) -> None:

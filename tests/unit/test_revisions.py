@@ -18,7 +18,9 @@ from store.importing import import_files
 from store.journal import journal_path
 from store.kinds.answer import ANSWER
 from store.queries.entries import load_entry
+from store.queries.queue import queue_ids, queue_rows
 from store.queries.revisions import RevisionSeen
+from store.queries.rows import QueueFilter
 from store.raters import register_kinds
 from store.recovery import recover
 from store.revising import without_added_end
@@ -90,6 +92,34 @@ def test_of_two_raters_the_latest_stands_and_an_undo_shows_the_others_again(work
         ("In there.", False),
         ("Over there.", True),
     ]
+
+
+def test_lists_have_the_title_that_stands_and_a_search_finds_every_version(workspace: Workspace) -> None:
+    dana = Desk(workspace)
+
+    def title() -> str:
+        return queue_rows(workspace, dana.rater.id, [1])[0].title
+
+    def found(text: str) -> list[int]:
+        return list(queue_ids(workspace, dana.rater.id, QueueFilter(text=text)))
+
+    assert (title(), found("whither"), found("in %there")) == ("Where?", [], [])
+    dana.say(1, "revision.question", text="Whither, 100%?")
+    dana.say(1, REFERENCE, text="In there.")
+    assert title() == "Whither, 100%?"
+    assert [found(text) for text in ("whither, 100%", "where", "in THERE", "in %there")] == [
+        [1],
+        [1],
+        [1],
+        [],
+    ]
+    # What was said in a comment is none of the item's texts.
+    dana.say(1, "comment", text="an aside")
+    assert found("aside") == []
+    dana.undo()
+    dana.undo()
+    dana.undo()
+    assert (title(), found("whither")) == ("Where?", [1])
 
 
 def test_a_label_that_is_older_than_the_text_is_told(workspace: Workspace) -> None:
