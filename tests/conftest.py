@@ -1,5 +1,6 @@
 """What every test has: a configuration of its own, and the way to data that is not in the repository."""
 
+import gc
 import json
 import os
 import subprocess
@@ -12,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+_GET_COMMAND = cache(typer.main.get_command)
 
 # Tests share modules (loopback_models) and run the package as it stands here, installed or not.
 for _folder in (REPOSITORY / "tests", REPOSITORY):
@@ -22,6 +26,13 @@ for _folder in (REPOSITORY / "tests", REPOSITORY):
 
 # Modules of assertions say what they compared, as tests do.
 pytest.register_assert_rewrite("engine", "hostile", "judging", "review_bench", "small_workspace")
+
+
+def pytest_collection_finish() -> None:
+    """Leave the modules out of garbage collection, and collect less often: every test pays for it."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -126,9 +137,12 @@ class Done:
 
 
 @pytest.fixture
-def workbench(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+def workbench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
     """The command line, run in this process: `workbench("items", path, "--json")`."""
     from workbench.cli import main
+
+    # A process makes its commands of their functions once; so do hundreds of command lines in this one.
+    monkeypatch.setattr(typer.main, "get_command", _GET_COMMAND)
 
     def run(*arguments: object) -> Done:
         capsys.readouterr()

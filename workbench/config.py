@@ -13,6 +13,7 @@ import tomllib
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -226,6 +227,7 @@ def fields_of(place: tuple[str, ...]) -> list[str]:
     return list(fields(model))
 
 
+@cache
 def fields(model: type) -> dict[str, FieldInfo]:
     """Return the settings of a table by name, whether it is a model or made of a plain dataclass."""
     if issubclass(model, BaseModel):

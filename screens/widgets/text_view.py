@@ -196,7 +196,8 @@ class TextView(TextSurface):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Paint some rows; a widget that was laid out before it was mounted was never told its size."""
-        if self._flow is None and self.outer_size:
+        # Where its border leaves no room nothing would come of it but being painted again, without end.
+        if self._flow is None and self.is_attached and self.scrollable_content_region:
             self.call_next(self._reflow)
         return super().render_lines(crop)
 

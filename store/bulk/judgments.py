@@ -8,7 +8,7 @@ from uuid import UUID
 import duckdb
 
 from store.bulk.names import unfit_names
-from store.bulk.pairs import keys_for
+from store.bulk.pairs import any_row, keys_for
 from store.bulk.problems import Problem
 from store.bulk.staging import Stages
 from store.evidence import NONE, BadEvidence, citations_of
@@ -70,6 +70,9 @@ def resolve_judgments(
         LEFT JOIN mark m ON m.id = s.id AND s.record = 'mark'
         """
     )
+    if not any_row(cursor, "new_record"):
+        # Most imports bring none, and every question below costs as much for no row as for a thousand.
+        return []
     # The same record may stand in two files; a different one under the same id may not.
     cursor.execute(
         """

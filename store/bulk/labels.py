@@ -113,6 +113,8 @@ def resolve_labels(
         """
     )
     cursor.execute("CREATE OR REPLACE TEMP VIEW fresh_label AS FROM judged_label WHERE fresh")
+    if not any_row(cursor, "new_label"):
+        return []
     reasons = {
         "the question is not said, and no single one tells of items of kind {kind!r}": "question IS NULL",
         "unknown question {question!r}; known: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from pathlib import Path
@@ -27,6 +28,8 @@ from review_bench import (
     write_case,
 )
 from small_workspace import rows
+from textual.geometry import Region
+from textual.strip import Strip
 from textual.widgets import Input
 
 from agents.events import ItemAnnotated
@@ -36,6 +39,7 @@ from screens.messages import JobReported, JudgmentSaved, UndoDone
 from screens.queue.asked import Asked
 from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys
 from screens.settings import ScreenSettings
+from screens.widgets.text_view import TextView
 from store.kinds.pair import GUIDELINE
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
@@ -652,6 +656,28 @@ async def test_what_is_typed_is_in_sight_in_the_smallest_terminal(
         assert "Esc ends it" in screen_text(app)
         await pilot.press("escape")
         assert " 1 match" in named(app)
+
+
+@pytest.mark.parametrize("size", [(20, 5), (80, 24), (120, 40)])
+async def test_nothing_is_painted_while_nothing_happens(
+    workspace: Workspace, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paintings = []
+    paint = TextView.render_lines
+
+    def counted(view: TextView, crop: Region) -> list[Strip]:
+        paintings.append(view.id)
+        return paint(view, crop)
+
+    monkeypatch.setattr(TextView, "render_lines", counted)
+    app = review_app(workspace)
+    async with app.run_test(size=size) as pilot:
+        await painted(pilot)
+        await settled(pilot)
+        assert paintings
+        paintings.clear()
+        await asyncio.sleep(0.5)
+        assert paintings == []
 
 
 async def test_an_undo_that_is_done_after_the_review_was_left_is_said_too(workspace: Workspace) -> None:
