@@ -274,7 +274,8 @@ def _settings(
 
 def leaves(model: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield every setting of a model of settings with its place, in the order of the fields."""
-    for name in fields(type(model)):
+    kind: type = type(model)
+    for name in fields(kind):
         value = getattr(model, name)
         if is_table(type(value)):
             yield from leaves(value, (*place, name))

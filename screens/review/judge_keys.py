@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from screens.commands import Command, label_key
 from screens.review.asking import AskingQuestions
-from screens.review.bars import in_stretches
+from screens.review.bars import ReviewKeys, in_stretches
 from screens.review.citing import in_words
 from screens.review.judging import after
 from screens.review.part import review_parts
@@ -36,6 +36,10 @@ class JudgeKeys(AskingQuestions):
 
     # The codes of the reasons that were offered last.
     _asked_codes: Mapping[str, str] = {}
+    # Whether all of them count: a key asked for a reason. Behind a label the next question has its keys.
+    _all_codes = False
+    # The override that was recorded last, while nothing else was: its action, what it is of, and its codes.
+    _overrode: tuple[Action, str, Mapping[str, str]] | None = None
 
     # -- judging --------------------------------------------------------------------------------------
 
@@ -151,7 +155,9 @@ class JudgeKeys(AskingQuestions):
         cites = f" · cites {in_words(cited)}" if cited else ""
         record = cast(Judgment, action.records[0])
         if record.origin == "override":
-            self._reasons_for = (action, item.item_id, False)
+            self._ask_reason(action, item.item_id)
+            what = item.ask.title if len(item.asks) > 1 else item.external_id
+            self._overrode = (action, what, self._codes_of_kind(undecided=False))
             said = f"● {words} · overrides ◆{cites} · {one_line(item.external_id, 24)} · why? · "
             said += self._undo_hint
         else:
@@ -185,7 +191,7 @@ class JudgeKeys(AskingQuestions):
     def action_undecided(self) -> None:
         """Ask why the rater cannot decide; the code that follows records it."""
         if self._may_judge() and self.item is not None:
-            self._reasons_for = (None, self.item.item_id, True)
+            self._ask_reason(None, self.item.item_id, undecided=True)
             self._say("Cannot decide, because:", choices=self._codes(undecided=True))
 
     def action_skip(self) -> None:
@@ -210,24 +216,45 @@ class JudgeKeys(AskingQuestions):
         """Offer the reasons for the override that stands on the item shown."""
         if not self._may_judge() or self.item is None:
             return
-        if self._overridden is None:
-            self._say("A reason belongs to an override, and this item has none.", alarm=True)
-            return
-        self._reasons_for = (None, self.item.item_id, False)
-        label = self.item.label
-        now = f" Now: {label.reason}." if label is not None and label.reason else ""
-        self._say(f"Why another label than ◆?{now}", choices=self._codes(undecided=False))
+        if self._overridden is not None:
+            self._ask_reason(None, self.item.item_id)
+            label = self.item.label
+            now = f" Now: {label.reason}." if label is not None and label.reason else ""
+            self._say(f"Why another label than ◆?{now}", choices=self._codes(undecided=False))
+        elif self._overrode is not None:
+            # The review has gone on from it: to the next question, or to the next item.
+            action, what, codes = self._overrode
+            self._ask_reason(action, action.item_id, by_key=True)
+            choices = self._offered(codes, "no reason")
+            self._say(f"Why another label than ◆ for {one_line(what, 40)}?", choices=choices)
+        else:
+            none = "this question" if len(self.item.asks) > 1 else "this item"
+            self._say(f"A reason belongs to an override, and {none} has none.", alarm=True)
+
+    def _ask_reason(
+        self, action: Action | None, item_id: int, *, undecided: bool = False, by_key: bool = False
+    ) -> None:
+        """Take the next code for a reason.
+
+        Args:
+            action: What it is the reason of; None for what stands on the item that is shown.
+            item_id: The item.
+            undecided: Whether it is why the rater cannot decide.
+            by_key: Whether a key asked for it, so that no key gives a value meanwhile.
+        """
+        self._reasons_for = (action, item_id, undecided)
+        self._all_codes = by_key or action is None
 
     def action_undo(self) -> None:
         """Take back the latest action, whichever session it was in."""
         if self._by_hand():
-            self._reasons_for = None
+            self._reasons_for = self._overrode = None
             self.workbench.undo()
 
     def action_redo(self) -> None:
         """Bring back the action undone last."""
         if self._by_hand():
-            self._reasons_for = None
+            self._reasons_for = self._overrode = None
             self.workbench.undo(redo=True)
 
     @property
@@ -236,9 +263,12 @@ class JudgeKeys(AskingQuestions):
         return f"{self._key('undo')} undo"
 
     def _codes(self, *, undecided: bool) -> list[tuple[str, str]]:
-        self._asked_codes = self._codes_of_kind(undecided=undecided)
-        codes = self._codes_now(self._asked_codes)
-        return [*codes.items(), (self._ending_key, "records nothing" if undecided else "no reason")]
+        codes = self._codes_of_kind(undecided=undecided)
+        return self._offered(codes, "records nothing" if undecided else "no reason")
+
+    def _offered(self, codes: Mapping[str, str], ending: str) -> list[tuple[str, str]]:
+        self._asked_codes = codes
+        return [*self._codes_now(codes).items(), (self._ending_key, ending)]
 
     def _codes_of_kind(self, *, undecided: bool) -> Mapping[str, str]:
         """Return the codes for the item shown: those that are configured, otherwise those of its kind."""
@@ -257,14 +287,17 @@ class JudgeKeys(AskingQuestions):
         Behind an override stands the next question, which its own keys answer; a reason that was asked for
         by its key has all of its codes.
         """
-        asked_for = self._reasons_for is not None and self._reasons_for[0] is None
-        taken = {} if asked_for else self.value_keys()
+        taken = {} if self._reasons_for is not None and self._all_codes else self.value_keys()
         return {code: reason for code, reason in codes.items() if code not in taken}
 
     def on_key(self, event: events.Key) -> None:
         """Take the code of a reason while one is asked for; Enter gives none."""
         self._watch.touch()
         if self._reasons_for is None or isinstance(self.focused, Input):
+            return
+        if not self.query_one(ReviewKeys).is_offering:
+            # Something else is said by now: no code counts that is not named.
+            self._reasons_for = None
             return
         action, item_id, undecided = self._reasons_for
         codes = self._codes_now(self._asked_codes)
@@ -292,7 +325,9 @@ class JudgeKeys(AskingQuestions):
             self._record(desk.mark(item_id, "cannot_decide", text=reason))
             self._advance(f"? cannot decide: {reason}{back} · {self._undo_hint}")
         elif action is not None:
+            overrode = self._overrode
             self._record(desk.with_reason(action, reason))
+            self._overrode = overrode
             change, undo = self._key("reason"), self._key("undo")
             self._say(f"Reason: {reason} · {change} changes it · {undo} undo takes back label and reason")
         elif item is not None and item.item_id == item_id and item.label is not None:
@@ -311,6 +346,7 @@ class JudgeKeys(AskingQuestions):
     def _record(self, action: Action) -> None:
         """Submit an action, and show at once what it makes of the item."""
         item = self.item
+        self._overrode = None
         self.workbench.record(action)
         if item is not None and item.item_id == action.item_id:
             self.item = replace(item, own=after(item.own, action))

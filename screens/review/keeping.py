@@ -25,7 +25,7 @@ FOLLOWING_KEPT = 20
 """Items after the one shown that are kept: they tell where it belongs once the queue lists it no more."""
 
 KEEP_SECONDS = 0.5
-"""How long after a move the place is stored, so that a lost connection comes back near it."""
+"""How long after a move or a key the place and the drafts are stored: what a lost connection can cost."""
 
 
 class KeepingPlaces(ShowingItems):
@@ -101,10 +101,9 @@ class KeepingPlaces(ShowingItems):
             self._drafts[self.item.item_id] = box.value
 
     def keep_place_soon(self) -> None:
-        """Store the place with the next pause."""
-        if self._keeping is not None:
-            self._keeping.stop()
-        self._keeping = self.set_timer(KEEP_SECONDS, self.keep_place)
+        """Store the place shortly, once for all that changes until then, also while somebody types on."""
+        if self._keeping is None:
+            self._keeping = self.set_timer(KEEP_SECONDS, self.keep_place)
 
 
 def _places_of(session: Mapping[str, Any]) -> dict[str, Place]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -37,6 +38,8 @@ class RevisingTexts(EditingTests):
     def __init__(self, ids: list[int], index: int = 0, asked: Asked | None = None) -> None:
         super().__init__(ids, index, asked)
         self._text_drafts: dict[tuple[int, str], str] = {}
+        # A digest of the text that stood when each of them was begun.
+        self._begun_on: dict[tuple[int, str], str] = {}
         # Which text is edited once its code is pressed, and how; None while nothing is asked.
         self._part_asked: tuple[int, Mapping[str, Editable], _Edits] | None = None
 
@@ -116,7 +119,13 @@ class RevisingTexts(EditingTests):
             outside = self._key("edit_outside")
             self._say(f"This text is too long, or has characters that cannot be edited here; {outside} can.")
             return
-        editor = RevisionEditor(item, editable, draft, lambda text: self._keep_text(item, editable, text))
+        editor = RevisionEditor(
+            item,
+            editable,
+            draft,
+            lambda text: self._keep_text(item, editable, text),
+            outdated=self._is_outdated(item, editable),
+        )
         self.app.push_screen(editor, lambda text: self._edited_text(item, editable, text))
 
     def _edited_text(self, item: ItemView, editable: Editable, text: str | None) -> None:
@@ -154,11 +163,13 @@ class RevisingTexts(EditingTests):
             self._keep_text(item, editable, text)
             self._say(f"The {editable.title} is as it was; nothing was recorded.")
         elif self.desk is not None:
+            outdated = self._is_outdated(item, editable)
             # Nothing is judged until the panes show the new text.
             self._painted_at, self._awaited = None, "revised text"
             self._record(self.desk.mark(item.item_id, REVISION + editable.part, text=text))
             back = "is the imported one again" if text == editable.imported else "revised"
-            self._say(f"✎ {editable.title} {back} · {self._key('undo')} undo")
+            over = " · in place of one that came after you began" if outdated else ""
+            self._say(f"✎ {editable.title} {back}{over} · {self._key('undo')} undo")
 
     def _revision_waits(self, item: ItemView) -> bool:
         """Return whether a revision of the item is not on disk yet; then the panes show the text before."""
@@ -175,10 +186,19 @@ class RevisingTexts(EditingTests):
 
     def _keep_text(self, item: ItemView, editable: Editable, text: str) -> None:
         """Keep what was written in place of a text as the draft of it."""
-        self._text_drafts.pop((item.item_id, editable.part), None)
+        key = (item.item_id, editable.part)
+        self._text_drafts.pop(key, None)
         if text != editable.text:
-            self._text_drafts[item.item_id, editable.part] = text
+            self._text_drafts[key] = text
+            self._begun_on.setdefault(key, _digest(editable.text))
+        else:
+            self._begun_on.pop(key, None)
         self.keep_place_soon()
+
+    def _is_outdated(self, item: ItemView, editable: Editable) -> bool:
+        """Return whether another text stands than when the draft was begun, where that is known."""
+        begun_on = self._begun_on.get((item.item_id, editable.part))
+        return begun_on is not None and begun_on != _digest(editable.text)
 
     def _revision_saved(self, action: Action) -> None:
         """Drop the draft of what is recorded."""
@@ -186,6 +206,7 @@ class RevisingTexts(EditingTests):
             key = (action.item_id, _part_of(record))
             if isinstance(record, Mark) and self._text_drafts.get(key) == record.text:
                 del self._text_drafts[key]
+                self._begun_on.pop(key, None)
                 self.keep_place_soon()
 
     def _restore_places(self, view: ItemView) -> None:
@@ -200,16 +221,25 @@ class RevisingTexts(EditingTests):
     def take_session(self, session: Mapping[str, Any]) -> None:
         """Take over the drafts of earlier sessions."""
         super().take_session(session)
-        kept = session.get("texts")
-        for number, drafts in (kept if isinstance(kept, dict) else {}).items():
-            for part, text in (drafts if isinstance(drafts, dict) else {}).items():
-                self._text_drafts.setdefault((int(number), str(part)), str(text))
+        for name, known in (("texts", self._text_drafts), ("begun_on", self._begun_on)):
+            kept = session.get(name)
+            for number, drafts in (kept if isinstance(kept, dict) else {}).items():
+                for part, text in (drafts if isinstance(drafts, dict) else {}).items():
+                    known.setdefault((int(number), str(part)), str(text))
 
     def _further_drafts(self) -> dict[str, Any]:
         drafts: dict[str, dict[str, str]] = {}
-        for (number, part), text in list(self._text_drafts.items())[-DRAFTS_KEPT:]:
-            drafts.setdefault(str(number), {})[part] = text
-        return {**super()._further_drafts(), "texts": drafts}
+        begun_on: dict[str, dict[str, str]] = {}
+        for key, text in list(self._text_drafts.items())[-DRAFTS_KEPT:]:
+            number, part = str(key[0]), key[1]
+            drafts.setdefault(number, {})[part] = text
+            if key in self._begun_on:
+                begun_on.setdefault(number, {})[part] = self._begun_on[key]
+        return {**super()._further_drafts(), "texts": drafts, "begun_on": begun_on}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def revised_since(view: ItemView) -> str:

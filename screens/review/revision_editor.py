@@ -22,6 +22,7 @@ class RevisionEditor(TextEditor):
         editable: The text.
         draft: What the rater wrote before in its place; None where there is none.
         keep: Called with the text after every change.
+        outdated: Whether another text stands now than when the draft was begun.
     """
 
     LANGUAGE = "markdown"
@@ -30,12 +31,19 @@ class RevisionEditor(TextEditor):
     UNTAKEN = "nothing was recorded"
 
     def __init__(
-        self, item: ItemView, editable: Editable, draft: str | None, keep: Callable[[str], None]
+        self,
+        item: ItemView,
+        editable: Editable,
+        draft: str | None,
+        keep: Callable[[str], None],
+        *,
+        outdated: bool = False,
     ) -> None:
         super().__init__(editable.text if draft is None else draft, keep)
         self._item = item
         self._editable = editable
         self._draft = draft
+        self._outdated = outdated
 
     @property
     def heading(self) -> str:
@@ -66,7 +74,8 @@ class RevisionEditor(TextEditor):
     def on_mount(self) -> None:
         """Say what is edited."""
         if self._draft is not None:
-            self._say("This is your draft.")
+            said = f"This is your draft. Since you began it, the {self._editable.title} changed."
+            self._say(said if self._outdated else "This is your draft.", alarm=self._outdated)
 
     def action_run(self) -> None:
         """Record the text as it stands."""

@@ -242,9 +242,11 @@ class ShowingItems(CopyingText):
         settings = self.workbench.context.settings
         for pane_id, part in ((SUBJECT, view.subject), *((part.id, part) for part in view.case)):
             self._panes.show(pane_id, replace(part, empty=with_keys(settings, part.empty)))
-        # A part without text for this item gives way to the first one, until an item has it again.
-        told = {part.id for part in view.case if part.text}
-        case = self.preferred if self.preferred in told else view.case[0].id
+        # A part without text for this item gives way, until an item has it again: to what is asked about, so
+        # that no other response stands there than the one that is scored, else to the first part.
+        told = {part.id for part in view.case if part.text or part.id == view.beside}
+        asked = view.ask.pane if any(part.id == view.ask.pane for part in view.case) else view.case[0].id
+        case = self.preferred if self.preferred in told else asked
         if self.active != SUBJECT:
             self.active = case
         if switcher.current != case:

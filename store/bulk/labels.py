@@ -126,9 +126,8 @@ def resolve_labels(
             "item_id IS NOT NULL AND question IN (SELECT question FROM instance) "
             "AND (item_id, question) NOT IN (SELECT (item_id, question) FROM answered)"
         ),
-        "no item {external_id!r} in the workspace or in the files imported with it": (
-            "allowed IS NOT NULL AND item_id IS NULL"
-        ),
+        "no item {external_id!r} in the workspace or in the files imported with it is asked {question!r}; a "
+        "label of another kind names that kind, or its question": "allowed IS NOT NULL AND item_id IS NULL",
         "{value:g} is off the scale of {question}": "NOT list_contains(allowed, value)",
         "{rater!r} is the name of an agent; labels need a rater of their own": "rater_kind = 'agent'",
         "{rater!r} labelled {external_id!r} before with another value": "first_value <> value",

@@ -17,14 +17,18 @@ from store.bulk.columns import entry_kinds
 from store.bulk.pairs import any_row
 from store.bulk.problems import Problem, problems_of
 
-_WHOSE = "coalesce(item_id::VARCHAR, 'item ' || external_id, 'text ' || joined_by)"
+_WHOSE = "coalesce(item_id::VARCHAR, 'item ' || external_id, 'text ' || within || ' ' || joined_by)"
 """What tells the item of a response or a score, also where it is not here."""
+
+_JOIN = "j ON {0}.external_id IS NULL AND (j.kind, j.key, j.within) = ({0}.kind, {0}.joined_by, {1})"
+"""How a response that names no item is joined: by its text, within the items that share the rest it says."""
 
 _SAME_KEY = " AND ".join(
     (
         "b.kind = a.kind",
         "b.external_id IS NOT DISTINCT FROM a.external_id",
         "b.joined_by IS NOT DISTINCT FROM a.joined_by",
+        "{within} = a.within",
         *(f"b.{name} = a.{name}" for name in ("model", "setting", "trial")),
     )
 )
@@ -67,10 +71,11 @@ def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         FROM (SELECT *, {_WHOSE} AS whose FROM (
             SELECT s.file, s.position, s.number, s.line, s.kind, s.external_id, s.joined_by, s.model,
                 coalesce(s.setting, '') AS setting, coalesce(s.trial, 0) AS trial,
-                coalesce(s.text, '') AS text, s.extra, coalesce(i.id, j.item_id) AS item_id
+                coalesce(s.text, '') AS text, s.extra, {_within("s")} AS within,
+                coalesce(i.id, j.item_id) AS item_id
             FROM stage_response s
             LEFT JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
-            LEFT JOIN join_key j ON s.external_id IS NULL AND j.kind = s.kind AND j.key = s.joined_by
+            LEFT JOIN join_key {_JOIN.format("s", _within("s"))}
         )) n
         LEFT JOIN response r
             ON (r.item_id, r.model, r.setting, r.trial) = (n.item_id, n.model, n.setting, n.trial)
@@ -87,7 +92,7 @@ def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE fresh_aside AS
-        SELECT a.* FROM new_response a ANTI JOIN response_aside b ON {_SAME_KEY} AND b.text = a.text
+        SELECT a.* FROM new_response a ANTI JOIN response_aside b ON {_same_key()} AND b.text = a.text
         WHERE a.item_id IS NULL AND a.nth = 1
         """
     )
@@ -97,21 +102,48 @@ def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     return problems
 
 
+def _within(table: str) -> str:
+    """Return what the rows of a table that name no item say beside the text they are joined by, in SQL."""
+    cases = "".join(
+        f"WHEN {table}.kind = '{kind}' THEN "
+        f"lower(coalesce(json_extract_string({table}.extra, '$.{known.joined_within}'), '')) "
+        for kind, known in entry_kinds().items()
+        if known.joined_within
+    )
+    return f"CASE WHEN {table}.external_id IS NOT NULL THEN '' {cases}ELSE '' END"
+
+
+def _same_key() -> str:
+    return _SAME_KEY.format(within=_within("b"))
+
+
 def _join_keys(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Put what responses without an item's name are joined by into join_key, where it means one item only."""
+    """Put what responses without an item's name are joined by into join_key, where it means one item only.
+
+    `within` is empty for a response that says nothing beside it: then it means one item of all.
+    """
     selects = []
     for kind, known in entry_kinds().items():
         if not known.joined_by:
             continue
+        shared = known.joined_within or "''"
+        columns = f"'{kind}' AS kind, {known.joined_by} AS key, lower(coalesce({shared}, '')) AS within"
         selects += [
-            f"SELECT '{kind}' AS kind, {known.joined_by} AS key, item_id FROM {known.table}",
-            f"SELECT '{kind}', s.{known.joined_by}, e.id FROM fresh_entry e "
-            f"JOIN stage_{kind} s ON s.position = e.position AND s.file = e.file WHERE e.kind = '{kind}'",
+            f"SELECT {columns}, item_id FROM {known.table}",
+            f"SELECT {columns}, e.id AS item_id FROM fresh_entry e JOIN stage_{kind} s "
+            f"ON s.position = e.position AND s.file = e.file WHERE e.kind = '{kind}'",
         ]
-    none = "SELECT ''::VARCHAR AS kind, ''::VARCHAR AS key, 0::BIGINT AS item_id LIMIT 0"
+    none = "SELECT '' AS kind, '' AS key, '' AS within, 0::BIGINT AS item_id LIMIT 0"
     cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE join_key AS SELECT kind, key, min(item_id) AS item_id "
-        f"FROM ({' UNION ALL '.join(selects) or none}) GROUP BY kind, key HAVING count(DISTINCT item_id) = 1"
+        f"""
+        CREATE OR REPLACE TEMP TABLE join_key AS
+        WITH every AS ({" UNION ALL ".join(selects) or none})
+        SELECT kind, key, within, min(item_id) AS item_id FROM (
+            FROM every WHERE within <> ''
+            UNION ALL
+            SELECT kind, key, '', item_id FROM every
+        ) GROUP BY kind, key, within HAVING count(DISTINCT item_id) = 1
+        """
     )
 
 
@@ -137,7 +169,7 @@ def _torn_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
             ' for item ' ||
             coalesce(a.external_id, 'the one with this reference') ||
             ' than was kept aside before; number several of one setting: trial'
-        FROM new_response a JOIN response_aside b ON {_SAME_KEY} AND b.text <> a.text
+        FROM new_response a JOIN response_aside b ON {_same_key()} AND b.text <> a.text
         WHERE a.item_id IS NULL
         """,
     )
@@ -155,10 +187,11 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
             SELECT s.file, s.position, s.number, s.line, s.kind, s.external_id, s.joined_by, s.model,
                 coalesce(s.setting, '') AS setting, coalesce(s.trial, 0) AS trial, s.id, s.judge, s.measure,
                 s.value, coalesce(s.raw, '') AS raw, coalesce(s.reason, '') AS reason, s.extra, s.sequence,
-                coalesce(i.id, j.item_id) AS item_id, coalesce(f.id, r.id) AS response_id
+                {_within("s")} AS within, coalesce(i.id, j.item_id) AS item_id,
+                coalesce(f.id, r.id) AS response_id
             FROM stage_score s
             LEFT JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
-            LEFT JOIN join_key j ON s.external_id IS NULL AND j.kind = s.kind AND j.key = s.joined_by
+            LEFT JOIN join_key {_JOIN.format("s", _within("s"))}
             LEFT JOIN fresh_response f ON (f.item_id, f.model, f.setting, f.trial) =
                 (coalesce(i.id, j.item_id), s.model, coalesce(s.setting, ''), coalesce(s.trial, 0))
             LEFT JOIN response r ON (r.item_id, r.model, r.setting, r.trial) =
@@ -185,12 +218,12 @@ def _find_homes(cursor: duckdb.DuckDBPyConnection) -> None:
     nothing to bring, are put into at_home_already.
     """
     cursor.execute(
-        """
+        f"""
         CREATE OR REPLACE TEMP TABLE homeward AS
         SELECT a.*, a.rowid AS place, coalesce(i.id, j.item_id) AS item_id
         FROM response_aside a
         LEFT JOIN item_key i ON i.kind = a.kind AND i.external_id = a.external_id
-        LEFT JOIN join_key j ON a.external_id IS NULL AND j.kind = a.kind AND j.key = a.joined_by
+        LEFT JOIN join_key {_JOIN.format("a", _within("a"))}
         WHERE coalesce(i.id, j.item_id) IS NOT NULL
         """
     )
@@ -226,7 +259,7 @@ def _scores_aside(cursor: duckdb.DuckDBPyConnection) -> None:
         WITH theirs AS (
             SELECT rowid AS place, unnest(scores::JSON::{_SCORES}) AS o FROM response_aside
         ), given AS (
-            SELECT a.*, b.rowid AS place FROM new_score a JOIN response_aside b ON {_SAME_KEY}
+            SELECT a.*, b.rowid AS place FROM new_score a JOIN response_aside b ON {_same_key()}
             WHERE a.response_id IS NULL AND a.item_id IS NULL AND a.nth = 1
         )
         SELECT g.* FROM given g ANTI JOIN theirs t

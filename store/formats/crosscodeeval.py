@@ -30,6 +30,9 @@ _TEXT = "crossfile_context.text"
 _SETTING = "line_completion"
 """What the names of CrossCodeEval's own files begin with; what follows says how context was retrieved."""
 
+WITHIN = "language"
+"""The field of a row that names no task which says among whose tasks its reference is looked for."""
+
 FROM_NAME = "completions whose model is told from the file's name"
 
 
@@ -45,6 +48,12 @@ def told(stem: str) -> tuple[str, str]:
     if len(before) > 1 and before[0] in _LANGUAGES:
         before = before[1:]
     return ".".join(before) or stem, last
+
+
+def language_of(stem: str) -> str:
+    """Return the language that the name of a results file begins with, empty where it tells none."""
+    first, _, rest = stem.partition(".")
+    return first if rest and first in _LANGUAGES else ""
 
 
 def language(task_id: str, path: str | None) -> str | None:
@@ -102,7 +111,11 @@ class Tasks:
             retrieved.kept("text")
         elif (text := retrieved.text("text")) and text != context(fields["language"], chunks):
             chunks[0] = replace(chunks[0], extra={**chunks[0].extra, _TEXT: text})
-        return [Made("completion", fields, whole.rest()), *chunks]
+        extra = whole.rest()
+        if not chunks and isinstance(found := record.get("crossfile_context"), dict):
+            # Nothing was retrieved, or nobody looked: which of the two only the field itself says.
+            extra["crossfile_context"] = found
+        return [Made("completion", fields, extra), *chunks]
 
 
 def _made_chunk(rank: int, chunk: Taking, task_id: str, setting: str) -> Made:
@@ -171,6 +184,9 @@ class Predictions:
             "text": text,
         }
         extra = row.rest()
+        if item is None and (of_file := language_of(self._known.stem)):
+            # The same reference may stand in tasks of several languages.
+            extra.setdefault(WITHIN, of_file)
         if not own:
             tell(self.counts, f"{FROM_NAME}: {model}")
         return [Made("response", fields, extra)]
@@ -200,12 +216,12 @@ def write_task(task: Made, chunks: Sequence[Made]) -> dict[str, Any]:
         "right_context": fields["right_context"],
         "metadata": {name: value for name, value in metadata.items() if value is not None},
     }
-    if chunks or "crossfile_context" in task.extra:
+    if chunks:
         found = record["crossfile_context"] = {"list": [_chunk(chunk) for chunk in chunks]}
-        if chunks and chunks[0].fields["setting"]:
+        if chunks[0].fields["setting"]:
             found["setting"] = chunks[0].fields["setting"]
         of_task = task.extra.get("crossfile_context") or {}
-        if chunks and "text" not in of_task:
+        if not of_task.get("text"):
             found["text"] = chunks[0].extra.get(_TEXT) or context(fields["language"], chunks)
     return put_back(record, task.extra)
 

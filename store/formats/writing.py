@@ -77,22 +77,36 @@ def _tasks(export: Export, said: Mapping[int, Mapping[str, float]]) -> Records:
 
 
 def _refuse_two_contexts(export: Export) -> None:
-    if export.setting is not None:
-        return
-    settings = [
-        name
-        for (name,) in export.cursor.execute(
-            "SELECT DISTINCT setting FROM context_chunk c JOIN item i ON i.id = c.item_id "
-            "WHERE i.kind = 'completion' ORDER BY setting"
-        ).fetchall()
-    ]
-    if len(settings) > 1:
+    settings = _contexts(export, COMPLETION)
+    if export.setting is None and len(settings) > 1:
         named = ", ".join(repr(name) for name in settings)
         raise ExportFailed(
             "Which context?",
             f"A task holds the context of one setting, and there are {len(settings)}: {named}.",
             "Name one: --setting NAME",
         )
+
+
+def _contexts(export: Export, kind: TaskKind) -> list[str]:
+    """Return the settings under which items of a kind have context.
+
+    Raises:
+        ExportFailed: The one that is wanted is none of them.
+    """
+    found = export.cursor.execute(
+        "SELECT DISTINCT setting FROM context_chunk c JOIN item i ON i.id = c.item_id "
+        "WHERE i.kind = ? ORDER BY setting",
+        [kind.name],
+    )
+    settings = [str(name) for (name,) in found.fetchall()]
+    if export.setting is not None and export.setting not in settings:
+        known = ", ".join(repr(name) for name in settings) or f"none, for any of the {kind.plural}"
+        raise ExportFailed(
+            "No such context",
+            f"There is no context under the setting {export.setting!r}. There is: {known}.",
+            "Name one of these, or leave --setting away where there is one or none.",
+        )
+    return settings
 
 
 def write_predictions(export: Export) -> Written:
@@ -110,6 +124,7 @@ def write_questions(export: Export) -> Written:
 
     The text that was imported stands beside it under `imported`.
     """
+    _contexts(export, ANSWER)
     rewritten = revised(export.cursor)
 
     def records() -> Records:

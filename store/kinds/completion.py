@@ -117,5 +117,6 @@ COMPLETION = TaskKind(
     },
     known_by=("prompt", "reference", "right_context"),
     joined_by="reference",
+    joined_within="language",
     place=2,
 )

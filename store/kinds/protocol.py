@@ -76,6 +76,8 @@ class TaskKind:
             refused. The rest only describes it, and stays as it was first imported.
         schema: SQL that makes that table where it is not there, for a kind of another package.
         joined_by: The column by which a response finds its item where it does not name it; empty for none.
+        joined_within: The column whose value the item must share to be found so, where the response has a
+            field of that name; case does not count. Empty for none.
         place: Where it stands among the kinds in lists; those of other packages stand last.
         editable: Those of the columns that an expert may rewrite, by the word that the screen has for each.
         never_empty: Those of the editable columns that cannot be rewritten to nothing.
@@ -100,6 +102,7 @@ class TaskKind:
     known_by: tuple[str, ...] = ()
     schema: str = ""
     joined_by: str = ""
+    joined_within: str = ""
     place: int = 100
     editable: Mapping[str, str] = field(default_factory=dict)
     never_empty: Collection[str] = ()
@@ -114,7 +117,8 @@ class TaskKind:
                     f"{name!r} cannot name a kind, its table or a column: lower-case letters, digits and _ "
                     f"can, but not {', '.join(sorted(_TAKEN))}"
                 )
-        if not set(self.known_by) | {self.joined_by or "", *self.editable} <= {"", *self.content}:
+        named = {*self.known_by, self.joined_by, self.joined_within, *self.editable}
+        if not named <= {"", *self.content}:
             raise ValueError(f"what {self.name!r} is known by, joined by or edited in is none of its columns")
         if not self.singular:
             object.__setattr__(self, "singular", self.name)

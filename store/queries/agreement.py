@@ -146,9 +146,16 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
         phase: The phase whose labels count.
 
     Raises:
-        UnknownName: No registered kind asks it.
+        UnknownName: No registered kind asks it, or no item has the response that it names.
     """
     kind, spec = _asked(question)
+    base, _, only = question.partition("@")
+    if only and not any(only in names for names in _responses(connection).values()):
+        raise UnknownName(
+            "Unknown question",
+            f"No item has a response that {question!r} names.",
+            f"After @ stands the model, [its setting] and #its trial. Over all responses: {base}.",
+        )
     item, response = table_of(Item), table_of(Response)
     of_kind = select(func.count()).select_from(item).where(item.c.kind == kind.name)
     over_responses = spec.of_responses and question == question.partition("@")[0]

@@ -108,6 +108,57 @@ async def test_an_undo_says_of_which_answer_the_score_was(workspace: Workspace) 
         assert said(app) == f"Taken back: {taken} · now no label · U redo"
 
 
+async def test_the_reason_of_an_override_is_changed_after_the_next_question_is_asked(
+    workspace: Workspace,
+) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        await press(pilot, "a", "3", "w")
+        assert said(app).startswith("Reason: judge overlooks an error · o changes it")
+        await press(pilot, "o")
+        assert said(app) == "Why another label than ◆ for completeness of answer A?"
+        assert "k reason and score do not fit" in line_of(app, ReviewKeys)
+        await press(pilot, "k")
+        # What is not named any more is no reason: the letters do what they do elsewhere.
+        await press(pilot, "2", "f", "h")
+        assert said(app).startswith("⚑ flagged")
+        await press(pilot, "o")
+        assert said(app) == "A reason belongs to an override, and this question has none."
+        await press(pilot, "d", "f", "w")
+        assert said(app).startswith("Flag taken away")
+        await settled(pilot)
+    rows = given(workspace)
+    assert [(row[1].partition("@")[0], row[2], row[4]) for row in rows] == [
+        ("answer.accuracy", 9, ""),
+        ("answer.completeness", 3, ""),
+        ("answer.completeness", 3, "judge overlooks an error"),
+        ("answer.completeness", 3, "reason and score do not fit"),
+        ("answer.relevance", 2, ""),
+    ]
+
+
+async def test_the_answer_that_is_scored_stays_beside_what_is_read(tmp_path: Path) -> None:
+    bare = {"id": "bare", "question": "Why?"}
+    answers = [{**one, "question_id": "bare"} for one in ANSWERS]
+    with entries(tmp_path, questions=[bare], answers=answers) as workspace:
+        app = review_app(workspace)
+        async with app.run_test(size=SIZE) as pilot:
+            await painted(pilot, 1)
+            await press(pilot, "right_square_bracket")
+            assert "accuracy of answer B" in line_of(app, ClaimLine)
+            await press(pilot, "right_square_bracket", "x")
+            # What stood on the left is empty, and no other answer comes in its place.
+            assert "No reference answer yet." in screen_text(app)
+            assert "[Answer A]" not in line_of(app, CaseTabs)
+            await press(pilot, "x", "left_square_bracket", "x")
+            assert "Answer B" in screen_text(app)
+            assert "accuracy of answer B" in line_of(app, ClaimLine)
+            await press(pilot, "3")
+            await settled(pilot)
+        assert [row[1] for row in given(workspace)] == [f"answer.accuracy@{MODELS[1]}[retrieval]"]
+
+
 async def test_what_judges_said_is_read_in_the_order_of_the_questions(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:

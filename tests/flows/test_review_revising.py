@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from app_at_work import until
+from judging import Desk
 from kinds import json_lines
 from review_bench import (
     judgments,
@@ -26,11 +27,14 @@ from textual import events
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
+from screens.home.facts import REVIEW_SESSION
 from screens.review.bars import ReviewKeys
 from screens.review.revision_editor import RevisionEditor
 from screens.widgets.code_area import CodeArea
 from store.importing import import_files
 from store.journal import Journal
+from store.raters import ensure_rater
+from store.session import load_session
 from store.workspace import Workspace
 
 WIDE = (120, 40)
@@ -122,6 +126,20 @@ async def test_a_reference_answer_is_rewritten_shown_undone_and_redone(workspace
     ]
 
 
+async def test_what_is_written_without_a_pause_is_kept_too(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await editing(pilot, "q")
+        for _ in range(1_000):
+            await pilot.press("x")
+            kept = load_session(workspace, ensure_rater(workspace, "dana").id, REVIEW_SESSION)
+            if kept.get("texts"):
+                break
+        else:
+            raise AssertionError("no draft was kept while keys came")
+        assert kept["texts"]["1"]["question"].startswith("x")
+
+
 async def test_what_was_written_stays_a_draft_until_it_is_recorded(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=WIDE) as pilot:
@@ -165,6 +183,32 @@ async def test_what_was_written_stays_a_draft_until_it_is_recorded(workspace: Wo
         (1, "revision.reference", True, ""),
         (2, "revision.reference", True, "One is of *files*:\n- `a`"),
     ]
+
+
+async def test_a_draft_that_another_rater_overtook_says_so(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=WIDE) as pilot:
+        await editing(pilot, "q")
+        await pilot.press("end", "!", "escape")
+        await painted(pilot)
+        await pilot.press("ctrl+q")
+    Desk(workspace, "ben").say(1, "revision.question", text="Which?")
+    again = review_app(workspace, at=None)
+    async with again.run_test(size=WIDE) as pilot:
+        await painted(pilot)
+        area = await editing(pilot, "q")
+        assert area.text == f"{QUESTION}!"
+        assert editor(again).said == "This is your draft. Since you began it, the question changed."
+        await pilot.press("ctrl+s")
+        await painted(pilot)
+        await settled(pilot)
+        assert said(again) == "✎ question revised · in place of one that came after you began · u undo"
+        # What is begun now is begun on what stands.
+        await editing(pilot, "q")
+        await pilot.press("?", "escape")
+        await painted(pilot)
+        await editing(pilot, "q")
+        assert editor(again).said == "This is your draft."
 
 
 async def test_nothing_is_judged_before_the_new_text_is_on_the_screen(

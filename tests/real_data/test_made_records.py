@@ -45,7 +45,8 @@ def test_result_rows_are_written_back_as_they_stood(shared_data, model, setting)
         (made,) = converter.convert(row, number)
         assert made.fields["reference"] == row["groundtruth"]
         assert made.fields["text"] == row["prediction"]
-        assert write_prediction(made) == {**row, "model": model, "setting": f"line_completion{setting}"}
+        told = {"model": model, "setting": f"line_completion{setting}", "language": "python"}
+        assert write_prediction(made) == {**row, **told}
     assert converter.counts == {f"completions whose model is told from the file's name: {model}": 1321}
 
 

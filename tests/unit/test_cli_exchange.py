@@ -176,6 +176,11 @@ def test_every_kind_is_exported_in_its_own_formats(workbench, in_folder, sample_
     assert lines("c.jsonl", "--format", "predictions") == [
         "c.jsonl: 48 completions by models (predictions, a file)."
     ]
+    refused = workbench("export", "w.duckdb", "x", "--format", "crosscodeeval", "--setting", "no")
+    assert (refused.code, "no context under the setting 'no'" in refused.err) == (2, True)
+    refused = workbench("export", "w.duckdb", "x", "--format", "questions", "--setting", "no")
+    assert (refused.code, "no context under the setting 'no'" in refused.err) == (2, True)
+    assert not (in_folder / "x").exists()
     refused = workbench("export", "w.duckdb", "x", "--format", "questions", "--rater", "dana")
     assert (refused.code, "--format labels" in refused.err) == (2, True)
 

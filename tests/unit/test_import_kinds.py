@@ -66,7 +66,7 @@ def test_predictions_are_joined_by_task_or_reference_and_others_kept_aside(works
     assert (second.responses_added, second.responses_aside) == (1, 1)
     assert kept(workspace, "response")["response"] == [
         ("project_cc_python/1", "small", "", 0, "thing_1(value)", "{}"),
-        ("project_cc_python/2", "Large-1B", "line_completion_rg1", 0, "", '{"match":0}'),
+        ("project_cc_python/2", "Large-1B", "line_completion_rg1", 0, "", '{"match":0,"language":"python"}'),
     ]
     # Objects one after another without newlines are the same file to us.
     joined = tmp_path / "joined.json"
@@ -95,6 +95,36 @@ def test_a_reference_that_two_tasks_share_joins_nothing(workspace, tmp_path):
     row = {"groundtruth": "same()", "prediction": "x", "model": "m"}
     (file,) = import_files(workspace, [json_lines(tmp_path / "rows.jsonl", [row])]).files
     assert (file.responses_added, file.responses_aside) == (0, 1)
+
+
+def test_a_reference_is_looked_for_among_the_tasks_of_the_files_language(workspace, tmp_path):
+    def of(language, number):
+        told = task(number, groundtruth="size()")
+        told["metadata"] = {**told["metadata"], "task_id": f"project_cc_{language}/{number}", "file": None}
+        return told
+
+    rows = [{"groundtruth": "size()", "prediction": "x"}]
+    python = json_lines(tmp_path / "tasks.jsonl", [of("python", 1)])
+    java = json_lines(tmp_path / "more.jsonl", [of("java", 2)])
+    results = json_lines(tmp_path / "java.M.line_completion.jsonl", rows)
+    import_files(workspace, [python])
+    (file,) = import_files(workspace, [results]).files
+    assert (file.responses_added, file.responses_aside) == (0, 1)
+    # Another language's row of the same model is no other text of the same.
+    others = [{"groundtruth": "size()", "prediction": "y", "language": "C#"}]
+    (file,) = import_files(workspace, [json_lines(tmp_path / "M.line_completion.jsonl", others)]).files
+    assert (file.responses_added, file.responses_aside) == (0, 1)
+    assert not import_files(workspace, [results]).adds
+    assert import_files(workspace, [java]).found_items == 1
+    # Where nothing tells the language, the reference has to be that of one task only.
+    (file,) = import_files(workspace, [json_lines(tmp_path / "N.jsonl", rows)]).files
+    assert (file.responses_added, file.responses_aside) == (0, 1)
+    (file,) = import_files(workspace, [json_lines(tmp_path / "python.N.line_completion.jsonl", rows)]).files
+    assert (file.responses_added, file.responses_aside) == (1, 0)
+    assert [row[:2] for row in kept(workspace, "response")["response"]] == [
+        ("project_cc_java/2", "M"),
+        ("project_cc_python/1", "N"),
+    ]
 
 
 @pytest.mark.parametrize(

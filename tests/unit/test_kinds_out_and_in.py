@@ -317,6 +317,7 @@ def test_labels_of_every_kind_come_back(workspace, files, tmp_path, ending):
         ({"question": Instance("answer.clarity", "nobody").name}, "'till-1' has no such response here"),
         ({"question": "answer.clarity@a@b"}, "unknown question 'answer.clarity@a@b'"),
         ({"item": "till-9", "question": CLARITY}, "no item 'till-9' in the workspace"),
+        ({}, "is asked 'pair.match'; a label of another kind names that kind, or its question"),
         ({"question": CLARITY, "value": 0}, "0 is off the scale"),
     ],
 )

@@ -101,6 +101,23 @@ def test_the_text_of_the_chunks_is_made_again_where_it_can_be(language, sign):
     assert write_task(made, found) == task
 
 
+@pytest.mark.parametrize(
+    "empty", [{}, {"text": "", "list": []}, {"list": [], "setting": "bm25", "tokens": 0}]
+)
+def test_a_task_for_which_nothing_was_retrieved_keeps_its_empty_context(empty):
+    task = {"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": {"task_id": "1"}}
+    (made,) = Tasks(Known("tasks")).convert({**task, "crossfile_context": empty}, 1)
+    assert write_task(made, []) == {**task, "crossfile_context": empty}
+    # Pieces that come later are what was retrieved.
+    chunks = Tasks(Known("tasks")).convert(
+        {**task, "crossfile_context": {"list": [{"retrieved_chunk": "a"}]}}, 1
+    )[1:]
+    found = write_task(made, chunks)["crossfile_context"]
+    assert ([chunk["retrieved_chunk"] for chunk in found["list"]], "a" in found["text"]) == (["a"], True)
+    (made,) = Tasks(Known("tasks")).convert(task, 1)
+    assert write_task(made, []) == task
+
+
 @settings(deadline=None)
 @given(spoilt(TASK))
 def test_a_task_is_refused_with_a_reason_or_comes_back(record):

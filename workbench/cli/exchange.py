@@ -139,7 +139,7 @@ def import_command(
             say(f"{counted(report.rejected, 'record')} would be refused, and written to {rejects}.")
         if report.found_items:
             found = counted(report.found_items, "response")
-            say(f"{found} that had been kept aside found their items.")
+            say(f"Kept aside before, and with an item now: {found}.")
         say(_end(workspace, dry_run=dry_run, adds=report.adds, all_good=not report.rejected))
 
 
