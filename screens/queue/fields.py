@@ -10,7 +10,7 @@ from agents.kinds import kinds_with_agents
 from store.kinds.protocol import ranked_kinds, task_kinds
 from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueSort, SortKey, label_words
 
-TEXT_WANTED = "a part of any text of the item"
+TEXT_WANTED = "a part of the item's id or texts"
 """What is typed where items are looked for."""
 
 

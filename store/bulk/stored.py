@@ -143,22 +143,3 @@ def aside(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Iterator[tuple[M
             response = Made("response", fields, json.loads(extra))
             told = [tuple(score[name] for name in (*_SCORE, "extra")) for score in json.loads(scores)]
             yield response, [_score(response, row) for row in told]
-
-
-def revised(cursor: duckdb.DuckDBPyConnection) -> dict[int, dict[str, str]]:
-    """Return the texts that were rewritten, as they stand now, by item and column.
-
-    Of several raters' revisions the latest stands, as in `store.queries.entries.load_revisions`.
-    """
-    found: dict[int, dict[str, str]] = {}
-    rows = cursor.execute(
-        """
-        SELECT item_id, split_part(kind, '.', 2), arg_max(text, id) FROM (
-            FROM mark WHERE starts_with(kind, 'revision.')
-            QUALIFY row_number() OVER (PARTITION BY item_id, rater_id, kind ORDER BY id DESC) = 1
-        ) WHERE active GROUP BY ALL
-        """
-    )
-    for item_id, part, text in rows.fetchall():
-        found.setdefault(item_id, {})[part] = text
-    return found

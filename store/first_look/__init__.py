@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from store.kinds.protocol import task_kinds
-from store.queries.rows import QueueRow
+from store.queries.rows import QueueRow, titled_as_revised, titled_kinds
+from store.rewritten import standing_texts
 from store.who import Who
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ def _rows(
     found = cursor.execute(_statement("rows_blind" if blind else "rows", rater=rater_id, items=ids))
     names = [column[0] for column in found.description or ()]
     rows = {row[0]: QueueRow(**dict(zip(names, row, strict=True))) for row in found.fetchall()}
+    may_be = [number for number, row in rows.items() if row.kind in titled_kinds()]
+    rows |= titled_as_revised(rows, standing_texts(cursor, may_be))
     return tuple(rows[number] for number in ids if number in rows)
 
 

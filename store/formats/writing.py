@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from store.bulk.standing import values_of
-from store.bulk.stored import aside, revised, stored
+from store.bulk.stored import aside, stored
 from store.errors import ExportFailed
 from store.events import Progress
 from store.formats.answers import write_answer
@@ -20,6 +20,7 @@ from store.formats.swe_qa import write_question
 from store.kinds.answer import ANSWER
 from store.kinds.completion import COMPLETION, KEEP
 from store.kinds.protocol import TaskKind
+from store.rewritten import standing_texts
 
 _BATCH = 1_000
 _KEPT = 1.0
@@ -125,7 +126,7 @@ def write_questions(export: Export) -> Written:
     The text that was imported stands beside it under `imported`.
     """
     _contexts(export, ANSWER)
-    rewritten = revised(export.cursor)
+    rewritten = standing_texts(export.cursor)
 
     def records() -> Records:
         for entry in stored(export.cursor, ANSWER, chunks=True):

@@ -7,17 +7,24 @@ fetched by their ids when they come into view.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, case, func, literal, null, select, union_all
+from sqlalchemy import Select, case, func, literal, null, select, union_all
 
 from store.kinds.protocol import task_kinds
 from store.queries.current import REVIEW, current_labels, current_marks, current_verdicts, status_of
 from store.queries.due import due_of, given_by
 from store.queries.revisions import ever_containing, standing_texts
-from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueFilter, QueueRow, QueueSort
+from store.queries.rows import (
+    VERDICT_PATHS,
+    WAITING_PATH,
+    QueueFilter,
+    QueueRow,
+    QueueSort,
+    titled_as_revised,
+    titled_kinds,
+)
 from store.queries.waiting import items_that_need_a_sandbox
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
@@ -91,7 +98,9 @@ def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str =
         statement = statement.where(item.c.kind == wanted.kind)
     if wanted.text:
         imported = (kind.containing(wanted.text) for kind in task_kinds().values())
-        found = union_all(*imported, ever_containing(wanted.text)).subquery()
+        named = func.strpos(func.lower(item.c.external_id), func.lower(wanted.text)) > 0
+        of_name = select(item.c.id).where(named)
+        found = union_all(*imported, ever_containing(wanted.text), of_name).subquery()
         statement = statement.where(item.c.id.in_(select(found.c[0])))
     if wanted.label is not None or wanted.agreement or sort.key == "label":
         labels = current_labels(rater_id, phase)
@@ -162,20 +171,9 @@ def queue_rows(
     statement = select_rows(rater_id, ids, blind=blind, phase=phase)
     with workspace.reading() as connection:
         rows = {row["item_id"]: QueueRow(**row) for row in connection.execute(statement).mappings()}
-        rows |= _titled_as_revised(connection, rows)
+        may_be = [number for number, row in rows.items() if row.kind in titled_kinds()]
+        rows |= titled_as_revised(rows, standing_texts(connection, may_be) if may_be else {})
     return [rows[number] for number in ids if number in rows]
-
-
-def _titled_as_revised(connection: Connection, rows: Mapping[int, QueueRow]) -> dict[int, QueueRow]:
-    """Return those of some rows whose title an expert rewrote, with the title as it stands."""
-    titled = {name: kind.titled for name, kind in task_kinds().items() if kind.titled}
-    may_be = [number for number, row in rows.items() if row.kind in titled]
-    texts = standing_texts(connection, may_be) if may_be else {}
-    return {
-        number: replace(rows[number], title=text[titled[rows[number].kind]])
-        for number, text in texts.items()
-        if titled[rows[number].kind] in text
-    }
 
 
 def select_rows(

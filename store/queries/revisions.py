@@ -15,6 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, Select, func, select
 
+from store.rewritten import changes_of, is_version
 from store.tables.columns import among, table_of
 from store.tables.people import Rater
 from store.tables.record import REVISION, MarkRow
@@ -61,15 +62,6 @@ class RevisionSeen:
     def text(self) -> str:
         """The text as it stands now."""
         return self.imported if self.standing is None else self.standing.text
-
-
-@dataclass(slots=True)
-class _Stands:
-    """What stands of one rater after a record: a version, or None; `since` tells which is the latest."""
-
-    action: UUID
-    since: UUID
-    version: UUID | None
 
 
 def load_revisions(
@@ -135,47 +127,19 @@ def _records(connection: Connection, item_ids: Collection[int]) -> dict[int, dic
 
 
 def _seen(rows: list[Row[Any]], imported: str, rater_id: int) -> RevisionSeen:
-    lines: dict[tuple[Any, ...], list[_Stands]] = {}
-    versions: dict[UUID, Version] = {}
-    changes: list[tuple[UUID, str]] = []
-    now: UUID | None = None
+    versions: dict[UUID, Row[Any]] = {}
     for row in rows:
-        line = lines.setdefault((row.rater_id, row.assignment_id, row.phase), [])
-        # What is brought back is a version already, unless only a part of the record came here.
-        if row.active and row.restores not in versions:
-            versions[row.id] = Version(row.id, row.text, row.rater, row.rater_id == rater_id, row.created_at)
-        line.append(_after(row, line, versions))
-        standing = [each[-1] for each in lines.values() if each[-1].version in versions]
-        latest = max(standing, key=lambda one: one.since, default=None)
-        if (latest.version if latest else None) != now:
-            now = latest.version if latest else None
-            changes.append((row.id, versions[now].text if now else imported))
+        if is_version(row, versions):
+            versions[row.id] = row
     undone = {row.target_action: row.origin == "undo" for row in rows if row.target_action is not None}
-    actions = {row.id: row.action for row in rows}
     shown = {
         key: Version(
-            *(version.id, version.text, version.rater, version.is_own, version.created_at),
-            taken_back=undone.get(actions[key], False),
+            *(key, row.text, row.rater, row.rater_id == rater_id, row.created_at),
+            taken_back=undone.get(row.action, False),
         )
-        for key, version in versions.items()
+        for key, row in versions.items()
     }
-    return RevisionSeen(imported, tuple(shown.values()), shown[now] if now else None, tuple(changes))
-
-
-def _after(row: Row[Any], line: list[_Stands], versions: Mapping[UUID, Version]) -> _Stands:
-    """Return what stands of a rater after a record.
-
-    Args:
-        row: The record.
-        line: What stood after each of the rater's records before it.
-        versions: What was written so far.
-    """
-    if row.origin == "undo":
-        # What stood before the action stands again as it did then, so that what another rater wrote since
-        # stays before it.
-        first = next((place for place, one in enumerate(line) if one.action == row.target_action), 0)
-        if first:
-            return _Stands(row.action, line[first - 1].since, line[first - 1].version)
-    if not row.active:
-        return _Stands(row.action, row.id, None)
-    return _Stands(row.action, row.id, row.restores if row.restores in versions else row.id)
+    changes = changes_of(rows)
+    stood = tuple((record, imported if key is None else versions[key].text) for record, key in changes)
+    now = changes[-1][1] if changes else None
+    return RevisionSeen(imported, tuple(shown.values()), None if now is None else shown[now], stood)

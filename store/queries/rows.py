@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from store.kinds.protocol import task_kinds
@@ -44,7 +44,7 @@ class QueueFilter:
         path: How the agents came to their label, one of `VERDICT_PATHS`; needs_sandbox where they wait for
             a sandbox.
         flagged: Whether the rater flagged the item.
-        text: A part of the item's texts, in any case.
+        text: A part of the item's id or of its texts, in any case.
     """
 
     kind: str | None = None
@@ -167,3 +167,25 @@ class QueueRow:
     def disagrees(self) -> bool:
         """Whether the rater's and the agents' labels differ."""
         return self.label is not None and self.agent_label is not None and self.label != self.agent_label
+
+
+def titled_kinds() -> dict[str, str]:
+    """Return the kinds of which experts may rewrite the title, each with the column that it is."""
+    return {name: kind.titled for name, kind in task_kinds().items() if kind.titled}
+
+
+def titled_as_revised(
+    rows: Mapping[int, QueueRow], standing: Mapping[int, Mapping[str, str]]
+) -> dict[int, QueueRow]:
+    """Return those of some rows whose title an expert rewrote, with the title as it stands.
+
+    Args:
+        rows: The rows by their items.
+        standing: For each item the columns that were rewritten, as they stand.
+    """
+    titled = titled_kinds()
+    return {
+        number: replace(row, title=standing[number][titled[row.kind]])
+        for number, row in rows.items()
+        if row.kind in titled and titled[row.kind] in standing.get(number, ())
+    }

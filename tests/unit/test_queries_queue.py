@@ -79,7 +79,10 @@ def test_the_filters_above_find_something():
 @pytest.mark.parametrize("text", ["%", "_", "\\", "'", "$1", ":x", "/", "a_number", "double%", "", "İ", "\0"])
 def test_nothing_in_a_text_is_a_wildcard(made, text):
     found = queue_ids(made.workspace, made.raters["dana"], QueueFilter(text=text)).tolist()
-    assert found == [item for item in made.items if text.lower() in text_of(item).lower()]
+    names = {item: f"{text_of(item)}\npair/{item}" for item in made.items}
+    # DuckDB's lower case of a letter is one letter, so that the dot of a capital İ is lost.
+    wanted = text.lower().replace("\u0307", "")
+    assert found == [item for item, name in names.items() if wanted in name.lower()]
 
 
 def value_of(made, rater, key, item):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from screens.review.part import ItemView
 from screens.review.revising import revised_since
 from store.errors import JudgmentRefused, RecordsRefused
 from store.exporting import export
+from store.first_look import look
 from store.importing import import_files
 from store.journal import journal_path
 from store.kinds.answer import ANSWER
+from store.queries import revisions
 from store.queries.entries import load_entry
 from store.queries.queue import queue_ids, queue_rows
 from store.queries.revisions import RevisionSeen
@@ -24,6 +27,7 @@ from store.queries.rows import QueueFilter
 from store.raters import register_kinds
 from store.recovery import recover
 from store.revising import without_added_end
+from store.rewritten import standing_texts
 from store.workspace import Workspace
 
 QUESTION = {"id": "q-1", "repository": "tools", "question": "Where?", "answer": "Here."}
@@ -60,6 +64,11 @@ def test_of_two_raters_the_latest_stands_and_an_undo_shows_the_others_again(work
     def then(*_: object) -> None:
         seen = reference(workspace)
         stood.append((seen.text, seen.standing.rater if seen.standing else None))
+        # What an export and a start read is the same.
+        told = {1: {"reference": seen.text}} if seen.standing else {}
+        with closing(workspace.native()) as cursor, workspace.reading() as connection:
+            assert standing_texts(cursor) == standing_texts(cursor, [1, 2]) == told
+            assert revisions.standing_texts(connection, [1, 2]) == told
 
     then(dana.say(1, REFERENCE, text="There."))
     then(ben.say(1, REFERENCE, text="In there."))
@@ -98,7 +107,10 @@ def test_lists_have_the_title_that_stands_and_a_search_finds_every_version(works
     dana = Desk(workspace)
 
     def title() -> str:
-        return queue_rows(workspace, dana.rater.id, [1])[0].title
+        found = queue_rows(workspace, dana.rater.id, [1])[0].title
+        (first,) = look(workspace, "dana", blind=False).rows or ()
+        assert first.title == found
+        return found
 
     def found(text: str) -> list[int]:
         return list(queue_ids(workspace, dana.rater.id, QueueFilter(text=text)))
