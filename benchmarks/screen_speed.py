@@ -60,7 +60,7 @@ def measure_start(path: Path, rounds: int) -> None:
     for _ in range(rounds):
         empty.append(start_seconds([sys.executable, str(HERE / "empty_app.py"), str(path)], "items"))
         command = workbench(path, "--start", "queue")
-        shown, searching = start_and_type(command, "/", "part of the query")
+        shown, searching = start_and_type(command, "/", "part of the item")
         also_shown, item = start_and_type(command, "\r", "pair · pair-")
         listed += [shown, also_shown]
         answered.append(searching)

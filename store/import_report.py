@@ -139,12 +139,15 @@ class ImportReport:
         dry_run: Whether nothing was imported since nothing was to be.
         rejects: Where refused records were written; None when they were not, as in a dry run.
         found_items: Responses that were kept aside before and whose item came with this import.
+        staying_aside: Those that stay aside though their item is here: it has another text of the same model,
+            setting and trial.
     """
 
     files: tuple[FileReport, ...]
     dry_run: bool = False
     rejects: str | None = None
     found_items: int = 0
+    staying_aside: int = 0
 
     @property
     def adds(self) -> bool:
@@ -195,5 +198,6 @@ class ImportReport:
             "responses_added": sum(file.responses_added for file in self.files),
             "responses_aside": sum(file.responses_aside for file in self.files),
             "responses_found_items": self.found_items,
+            "responses_staying_aside": self.staying_aside,
             "files": [asdict(file) for file in self.files],
         }

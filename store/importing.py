@@ -24,7 +24,7 @@ from store.bulk.pairs import join_texts, number_items, pair_counts, resolve_pair
 from store.bulk.problems import MOST_KEPT, Problem, write_rejects
 from store.bulk.publishing import publish
 from store.bulk.records import read_records
-from store.bulk.responses import coming_home, resolve_responses, response_counts
+from store.bulk.responses import coming_home, resolve_responses, response_counts, staying_aside
 from store.bulk.staging import Stages, located
 from store.errors import ImportFailed, RecordsRefused, place
 from store.events import Progress, Report, silent
@@ -309,4 +309,5 @@ class _Import:
                 )
             )
         rejects = None if self._rejects is None or dry_run else str(self._rejects)
-        return ImportReport(tuple(files), dry_run, rejects, coming_home(self._cursor))
+        found, staying = coming_home(self._cursor), staying_aside(self._cursor)
+        return ImportReport(tuple(files), dry_run, rejects, found, staying)

@@ -297,6 +297,22 @@ def coming_home(cursor: duckdb.DuckDBPyConnection) -> int:
     return int(row[0]) if row else 0
 
 
+def staying_aside(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Return how many kept aside cannot come to their item, which has another text of the same name."""
+    if not any_row(cursor, "homeward"):
+        return 0
+    row = cursor.execute(
+        """
+        SELECT count(*) FROM homeward h JOIN (
+            SELECT item_id, model, setting, trial, text FROM fresh_response
+            UNION ALL SELECT item_id, model, setting, trial, text FROM response
+            UNION ALL SELECT item_id, model, setting, trial, text FROM come_home
+        ) t USING (item_id, model, setting, trial) WHERE t.text <> h.text
+        """
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
 def answered_by(cursor: duckdb.DuckDBPyConnection) -> Iterable[tuple[str, str, str, int]]:
     """Return (kind, model, setting, trial) of the responses that are published next."""
     return cursor.execute(

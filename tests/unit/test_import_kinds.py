@@ -89,6 +89,24 @@ def test_what_was_kept_aside_finds_its_item_when_that_comes(workspace, tasks, tm
     assert many(workspace, "response_aside") == 1
 
 
+def test_a_second_text_of_one_name_stays_aside_and_is_told(workspace, tmp_path, workbench):
+    rows = [
+        {"groundtruth": task(2)["groundtruth"], "prediction": "a", "model": "m"},
+        prediction(2, "b", model="m"),
+    ]
+    import_files(workspace, [json_lines(tmp_path / "rows.jsonl", rows)])
+    second = json_lines(tmp_path / "second.jsonl", [task(2)])
+    report = import_files(workspace, [second])
+    assert (report.found_items, report.staying_aside) == (1, 1)
+    path = workspace.path
+    workspace.close()
+    told = workbench("import", path, second).out
+    assert "Still aside: 1 response of an item that has another text of the same model" in told
+    with Workspace.open(path) as again:
+        assert [row[4] for row in kept(again, "response")["response"]] == ["a"]
+        assert many(again, "response_aside") == 1
+
+
 def test_a_reference_that_two_tasks_share_joins_nothing(workspace, tmp_path):
     both = [task(1, groundtruth="same()"), task(2, groundtruth="same()")]
     import_files(workspace, [json_lines(tmp_path / "tasks.jsonl", both)])

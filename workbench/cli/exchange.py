@@ -140,6 +140,12 @@ def import_command(
         if report.found_items:
             found = counted(report.found_items, "response")
             say(f"Kept aside before, and with an item now: {found}.")
+        if report.staying_aside:
+            staying = counted(report.staying_aside, "response")
+            say(
+                f"Still aside: {staying} of an item that has another text of the same model, setting and "
+                "trial. Number several of one setting: trial."
+            )
         say(_end(workspace, dry_run=dry_run, adds=report.adds, all_good=not report.rejected))
 
 
