@@ -97,15 +97,15 @@ async def test_an_undo_says_of_which_answer_the_score_was(workspace: Workspace) 
         await press(pilot, "a", "0", "escape", "a", "a", "8")
         await press(pilot, "u")
         taken = "accuracy of answer B: 8 small inaccuracies, right as a whole, overrides ◆"
-        assert said(app) == f"Taken back: {taken} · now no label · U redo"
+        await until(pilot, lambda: said(app) == f"Taken back: {taken} · now no label · U redo")
         await press(pilot, "U")
-        assert said(app) == f"Brought back: {taken} · u undo"
+        await until(pilot, lambda: said(app) == f"Brought back: {taken} · u undo")
         # Of an item that is not on the screen, too.
         await press(pilot, "n")
         await painted(pilot, 2)
         await press(pilot, "u")
         await painted(pilot, 1)
-        assert said(app) == f"Taken back: {taken} · now no label · U redo"
+        await until(pilot, lambda: said(app) == f"Taken back: {taken} · now no label · U redo")
 
 
 async def test_the_reason_of_an_override_is_changed_after_the_next_question_is_asked(

@@ -106,9 +106,8 @@ async def test_a_reference_answer_is_rewritten_shown_undone_and_redone(workspace
         assert "dana  revised the reference answer" in text_of(app, "history")
         assert REFERENCE in text_of(app, "revisions")
         await press(pilot, "u")
+        await until(pilot, lambda: reference_of(app) == REFERENCE, "undone")
         await painted(pilot)
-        await settled(pilot)
-        assert reference_of(app) == REFERENCE
         assert said(app) == "Taken back: revision of the reference answer · U redo"
         # The rater went on, and comes back another day.
         await press(pilot, "n")
