@@ -231,9 +231,12 @@ class QueueScreen(TakingUpOrders):
 
     def action_open_item(self) -> None:
         """Review the item under the cursor."""
-        if not self.items.count:
+        if self.items.count:
+            self.items.choose()
+        elif self._failure is None and not self._complete:
+            self._open_any = True
+        else:
             self.workbench.tell("Nothing to open", "No item is listed.")
-        self.items.choose()
 
     @on(ItemChosen)
     def _item_chosen(self, message: ItemChosen) -> None:

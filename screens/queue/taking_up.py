@@ -38,7 +38,9 @@ class TakingUpOrders(CoveredScreen):
         self.kinds_here: frozenset[str] = frozenset()
         self._complete = False
         self._go_to: int | None = None
+        # What was chosen before the order was read: an item, or whichever is under the cursor then.
         self._to_open: int | None = None
+        self._open_any = False
         self._failure: Exception | None = None
 
     @property
@@ -75,6 +77,8 @@ class TakingUpOrders(CoveredScreen):
         self._read_order(self._generation, asked)
 
     def _begin_order(self, asked: Asked, item_id: int | None) -> None:
+        # A choice made before the first order was asked for is meant for that one.
+        self._open_any = self._open_any and not self._generation
         self._generation += 1
         self.asked = asked
         self._go_to = item_id
@@ -115,8 +119,14 @@ class TakingUpOrders(CoveredScreen):
         if self._complete:
             self.total, self._go_to = found.total, None
         self._lay_out()
-        if self._complete and self._to_open is not None:
-            self.items.go_to(self._to_open)
+        if self._complete:
+            self._open_chosen()
+
+    def _open_chosen(self) -> None:
+        """Open what was chosen while the order was read, where it is listed and no dialog is open."""
+        to_open, self._to_open = self._to_open, None
+        any_item, self._open_any = self._open_any, False
+        if self.is_current and (any_item or (to_open is not None and self.items.go_to(to_open))):
             self.items.choose()
 
     def _order_failed(self, generation: int, error: Exception) -> None:

@@ -1,6 +1,7 @@
 """The queue at work: what is listed, how it is filtered and ordered, and what becomes of the rows."""
 
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +17,7 @@ from screens.messages import JobReported
 from screens.queue.asked import Asked
 from screens.queue.choice_row import ChoiceRow
 from screens.queue.filter import FilterScreen
+from screens.queue.order import QueueOrders
 from screens.queue.screen import QueueScreen
 from screens.queue.sort import SortScreen
 from screens.settings import ScreenSettings
@@ -483,6 +485,54 @@ async def test_enter_reviews_the_item_and_coming_back_finds_the_one_reviewed_las
         assert screen.items.item_id == 4
         # What was recorded meanwhile shows as well.
         await until(pilot, lambda: lines(app)[25].startswith(" ●"))
+
+
+async def test_enter_before_the_queue_is_read_opens_the_item_when_it_is(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from screens.review.screen import ReviewScreen
+
+    held = HeldReads(monkeypatch)
+    app = app_of(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+        await pilot.press("enter")
+        assert isinstance(app.screen, QueueScreen)
+        assert not app._notifications
+        held.go_on.set()
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen), "a review")
+        assert cast(ReviewScreen, app.screen).order.item_id == 1
+
+
+async def test_enter_on_an_item_that_the_next_order_does_not_list_opens_no_other(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = await opened(pilot)
+        held = HeldReads(monkeypatch)
+        screen.ask(Asked(QueueFilter(text=QUERIES[1])))
+        assert screen.items.item_id == 1
+        await pilot.press("enter")
+        held.go_on.set()
+        await until(pilot, lambda: read(screen) and screen.items.count < COUNT)
+        await pilot.pause()
+        assert app.screen is screen
+
+
+class HeldReads:
+    """Orders are read once `go_on` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.go_on = threading.Event()
+        read_ids = QueueOrders._ids
+
+        def held(orders: QueueOrders, asked: Asked, limit: int | None = None) -> Any:
+            assert self.go_on.wait(30)
+            return read_ids(orders, asked, limit)
+
+        monkeypatch.setattr(QueueOrders, "_ids", held)
 
 
 async def test_preview_follows_the_cursor_where_there_is_room(at_home: Callable[..., WorkbenchApp]) -> None:
