@@ -213,6 +213,10 @@ def test_what_is_exported_is_the_same_after_an_import_into_a_new_workspace(workb
     assert done.code == 0
     assert "all.jsonl" in done.out
     assert workbench("export", "new.duckdb", "all.jsonl", "--format", "jsonl").code == 2
+    piped = workbench("export", "new.duckdb", "-", "--format", "jsonl")
+    assert piped.code == 2
+    assert "Name a file" in piped.err
+    assert not (in_folder / "-").exists()
     again = workbench("export", "new.duckdb", "all.jsonl", "--format", "jsonl", "--overwrite", "--json")
     assert again.json()["records"] == 2
     workbench("import", "copy.duckdb", pairs, "all.jsonl")

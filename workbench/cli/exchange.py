@@ -185,6 +185,12 @@ def export_command(
     from store.workspace import Workspace
     from workbench.output import Bar, print_json, say
 
+    if str(destination) == "-":
+        raise WorkbenchError(
+            "Nothing was written",
+            "An export is put in place when it is whole; it does not go to the terminal or through a pipe.",
+            "Name a file.",
+        )
     with Workspace.open(workspace) as opened, Bar("exporting") as bar:
         report = export(
             opened,
