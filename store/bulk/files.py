@@ -46,15 +46,19 @@ class InputFile:
     @property
     def bare_name(self) -> str:
         """The file's name without the endings that say how its records are stored, dots within it kept."""
-        name = self.path.name
-        while (cut := name.rpartition("."))[0] and cut[2].lower() in _STORED:
-            name = cut[0]
-        return name
+        return bare_name(self.path.name)
 
     @property
     def stem(self) -> str:
         """The file's name without folder and endings."""
         return self.path.name.split(".", 1)[0] or self.path.name
+
+
+def bare_name(name: str) -> str:
+    """Return a file's name without the endings that say how its records are stored, dots within it kept."""
+    while (cut := name.rpartition("."))[0] and cut[2].lower() in _STORED:
+        name = cut[0]
+    return name
 
 
 def prepare(number: int, path: Path, folder: Path, progress: Report) -> InputFile:

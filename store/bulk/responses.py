@@ -93,6 +93,11 @@ def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         f"""
         CREATE OR REPLACE TEMP TABLE fresh_aside AS
         SELECT a.* FROM new_response a ANTI JOIN response_aside b ON {_same_key()} AND b.text = a.text
+        ANTI JOIN (
+            SELECT c.kind, c.key, c.within, r.model, r.setting, r.trial, r.text
+            FROM join_candidate c JOIN response r ON r.item_id = c.item_id
+        ) h ON a.external_id IS NULL AND (h.kind, h.key, h.within, h.model, h.setting, h.trial, h.text)
+            = (a.kind, a.joined_by, a.within, a.model, a.setting, a.trial, a.text)
         WHERE a.item_id IS NULL AND a.nth = 1
         """
     )
@@ -120,7 +125,9 @@ def _same_key() -> str:
 def _join_keys(cursor: duckdb.DuckDBPyConnection) -> None:
     """Put what responses without an item's name are joined by into join_key, where it means one item only.
 
-    `within` is empty for a response that says nothing beside it: then it means one item of all.
+    `within` is empty for a response that says nothing beside it: then it means one item of all. Those that
+    it could mean stand in join_candidate: a response that came home before another item with the same text
+    was imported stays where it is.
     """
     selects = []
     for kind, known in entry_kinds().items():
@@ -136,13 +143,18 @@ def _join_keys(cursor: duckdb.DuckDBPyConnection) -> None:
     none = "SELECT '' AS kind, '' AS key, '' AS within, 0::BIGINT AS item_id LIMIT 0"
     cursor.execute(
         f"""
-        CREATE OR REPLACE TEMP TABLE join_key AS
+        CREATE OR REPLACE TEMP TABLE join_candidate AS
         WITH every AS ({" UNION ALL ".join(selects) or none})
-        SELECT kind, key, within, min(item_id) AS item_id FROM (
-            FROM every WHERE within <> ''
-            UNION ALL
-            SELECT kind, key, '', item_id FROM every
-        ) GROUP BY kind, key, within HAVING count(DISTINCT item_id) = 1
+        FROM every WHERE within <> ''
+        UNION ALL
+        SELECT kind, key, '', item_id FROM every
+        """
+    )
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE join_key AS
+        SELECT kind, key, within, min(item_id) AS item_id FROM join_candidate
+        GROUP BY kind, key, within HAVING count(DISTINCT item_id) = 1
         """
     )
 
@@ -159,10 +171,17 @@ def _torn_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         UNION ALL
         SELECT file, number, line, 'another text of ' || {named} || ' for item ' || {item} ||
             ' came before; number several of one setting: trial'
-        FROM new_response n WHERE nth > 1 AND text <> (
+        FROM new_response n WHERE nth > 1 AND external_id IS NOT NULL AND text <> (
             SELECT arg_min(f.text, f.position) FROM new_response f
             WHERE (f.kind, f.whose, f.model, f.setting, f.trial)
-                = (n.kind, n.whose, n.model, n.setting, n.trial))
+                = (n.kind, n.whose, n.model, n.setting, n.trial) AND f.external_id IS NOT NULL)
+        UNION ALL
+        SELECT file, number, line, 'several texts of ' || {named} ||
+            ' with this reference, which may be of several items; name the item, or number them: trial'
+        FROM new_response n WHERE external_id IS NULL AND EXISTS (
+            SELECT 1 FROM new_response f
+            WHERE (f.kind, f.whose, f.model, f.setting, f.trial)
+                = (n.kind, n.whose, n.model, n.setting, n.trial) AND f.text <> n.text)
         UNION ALL
         SELECT a.file, a.number, a.line,
             'another text of ' || concat_ws(' ', a.model, nullif(a.setting, ''), nullif(a.trial, 0)) ||
@@ -214,8 +233,8 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
 def _find_homes(cursor: duckdb.DuckDBPyConnection) -> None:
     """Put the responses that were kept aside and whose item is here now into the table come_home.
 
-    Of several of one name the first comes; another text stays aside. Those that are here already, with
-    nothing to bring, are put into at_home_already.
+    Of several of one name the first that names the item comes; another text stays aside. Those that are
+    here already, with nothing to bring, are put into at_home_already.
     """
     cursor.execute(
         f"""
@@ -235,7 +254,8 @@ def _find_homes(cursor: duckdb.DuckDBPyConnection) -> None:
             ON (f.item_id, f.model, f.setting, f.trial) = (h.item_id, h.model, h.setting, h.trial)
         ANTI JOIN response r
             ON (r.item_id, r.model, r.setting, r.trial) = (h.item_id, h.model, h.setting, h.trial)
-        QUALIFY row_number() OVER (PARTITION BY item_id, model, setting, trial ORDER BY place) = 1
+        QUALIFY row_number() OVER (PARTITION BY item_id, model, setting, trial
+            ORDER BY external_id IS NULL, place) = 1
         """
     )
     cursor.execute(

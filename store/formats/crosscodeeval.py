@@ -184,7 +184,9 @@ class Predictions:
             "text": text,
         }
         extra = row.rest()
-        if item is None and (of_file := language_of(self._known.stem)):
+        if item is None and extra.get(WITHIN) == "":
+            del extra[WITHIN]
+        elif item is None and (of_file := language_of(self._known.stem)):
             # The same reference may stand in tasks of several languages.
             extra.setdefault(WITHIN, of_file)
         if not own:
@@ -192,12 +194,13 @@ class Predictions:
         return [Made("response", fields, extra)]
 
 
-def write_task(task: Made, chunks: Sequence[Made]) -> dict[str, Any]:
+def write_task(task: Made, chunks: Sequence[Made], stem: str = "") -> dict[str, Any]:
     """Return the CrossCodeEval record of a task.
 
     Args:
         task: The completion.
         chunks: Its chunks of one setting, by rank.
+        stem: The name of the file without endings; a setting that it tells need not be said.
     """
     fields = task.fields
     metadata = {
@@ -218,7 +221,7 @@ def write_task(task: Made, chunks: Sequence[Made]) -> dict[str, Any]:
     }
     if chunks:
         found = record["crossfile_context"] = {"list": [_chunk(chunk) for chunk in chunks]}
-        if chunks[0].fields["setting"]:
+        if chunks[0].fields["setting"] != told(stem)[1]:
             found["setting"] = chunks[0].fields["setting"]
         of_task = task.extra.get("crossfile_context") or {}
         if not of_task.get("text"):
@@ -232,14 +235,22 @@ def _chunk(chunk: Made) -> dict[str, Any]:
     return put_back(found, {name: value for name, value in chunk.extra.items() if name != _TEXT})
 
 
-def write_prediction(response: Made) -> dict[str, Any]:
-    """Return the row of a response: `task_id, pred`, or `groundtruth, prediction` where it has no task."""
+def write_prediction(response: Made, stem: str = "") -> dict[str, Any]:
+    """Return the row of a response: `task_id, pred`, or `groundtruth, prediction` where it has no task.
+
+    Args:
+        response: The response.
+        stem: The name of the file without endings, which may tell a language.
+    """
     fields = response.fields
     if fields["item"] is not None:
         row = {"task_id": fields["item"], "pred": fields["text"]}
     else:
         name = "pred" if "prediction" in response.extra else "prediction"
         row = {"groundtruth": fields["reference"], name: fields["text"]}
+        if language_of(stem) and WITHIN not in response.extra:
+            # A row that says no language has none, whatever the file's name says.
+            row[WITHIN] = ""
     row |= {"model": fields["model"], "setting": fields["setting"]}
     if fields["trial"]:
         row["trial"] = fields["trial"]

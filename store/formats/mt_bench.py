@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from store.formats import checking
@@ -22,6 +23,8 @@ DIFFERS = "scores that differ from the last [[n]] of their judgment"
 
 _RATED = re.compile(r"\[\[(\d+(?:\.\d+)?)\]\]")
 _RATING = "rating"
+_DIGITS = 12
+"""How much of a prompt's hash tells it from the other prompts of one question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +137,9 @@ class Single:
             extra["turn"] = turn
         found = parts(prompt)
         if found is None:
+            # Neither the model nor the judge may stand in an id, which is shown where both are hidden.
             extra["question_id"] = item
-            item = " ".join(filter(None, (item, model, *attempted.values(), judge)))
+            item = f"{item} {sha256(prompt.encode()).hexdigest()[:_DIGITS]}"
         question, reference, answer = found or (prompt, "", "")
         of = {"kind": "answer", "item": item, "model": model, **attempted}
         self._tell(found is not None, value, reason)

@@ -15,7 +15,15 @@ NOBODY = frozenset({"ghost", SOMEBODY, "author", "participant", "someone"})
 
 _SHORTEST = 3
 _RUN = re.compile(r"[A-Za-z0-9]+")
-_ESCAPE = re.compile(r"[0-9a-f]{2}(?=.)", re.DOTALL)
+# What is written with letters or digits and is no part of the name after it: %40 and %2F in an address, the
+# escapes of strings in programs and JSON, and a terminal's sequences, which texts copied from one hold whole,
+# spelled out, or without their first character.
+_ESCAPE = re.compile(
+    r"(?:(?:\x1b|␛|\^\[|\\e|\\0?33|\\x1b|\\u001b)\[[0-9;?]*[a-z]"
+    r"|\[[0-9;]*[0-9][a-z]"
+    r"|%[0-9a-f]{2}"
+    r"|\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|[0-3][0-7]{2}|[0abefnrtv]))(?=[a-z0-9])"
+)
 # GitHub takes a name before a slash for a team or a package's scope.
 _MENTION = re.compile(
     r"(?<![A-Za-z0-9])@((?>[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?)(?>(?:\[bot\])?))(?![A-Za-z0-9/])"
@@ -69,9 +77,9 @@ class Names:
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         for run in _RUN.finditer(text):
             yield from self._at(text, run.start(), run[0])
-            # In an address, %40 or %2F may stand before a name.
-            if run.start() and text[run.start() - 1] == "%" and _ESCAPE.match(run[0]):
-                yield from self._at(text, run.start() + 2, run[0][2:])
+        for escape in _ESCAPE.finditer(text):
+            if run := _RUN.match(text, escape.end()):
+                yield from self._at(text, run.start(), run[0])
         for name in self._without_run:
             for match in re.finditer(re.escape(name), text):
                 if not _adjoined(text, match.start() - 1) and not _adjoined(text, match.end()):

@@ -36,7 +36,7 @@ def as_it_stood(value: float | None, raw: str) -> Any:
     """Return what `scored` was given."""
     found = _number(raw)
     if value is None:
-        return found if found == -1 else raw or None
+        return found if found == -1 and raw == raw.strip() else raw or None
     return found if found == value else value
 
 

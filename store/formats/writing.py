@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from store.bulk.files import bare_name
 from store.bulk.standing import values_of
 from store.bulk.stored import aside, stored
 from store.errors import ExportFailed
@@ -61,13 +62,14 @@ def write_tasks(export: Export) -> Written:
 
 
 def _tasks(export: Export, said: Mapping[int, Mapping[str, float]]) -> Records:
+    stem = bare_name(export.name)
     titles = {spec.name: (spec.name.rpartition(".")[2], spec.scale) for spec in COMPLETION.questions}
     for entry in stored(export.cursor, COMPLETION, chunks=True):
         values = said.get(entry.item_id, {})
         if export.only_kept and values.get(KEEP.name) != _KEPT:
             yield None
             continue
-        task = write_task(entry.item, _under(export, entry.chunks))
+        task = write_task(entry.item, _under(export, entry.chunks), stem)
         if export.rater_id is not None:
             signs = {
                 word: next((each.sign for each in scale.values if each.value == values.get(name)), None)
@@ -112,10 +114,11 @@ def _contexts(export: Export, kind: TaskKind) -> list[str]:
 
 def write_predictions(export: Export) -> Written:
     """Write models' completions, those whose task is not here at the end."""
+    stem = bare_name(export.name)
 
     def records() -> Records:
         for response, _ in _responses(export, COMPLETION):
-            yield write_prediction(response)
+            yield write_prediction(response, stem)
 
     return _write(export, _many(export, "response"), records(), _nothing(export, "completions by models"))
 

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from store.errors import JudgmentRefused
 from store.journal import journal_path, read_journal
 from store.kinds.pair import MATCH
+from store.scales import Scale, ScaleValue
 from store.tables.columns import table_of
 from store.tables.record import JudgmentRow
 from store.workspace import Workspace
@@ -149,10 +150,18 @@ def test_a_value_is_a_number_or_a_word(text, value):
     assert scale_value(MATCH.scale, text) == value
 
 
-@pytest.mark.parametrize("text", ["", "2", "yes", "inf", "nan", "0.5"])
+@pytest.mark.parametrize("text", ["", "2", "yes", "inf", "nan", "0.5", "-1", "-0.5", "_1", "- 1"])
 def test_anything_else_is_no_value(text):
     with pytest.raises(JudgmentRefused):
         scale_value(MATCH.scale, text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("-1", -1), ("-1 made-worse", -1), ("made worse", -1), ("1", 1)])
+def test_a_hyphen_before_a_number_is_its_sign(text, value):
+    scale = Scale(
+        "ordinal", (ScaleValue(-1, "made worse", "x"), ScaleValue(0, "no", "n"), ScaleValue(1, "yes", "y"))
+    )
+    assert scale_value(scale, text) == value
 
 
 def test_items_are_listed_by_status(workbench, study):

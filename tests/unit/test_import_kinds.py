@@ -103,7 +103,8 @@ def test_a_second_text_of_one_name_stays_aside_and_is_told(workspace, tmp_path, 
     told = workbench("import", path, second).out
     assert "Still aside: 1 response of an item that has another text of the same model" in told
     with Workspace.open(path) as again:
-        assert [row[4] for row in kept(again, "response")["response"]] == ["a"]
+        # The one that names the item is surely of it.
+        assert [row[4] for row in kept(again, "response")["response"]] == ["b"]
         assert many(again, "response_aside") == 1
 
 
@@ -113,6 +114,33 @@ def test_a_reference_that_two_tasks_share_joins_nothing(workspace, tmp_path):
     row = {"groundtruth": "same()", "prediction": "x", "model": "m"}
     (file,) = import_files(workspace, [json_lines(tmp_path / "rows.jsonl", [row])]).files
     assert (file.responses_added, file.responses_aside) == (0, 1)
+
+
+def test_what_came_home_stays_there_when_another_task_has_its_reference(workspace, tmp_path):
+    results = json_lines(tmp_path / "m.jsonl", [{"groundtruth": "same()", "prediction": "x"}])
+    import_files(workspace, [json_lines(tmp_path / "tasks.jsonl", [task(1, groundtruth="same()")]), results])
+    import_files(workspace, [json_lines(tmp_path / "more.jsonl", [task(2, groundtruth="same()")])])
+    (file,) = import_files(workspace, [results]).files
+    assert (file.adds, file.responses_known) == (False, 1)
+    (row,) = kept(workspace, "response")["response"]
+    assert row[0] == "project_cc_python/1"
+
+
+def test_several_texts_of_one_reference_are_given_to_no_task(workspace, tasks, tmp_path):
+    import_files(workspace, [tasks])
+    reference = task(1)["groundtruth"]
+    rows = [
+        {"groundtruth": reference, "prediction": "a"},
+        {"groundtruth": reference, "prediction": "b"},
+        {"groundtruth": task(2)["groundtruth"], "prediction": "c"},
+        prediction(1, "d"),
+    ]
+    results = json_lines(tmp_path / "m.jsonl", rows)
+    with pytest.raises(RecordsRefused, match=r"m\.jsonl:1: several texts of m with this reference"):
+        import_files(workspace, [results])
+    report = import_files(workspace, [results], rejects=tmp_path / "rejects.jsonl")
+    assert report.rejected == 2
+    assert [row[4] for row in kept(workspace, "response")["response"]] == ["d", "c"]
 
 
 def test_a_reference_is_looked_for_among_the_tasks_of_the_files_language(workspace, tmp_path):

@@ -245,3 +245,27 @@ def test_what_cannot_be_written_is_said(workspace, tmp_path, form, chosen, said)
     with pytest.raises(ExportFailed, match=said):
         export(workspace, tmp_path / "x", form, **chosen)
     assert not (tmp_path / "x").exists()
+
+
+def test_a_files_name_that_tells_a_setting_or_a_language_adds_none(tmp_path):
+    """CrossCodeEval's own names tell both, and an export may be called as its files are."""
+    rows_aside = [
+        {"groundtruth": "nowhere()", "prediction": "a"},
+        {"groundtruth": "nowhere()", "prediction": "b", "language": "python"},
+    ]
+    with new_workspace(tmp_path) as workspace, new_workspace(tmp_path) as again:
+        import_files(workspace, [json_lines(tmp_path / "tasks.jsonl", [task(1)])])
+        import_files(workspace, [json_lines(tmp_path / "rows.jsonl", rows_aside)], model="m")
+        before = kept(workspace), aside(workspace)
+        tasks = tmp_path / "line_completion_rg1_bm25.jsonl"
+        responses = tmp_path / "java.m.line_completion_rg1_bm25.jsonl"
+        export(workspace, tasks, "crosscodeeval")
+        export(workspace, responses, "predictions")
+        for into in (workspace, again):
+            import_files(into, [tasks, responses])
+            assert (kept(into), aside(into)) == before
+        # What the name tells need not be said.
+        named = json_lines(tmp_path / "line_completion.jsonl", [task(2)])
+        import_files(again, [named])
+        export(again, tmp_path / "line_completion.json", "crosscodeeval", setting="line_completion")
+        assert rows(tmp_path / "line_completion.json")[-1] == task(2)

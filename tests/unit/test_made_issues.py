@@ -276,6 +276,15 @@ def test_no_user_name_is_left_as_a_word_anywhere(names, data):
         ("田中太郎さんに", "userさんに"),
         ("İstanbul bobo", "İstanbul user"),
         ("bot[bot] bo-bo bo-bobo", "user user bo-user"),
+        (
+            "\x1b[01;32mbobo@host\x1b[0m \x1b[mbobo [31mbobo ^[[Kbobo",
+            "\x1b[01;32muser@host\x1b[0m \x1b[muser [31muser ^[[Kuser",
+        ),
+        (
+            r"a\nbobo\tbobo\\nbobo \u001b[1mbobo \033[mbobo \x1bbobo \u0040bobo",
+            r"a\nuser\tuser\\nuser \u001b[1muser \033[muser \x1buser \u0040user",
+        ),
+        ("%40bobo%2Fbobo [nbobo nbobo", "%40user%2Fuser [nbobo nbobo"),
     ],
 )
 def test_where_names_are_replaced(text, expected):

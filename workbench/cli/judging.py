@@ -366,10 +366,11 @@ def scale_value(scale: Scale, text: str) -> float:
     Raises:
         JudgmentRefused: It is neither a value of the scale nor one of its words.
     """
-    plain = text.strip().lower().replace("-", " ").replace("_", " ")
+    plain = text.strip().lower()
     for known in scale.values:
-        names = (known.word, f"{known.value:g}", scale.word(known.value), known.sign)
-        if plain in (name.lower() for name in names if name):
+        words = {_spaced(word) for word in (known.word, known.shown)}
+        # A hyphen joins words; before a number it is a sign.
+        if plain and (plain in (f"{known.value:g}", known.sign.lower()) or _spaced(plain) in words):
             return known.value
     try:
         return scale.check(float(plain))
@@ -378,3 +379,7 @@ def scale_value(scale: Scale, text: str) -> float:
         raise JudgmentRefused(
             "Value off the scale", f"{text!r} is no value of this question.", f"Use one of: {known_values}."
         ) from None
+
+
+def _spaced(words: str) -> str:
+    return words.lower().replace("-", " ").replace("_", " ")
