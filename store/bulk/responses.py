@@ -118,6 +118,14 @@ def _within(table: str) -> str:
     return f"CASE WHEN {table}.external_id IS NOT NULL THEN '' {cases}ELSE '' END"
 
 
+def _beside(table: str) -> str:
+    """Return what a score says beside our fields, in SQL: the same text whatever the order of its fields."""
+    extra = f"{table}.extra"
+    pointer = "'/' || replace(replace(k, '~', '~0'), '/', '~1')"
+    fields = f"list_transform(json_keys({extra}), lambda k: k || json_extract({extra}, {pointer}))"
+    return f"if({extra} = '{{}}', '', list_sort({fields})::VARCHAR)"
+
+
 def _same_key() -> str:
     return _SAME_KEY.format(within=_within("b"))
 
@@ -195,13 +203,16 @@ def _torn_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
 
 
 def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
-    """Find the response of every score; a judge who was asked several times has several of one response."""
+    """Find the response of every score; a judge who was asked several times has several of one response.
+
+    Two are the same where all of them is, what the file says beside our fields included, such as the time.
+    """
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE new_score AS
         SELECT n.*, w.id AS known_id,
             row_number() OVER (PARTITION BY n.kind, n.whose, n.model, n.setting, n.trial, n.judge, n.measure,
-                n.value, n.raw, n.reason ORDER BY n.position, n.sequence) AS nth
+                n.value, n.raw, n.reason, {_beside("n")} ORDER BY n.position, n.sequence) AS nth
         FROM (SELECT *, {_WHOSE} AS whose FROM (
             SELECT s.file, s.position, s.number, s.line, s.kind, s.external_id, s.joined_by, s.model,
                 coalesce(s.setting, '') AS setting, coalesce(s.trial, 0) AS trial, s.id, s.judge, s.measure,
@@ -216,8 +227,9 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
             LEFT JOIN response r ON (r.item_id, r.model, r.setting, r.trial) =
                 (coalesce(i.id, j.item_id), s.model, coalesce(s.setting, ''), coalesce(s.trial, 0))
         )) n
-        LEFT JOIN score w ON (w.response_id, w.judge, w.measure, w.raw, w.reason)
-            = (n.response_id, n.judge, n.measure, n.raw, n.reason) AND w.value IS NOT DISTINCT FROM n.value
+        LEFT JOIN score w ON (w.response_id, w.judge, w.measure, w.raw, w.reason, {_beside("w")})
+            = (n.response_id, n.judge, n.measure, n.raw, n.reason, {_beside("n")})
+            AND w.value IS NOT DISTINCT FROM n.value
         """
     )
     return problems_of(
@@ -283,8 +295,8 @@ def _scores_aside(cursor: duckdb.DuckDBPyConnection) -> None:
             WHERE a.response_id IS NULL AND a.item_id IS NULL AND a.nth = 1
         )
         SELECT g.* FROM given g ANTI JOIN theirs t
-            ON (t.place, t.o.judge, t.o.measure, t.o.raw, t.o.reason)
-                = (g.place, g.judge, g.measure, g.raw, g.reason)
+            ON (t.place, t.o.judge, t.o.measure, t.o.raw, t.o.reason, {_beside("t.o")})
+                = (g.place, g.judge, g.measure, g.raw, g.reason, {_beside("g")})
             AND t.o."value" IS NOT DISTINCT FROM g.value
         """
     )
@@ -382,8 +394,8 @@ def publish_responses(
 
 _NEXT = "(SELECT coalesce(max(sequence), 0) FROM score)"
 
-_SCORE_ID = """md5(json_array(i.kind, i.external_id, r.model, r.setting, r.trial, s.judge, s.measure, s.value,
-    s.raw, s.reason)::VARCHAR)::UUID"""
+_SCORE_ID = f"""md5(json_array(i.kind, i.external_id, r.model, r.setting, r.trial, s.judge, s.measure,
+    s.value, s.raw, s.reason)::VARCHAR || {_beside("s")})::UUID"""
 """The id of a score that brings none: the same in every workspace, since judgments name the score seen."""
 
 _SCORES = (

@@ -287,6 +287,24 @@ def test_of_several_scores_the_last_in_the_file_is_the_judges_last_word(workspac
         assert not import_files(other, files).adds
 
 
+def test_a_judge_who_was_asked_several_times_has_as_many_scores(workspace, tmp_path):
+    prompt = "[Question]\nHow?\n\n[The Start of Assistant's Answer]\nSo.\n[The End of Assistant's Answer]"
+    row = {"question_id": 1, "model": "m", "judge": ["j", "single"], "user_prompt": prompt}
+    row |= {"judgment": "[[7]]", "score": 7, "turn": 1}
+    rows = [{**row, "tstamp": stamp} for stamp in (1.5, 2.5, 2.5)]
+    file = json_lines(tmp_path / "m.jsonl", rows)
+    assert [each.scores_added for each in import_files(workspace, [file]).files] == [2]
+    out = [tmp_path / "out.jsonl", tmp_path / "answers.jsonl"]
+    export(workspace, out[0], "mt-bench")
+    export(workspace, out[1], "answers")
+    turned = json_lines(tmp_path / "turned.jsonl", [dict(reversed(each.items())) for each in rows])
+    assert not import_files(workspace, [file, *out, turned]).adds
+    with Workspace.create(tmp_path / "again.duckdb") as again:
+        register_kinds(again)
+        import_files(again, out)
+        assert kept(again, "score") == kept(workspace, "score")
+
+
 def answered(model, answer, **fields):
     return {"question_id": "q", "model": model, "answer": answer, **fields}
 
