@@ -327,6 +327,10 @@ class ReviewKeys(KeyLine):
         """Return the lines that may be filled: the bands of a scale take two of their own."""
         return super()._rows_most() + (2 if self._bands > 1 else 1 if self._several else 0)
 
+    def _never_left_out(self) -> int:
+        """Return the keys of the scale, by which an answer is found: those of its bands, told together."""
+        return self._bands
+
     def keep_up(self) -> None:
         """Name the keys anew where others have an effect now."""
         before = self._named_pairs

@@ -192,8 +192,8 @@ class ReviewScreen(JudgeKeys):
         (action, redo, stored), app = self._undone, self.workbench
         names, number = app.question_names, question_of(action)
         asks = () if item is None or number is None or item.item_id != action.item_id else item.asks
-        # By its name: a question about a response has no key before it is answered for the first time.
-        about = next((ask.about for ask in asks if ask.spec.name == names.get(number or 0)), "")
+        # By its key, since names do not tell where those of models are hidden.
+        about = next((ask.about for ask in asks if ask.question_id == number), "")
         blind = app.context.settings.blind
         what = undone_in_words(action, names, blind=blind, since=app.began, of=about)
         if not stored:

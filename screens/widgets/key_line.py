@@ -82,11 +82,16 @@ class KeyLine(Static):
             return fitted(named[:-1], named[-1], width, CHOICE_ROWS)
         pairs = self._pairs()
         help_command = next(command for command in commands_of("app") if command.id == _LAST)
-        return fitted(pairs, self._named(help_command), self.size.width, self._rows_most())
+        last = self._named(help_command)
+        return fitted(pairs, last, self.size.width, self._rows_most(), never_left_out=self._never_left_out())
 
     def _rows_most(self) -> int:
         """Return the lines that the keys may fill."""
         return 2 if self.app.size.width >= TWO_LINES else 1
+
+    def _never_left_out(self) -> int:
+        """Return how many of the first keys are named however many lines they take."""
+        return 0
 
     def _offered(self) -> list[Command]:
         """Return the commands to name: the screen's, then those of every screen."""
@@ -114,7 +119,12 @@ class KeyLine(Static):
 
 
 def fitted(
-    pairs: Sequence[tuple[str, str]], last: tuple[str, str], width: int, rows: int
+    pairs: Sequence[tuple[str, str]],
+    last: tuple[str, str],
+    width: int,
+    rows: int,
+    *,
+    never_left_out: int = 0,
 ) -> list[list[tuple[str, str]]]:
     """Lay keys out in lines.
 
@@ -123,6 +133,7 @@ def fitted(
         last: The key that comes last whatever else is left out.
         width: Cells of a line.
         rows: Lines at most.
+        never_left_out: How many of the first keys stand there though they take more lines than that.
 
     Returns:
         The lines, each a list of keys with labels.
@@ -134,6 +145,8 @@ def fitted(
         closing = position == len(pairs)
         needs = _cells(pair) + (len(_GAP) if lines[-1] else 0)
         held = 0 if closing or len(lines) < rows else _cells(last) + len(_GAP)
+        if needs + held > free and position < never_left_out:
+            rows = max(rows, len(lines) + 1)
         if needs + held > free and len(lines) < rows and lines[-1]:
             lines.append([])
             free = width

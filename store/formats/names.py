@@ -78,8 +78,8 @@ class Names:
         for run in _RUN.finditer(text):
             yield from self._at(text, run.start(), run[0])
         for escape in _ESCAPE.finditer(text):
-            if run := _RUN.match(text, escape.end()):
-                yield from self._at(text, run.start(), run[0])
+            if (after := _RUN.match(text, escape.end())) is not None:
+                yield from self._at(text, after.start(), after[0])
         for name in self._without_run:
             for match in re.finditer(re.escape(name), text):
                 if not _adjoined(text, match.start() - 1) and not _adjoined(text, match.end()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from store.formats.fields import FieldType
 from store.kinds.instances import instance_of
+from store.kinds.names import refuse_names
 from store.plugins import registered
 from store.scales import Scale
 
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Select
 
 GROUP = "workbench.task_kinds"
-
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
-_TAKEN = frozenset({"query", "code", "label", "judgment", "chunk", "response", "score", "item_id", "extra"})
-"""Names of other sorts of records, and of columns that every item has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +106,14 @@ class TaskKind:
     ranked: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse names that no table, column or sort of record can have; take the singular from the name."""
-        for name in (self.name, self.table or "items", *self.content):
-            if not _NAME.fullmatch(name) or name in _TAKEN:
-                raise ValueError(
-                    f"{name!r} cannot name a kind, its table or a column: lower-case letters, digits and _ "
-                    f"can, but not {', '.join(sorted(_TAKEN))}"
-                )
+        """Refuse names and columns that cannot be; take the singular from the name."""
+        refuse_names(self.name, self.table, [*self.content], foreign=bool(self.schema))
         named = {*self.known_by, self.joined_by, self.joined_within, *self.editable}
         if not named <= {"", *self.content}:
             raise ValueError(f"what {self.name!r} is known by, joined by or edited in is none of its columns")
+        for name in filter(None, (self.joined_by, self.joined_within)):
+            if self.content[name] != "text":
+                raise ValueError(f"{self.name!r} is joined by {name!r}, which is no text")
         if not self.singular:
             object.__setattr__(self, "singular", self.name)
 
