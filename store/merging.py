@@ -44,6 +44,7 @@ class MergeReport:
         verdicts_differing: Those of them with another value.
         judgments_left: Judgments of the copy that are not here: a merge leaves them.
         marks_left: Marks likewise.
+        imported_left: Responses, scores and pieces of context likewise, which come by importing their files.
         experts_runs: Tests that experts ran, among the executions added.
     """
 
@@ -56,6 +57,7 @@ class MergeReport:
     verdicts_differing: int
     judgments_left: int
     marks_left: int
+    imported_left: int
     experts_runs: int
 
     @property
@@ -73,8 +75,8 @@ def merge(
 ) -> MergeReport:
     """Bring what agents did in a copy back: runs, steps, executions with their tests, verdicts.
 
-    Everything keeps its id, so that merging again adds nothing. The copy is only read. Judgments and marks
-    are left: they have a way of their own, by export and import.
+    Everything keeps its id, so that merging again adds nothing. The copy is only read. Judgments, marks
+    and what was imported into the copy are left: they have a way of their own, by export and import.
 
     Args:
         workspace: The open workspace.
@@ -138,6 +140,7 @@ def _merge(
         verdicts_differing=differing,
         judgments_left=records["judgment"],
         marks_left=records["mark"],
+        imported_left=records["imported"],
         experts_runs=experts,
     )
 

@@ -32,6 +32,7 @@ _REACTIONS = {
 _NO_REFERENCE = "No reference answer yet. {review.edit} writes one."
 _NO_ISSUE = "This question comes without an issue."
 _NO_CONTEXT = "No pieces of the repository came with this question."
+_NOTHING_TO_SCORE = "nothing to score yet: no answer, no reference answer, no comment"
 _NO_SCORES = "No judge has scored these answers."
 
 
@@ -77,10 +78,12 @@ def view(entry: EntrySeen, *, blind: bool) -> ItemView:
 def _asks(entry: EntrySeen, *, blind: bool) -> Iterator[Ask]:
     """Yield the questions answer by answer; of the reference or the thread where nobody has answered."""
     if not entry.responses:
-        fields = entry.fields
-        about = "the thread" if _has_issue(fields) and not fields["reference"] else "the reference"
+        judged = ANSWER.stand_in(entry.fields)
+        about = {"reference": "the reference", "comments": "the thread"}.get(judged or "", "")
+        nothing = _NOTHING_TO_SCORE if judged is None else ""
         for spec in ANSWER.questions:
-            yield Ask(spec, entry.question_ids.get(spec.name), about)
+            key = entry.question_ids.get(spec.name)
+            yield Ask(spec, key, about, unclaimed=nothing, nothing=nothing)
     for response in entry.responses:
         for spec in ANSWER.questions:
             name = (response.names or {}).get(spec.name, spec.name)

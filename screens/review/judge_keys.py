@@ -148,6 +148,9 @@ class JudgeKeys(AskingQuestions):
         item, cited = self.item, self.citations
         if item is None or self.desk is None:
             return
+        if item.ask.nothing:
+            self._say(f"Not recorded: {item.ask.nothing}.", alarm=True)
+            return
         action = self.desk.label(item, value, self._watch, cited=cited, execution=self.execution_on_screen)
         self._record(action)
         words = item.question.scale.word(value)

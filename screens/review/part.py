@@ -109,6 +109,7 @@ class Ask:
         claim: What the agents or a judge say; None when they say nothing, or when the review is blind.
         pane: The pane that is shown while it is asked; empty where that is left to the reader.
         unclaimed: Why there is no claim, in a few words; empty where the kind of item tells.
+        nothing: Why there is nothing to judge yet, in a few words; empty where there is.
     """
 
     spec: QuestionSpec
@@ -117,6 +118,7 @@ class Ask:
     claim: Claim | None = None
     pane: str = ""
     unclaimed: str = ""
+    nothing: str = ""
 
     def is_asked_as(self, other: Ask) -> bool:
         """Return whether it is the same question of the same response.

@@ -245,7 +245,8 @@ def _digest(text: str) -> str:
 def revised_since(view: ItemView) -> str:
     """Return which texts are others than when the rater gave the labels, as a sentence; or nothing."""
     given = {
-        ask.title: label.given
+        # What stands in for an answer may be another text since: a reference, once a thread.
+        (ask.title if ask.pane else ask.spec.title): label.given
         for ask in view.asks
         if (label := view.label_of(ask)) is not None and label.given is not None
     }

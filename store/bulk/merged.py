@@ -164,6 +164,15 @@ class ExpertsRun:
     outcomes: list[TestOutcomeRow] = field(default_factory=list)
 
 
+_BESIDE_ITEMS = {
+    "response": "item_id, model, setting, trial",
+    "response_aside": "kind, external_id, joined_by, model, setting, trial, text",
+    "score": "id",
+    "context_chunk": "item_id, setting, rank",
+}
+"""What is imported beside items, by the columns that tell one row from another."""
+
+
 class Merging:
     """The comparison of a workspace with a copy of it, and what is carried over.
 
@@ -201,8 +210,16 @@ class Merging:
         return left, differing
 
     def left_records(self) -> dict[str, int]:
-        """Return how many judgments and marks the copy has that are not here."""
-        return {table: self._count(Carried(table).fresh) for table in ("judgment", "mark")}
+        """Return how many judgments and marks the copy has that are not here, by table.
+
+        What was imported beside the items is counted together: `imported`.
+        """
+        left = {table: self._count(Carried(table).fresh) for table in ("judgment", "mark")}
+        beside = (
+            f"FROM (SELECT {columns} FROM {OTHER}.{table} EXCEPT SELECT {columns} FROM {table})"
+            for table, columns in _BESIDE_ITEMS.items()
+        )
+        return {**left, "imported": sum(map(self._count, beside))}
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Return by table how many rows would be carried over, and how many the copy has in all."""

@@ -147,5 +147,6 @@ ANSWER = TaskKind(
     place=3,
     editable={"question": "question", "reference": "reference answer"},
     never_empty=("question",),
+    stands_in=("reference", "comments"),
     titled="question",
 )

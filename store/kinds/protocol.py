@@ -78,6 +78,8 @@ class TaskKind:
         editable: Those of the columns that an expert may rewrite, by the word that the screen has for each.
         never_empty: Those of the editable columns that cannot be rewritten to nothing.
         titled: That of the editable columns that is the title in the summary; empty for none.
+        stands_in: Those of the columns that are judged, the first one that holds something, where an item
+            has no response and its questions are about responses; empty where that is the item itself.
         ranked: Whether its summary has ranks and similarities; where no kind has, lists show none.
     """
 
@@ -103,12 +105,13 @@ class TaskKind:
     editable: Mapping[str, str] = field(default_factory=dict)
     never_empty: Collection[str] = ()
     titled: str = ""
+    stands_in: tuple[str, ...] = ()
     ranked: bool = False
 
     def __post_init__(self) -> None:
         """Refuse names and columns that cannot be; take the singular from the name."""
         refuse_names(self.name, self.table, [*self.content], foreign=bool(self.schema))
-        named = {*self.known_by, self.joined_by, self.joined_within, *self.editable}
+        named = {*self.known_by, self.joined_by, self.joined_within, *self.editable, *self.stands_in}
         if not named <= {"", *self.content}:
             raise ValueError(f"what {self.name!r} is known by, joined by or edited in is none of its columns")
         for name in filter(None, (self.joined_by, self.joined_within)):
@@ -116,6 +119,16 @@ class TaskKind:
                 raise ValueError(f"{self.name!r} is joined by {name!r}, which is no text")
         if not self.singular:
             object.__setattr__(self, "singular", self.name)
+
+    def stand_in(self, fields: Mapping[str, Any]) -> str | None:
+        """Return which column is judged where an item has no response; None where there is nothing to judge.
+
+        Args:
+            fields: Its columns as they stand now; lists as JSON.
+        """
+        if not self.stands_in:
+            return ""
+        return next((name for name in self.stands_in if fields[name] not in ("", "[]", None)), None)
 
     def label_word(self, value: float) -> str:
         """Return how lists say a value of the question that tells of an item: "1 match", "keep"."""

@@ -203,32 +203,33 @@ async def test_issue_and_answers_are_rendered_and_their_source_is_shown(workspac
 
 
 @pytest.mark.parametrize(
-    ("item", "left", "about", "tabs"),
+    ("item", "left", "about"),
     [
-        (2, "Reference answer", "the reference", "[Context] History  Guide"),
-        (3, "Issue · 2 comments", "the thread", "[Context] History  Guide"),
-        (4, "Issue · 0 comments", "the thread", "[Context] History  Guide"),
-        (5, "Reference answer", "the reference", "[Context] History  Guide"),
+        (2, "Reference answer", "accuracy of the reference · "),
+        (3, "Issue · 2 comments", "accuracy of the thread · "),
+        (4, "Issue · 0 comments", ""),
+        (5, "Reference answer", ""),
     ],
 )
-async def test_a_question_that_nobody_answered(
-    tmp_path: Path, item: int, left: str, about: str, tabs: str
-) -> None:
+async def test_a_question_that_nobody_answered(tmp_path: Path, item: int, left: str, about: str) -> None:
+    nothing = "nothing to score yet: no answer, no reference answer, no comment"
     with entries(tmp_path, questions=[*QUESTIONS, {"id": "bare", "question": "Why?"}]) as workspace:
         app = review_app(workspace, at=item - 1)
         async with app.run_test(size=SIZE) as pilot:
             await painted(pilot, item)
             shown = screen_text(app)
             assert f"╭─ {left} ─" in shown
-            assert f"1 of 4 · accuracy of {about} · " in shown
-            assert line_of(app, CaseTabs).strip() == tabs
+            assert f"1 of 4 · {about}How right is what it says?" in shown
+            assert (nothing in shown) is (not about)
+            assert line_of(app, CaseTabs).strip() == "[Context] History  Guide"
             assert ("The issue has no text." in shown) is (item == 4)
             assert ("No reference answer yet." in shown) is (item == 5)
             await press(pilot, "9", "0", "1", "2")
             await settled(pilot)
+            assert (said(app) == f"Not recorded: {nothing}.") is (not about)
         assert [row[:4] for row in given(workspace)] == [
             (item, f"answer.{count}", value, "independent")
-            for count, value in zip(COUNTS, (9, 10, 1, 2), strict=True)
+            for count, value in zip(COUNTS, (9, 10, 1, 2) if about else (), strict=bool(about))
         ]
 
 

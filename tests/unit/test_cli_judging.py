@@ -299,6 +299,7 @@ def test_one_of_several_questions_is_answered_by_its_name(workbench, tmp_path):
     for question, value, item, told in (
         ("cross_file", "B", "sum/1", ("completion.cross_file", 2, "B all names known here")),
         ("completion.keep", "yes, drop", "sum/1", ("completion.keep", 3, "C yes, drop")),
+        ("keep", "drop", "sum/1", ("completion.keep", 3, "C yes, drop")),
         ("clarity@two%23", "10", "q2", (name, 10, "10 clear and to the point")),
         (name, "9", "q2", (name, 9, "9 clear and to the point")),
     ):
@@ -336,6 +337,19 @@ def test_a_question_that_is_not_asked_is_refused_with_those_that_are(workbench, 
     assert done.code != 0
     assert says in " ".join(done.err.replace("│", " ").split())
     assert judgments(tmp_path / "kinds.duckdb") == []
+
+
+def test_a_question_without_anything_to_score_takes_no_score(workbench, in_folder):
+    question = {"id": "q-8", "question": "Where?", "issue": {"title": "Where?", "body": "I wonder."}}
+    (in_folder / "q.jsonl").write_text(json.dumps(question) + "\n", encoding="utf-8")
+    (in_folder / "a.md").write_text("Here.", encoding="utf-8")
+    workbench("import", "s.duckdb", "q.jsonl")
+    score = ("judge", "s.duckdb", "q-8", "7", "--question", "accuracy", "--rater", "dana")
+    done = workbench(*score)
+    assert done.code == 2
+    assert "q-8 has no response yet, and nothing that stands in for one." in " ".join(done.err.split())
+    workbench("revise", "s.duckdb", "q-8", "--part", "reference", "--file", "a.md", "--rater", "dana")
+    assert workbench(*score).code == 0
 
 
 @pytest.fixture

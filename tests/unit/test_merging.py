@@ -11,6 +11,7 @@ import threading
 import duckdb
 import pytest
 from judging import Desk, judged_workspace, judgments
+from kinds import json_lines
 from small_workspace import TEST, Told, clear, executions, rows, script_file, the_run, through_test, verdicts
 from sqlalchemy import delete, insert, update
 
@@ -22,6 +23,7 @@ from store.copying import copy_workspace
 from store.errors import WorkspaceError, WorkspaceLocked, WorkspaceTooNew
 from store.expert_runs import record_expert_run
 from store.ids import IdClock, now
+from store.importing import import_files
 from store.journal import journal_path
 from store.merging import merge
 from store.queries.run_counts import run_counts
@@ -236,6 +238,25 @@ def expert_run(workspace, name, item=2, program=TEST):
         for place in (0, 1)
     ]
     return record_expert_run(workspace, rater, execution, outcomes).result()
+
+
+def test_what_was_imported_into_the_copy_is_left_and_counted(workspace, tmp_path, workbench):
+    question = {"id": "q", "question": "Why?", "answer": "So.", "chunks": [{"text": "a"}]}
+    import_files(workspace, [json_lines(tmp_path / "q.jsonl", [question])])
+    copy = copied(workspace)
+    scored = {"question_id": "q", "model": "m", "answer": "A", "scores": [SCORE, {**SCORE, "score": 7}]}
+    rows = [scored, {"question_id": "elsewhere", "model": "m", "answer": "A"}]
+    with Workspace.open(copy) as other:
+        import_files(other, [json_lines(tmp_path / "rows.jsonl", rows)])
+        import_files(other, [json_lines(tmp_path / "q.jsonl", [question])], setting="more")
+    assert merge(workspace, copy, dry_run=True).imported_left == 5
+    workspace.close()
+    told = workbench("merge", workspace.path, copy).out
+    assert "Left: 5 responses, scores and pieces of context that came into the copy." in told
+    assert "Nothing of what agents did in" in told
+
+
+SCORE = {"judge": "j", "measure": "accuracy", "score": 5}
 
 
 def test_what_experts_ran_comes_with_its_rater_and_is_in_the_journal_once(workspace, tmp_path):

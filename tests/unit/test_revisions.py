@@ -147,7 +147,7 @@ def test_a_label_that_is_older_than_the_text_is_told(workspace: Workspace) -> No
     score(accuracy, 8)
     assert revised_since(view(workspace, dana)) == ""
     ben.say(1, REFERENCE, text="There.")
-    changed = "Since you gave accuracy of the reference, the reference answer changed."
+    changed = "Since you gave accuracy, the reference answer changed."
     assert revised_since(view(workspace, dana)) == changed
     assert revised_since(view(workspace, ben)) == ""
     score(clarity, 3)

@@ -91,10 +91,20 @@ def _told(workspace: Path, report: MergeReport) -> list[str]:
             "  " + _line("export", report.copy, "judgments.jsonl", "--format", "jsonl"),
             "  " + _line("import", workspace, "judgments.jsonl"),
         ]
+    if report.imported_left:
+        beside = counted(
+            report.imported_left,
+            "response, score or piece of context",
+            "responses, scores and pieces of context",
+        )
+        lines.append(f"Left: {beside} that came into the copy. To have them here: import their files.")
     if report.dry_run:
         lines.append("This was a dry run: nothing was merged.")
     elif report.adds:
         lines.append(f"Merged into {workspace}.")
     else:
-        lines.append(f"Nothing of {report.copy} is new in {workspace}.")
+        what = (
+            "what agents did in " if report.judgments_left + report.marks_left + report.imported_left else ""
+        )
+        lines.append(f"Nothing of {what}{report.copy} is new in {workspace}.")
     return lines

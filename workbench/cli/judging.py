@@ -159,8 +159,11 @@ def kind_called(name: str) -> str:
 
 def _label(row: QueueRow) -> str | None:
     """Return the value that tells of an item; before it is judged, how many of its answers are there."""
+    from store.kinds.protocol import task_kinds
+
     if row.label is not None and row.given >= row.due:
-        return _number(row.label)
+        kind = task_kinds().get(row.kind)
+        return (kind.label_words.get(row.label) if kind is not None else None) or _number(row.label)
     return f"{row.given} of {row.due}" if row.given else None
 
 
@@ -278,10 +281,11 @@ def _judge(
     from sqlalchemy import select
 
     from store.ids import now
+    from store.kinds.instances import instance_of
     from store.kinds.protocol import task_kinds
     from store.queries.current import REVIEW
     from store.queries.due import due_questions
-    from store.queries.entries import hides_models
+    from store.queries.entries import hides_models, load_entry
     from store.raters import ensure_questions
     from store.recording import Action, Recorder
     from store.tables.columns import table_of
@@ -300,6 +304,14 @@ def _judge(
             )
         hidden = blind or hides_models(connection, number, rater.id)
         question = _question(kind, due_questions(connection, kind, number), asked, hidden=hidden)
+        if question.of_responses and instance_of(question.name) is None and kind.stands_in:
+            entry = load_entry(connection, kind, number, rater.id, blind=True)
+            if kind.stand_in(entry.fields) is None:
+                raise JudgmentRefused(
+                    "Nothing to judge",
+                    f"{row.external_id} has no response yet, and nothing that stands in for one.",
+                    f"Import responses, or write one: workbench revise ... --part {kind.stands_in[0]}",
+                )
     question_id = ensure_questions(opened, kind, (question.name,))[question.name]
     action = opened.ids.next()
     record = Judgment(
@@ -309,7 +321,9 @@ def _judge(
         question_id=question_id,
         rater_id=rater.id,
         phase=REVIEW,
-        value=scale_value(question.scale, value),
+        value=scale_value(
+            question.scale, value, kind.label_words if question == kind.label_question else None
+        ),
         origin="independent",
         comment=comment,
         evidence=evidence,
@@ -360,15 +374,20 @@ def _question(kind: TaskKind, due: Sequence[str], asked: str | None, *, hidden: 
     return question
 
 
-def scale_value(scale: Scale, text: str) -> float:
+def scale_value(scale: Scale, text: str, as_listed: Mapping[float, str] | None = None) -> float:
     """Return the value that a number or a word ("match", "no match", "no-match") stands for.
+
+    Args:
+        scale: The values.
+        text: What was given.
+        as_listed: What lists say for some of the values, which is taken as well.
 
     Raises:
         JudgmentRefused: It is neither a value of the scale nor one of its words.
     """
     plain = text.strip().lower()
     for known in scale.values:
-        words = {_spaced(word) for word in (known.word, known.shown)}
+        words = {_spaced(word) for word in (known.word, known.shown, (as_listed or {}).get(known.value, ""))}
         # A hyphen joins words; before a number it is a sign.
         if plain and (plain in (f"{known.value:g}", known.sign.lower()) or _spaced(plain) in words):
             return known.value
