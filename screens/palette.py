@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from screens.commands import Command, Scope, commands_of
+from screens.commands import Command, RelabelsCommands, Scope, commands_of, label_key
 from screens.help import key_name, keys_of
+from store.scales import Scale
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp
@@ -23,13 +24,23 @@ class CatalogueProvider(Provider):
         scope: Scope = getattr(screen, "SCOPE", "app")
         scopes: tuple[Scope, ...] = ("app",) if scope == "app" else (scope, "app")
         for command in commands_of(*scopes):
-            # All of them: what has no effect now can be looked for too, and says why.
-            if command.action != "command_palette":
+            # All of them: what has no effect now can be looked for too, and says why. A value that the
+            # question does not have is none.
+            if command.action != "command_palette" and self._name(command):
                 yield command
 
+    def _name(self, command: Command) -> str:
+        """Return what a command does; of one that gives a label, which one the question that is asked has."""
+        key, scale = label_key(command), getattr(self.screen, "scale", None)
+        if key is None or not isinstance(scale, Scale):
+            return command.help
+        value = scale.value_of(key)
+        return "" if value is None else f"Give the label {scale.word(value)}."
+
     def _about(self, command: Command) -> str:
-        settings = cast("WorkbenchApp", self.app).context.settings
-        return f"{command.label} · key {key_name(keys_of(command, settings))}"
+        settings, screen = cast("WorkbenchApp", self.app).context.settings, self.screen
+        label = screen.label_now(command) if isinstance(screen, RelabelsCommands) else command.label
+        return f"{label} · key {key_name(keys_of(command, settings))}"
 
     async def _do(self, command: Command) -> None:
         await self.app.run_action(command.action, self.app if command.scope == "app" else self.screen)
@@ -37,18 +48,19 @@ class CatalogueProvider(Provider):
     async def discover(self) -> Hits:
         """List every action of the screen before anything is typed."""
         for command in self._known():
-            yield DiscoveryHit(command.help, partial(self._do, command), help=self._about(command))
+            yield DiscoveryHit(self._name(command), partial(self._do, command), help=self._about(command))
 
     async def search(self, query: str) -> Hits:
         """Find actions by their help, their label or their name in the configuration."""
         matcher = self.matcher(query)
         for command in self._known():
-            score = max(matcher.match(text) for text in (command.help, command.label, command.id))
+            name = self._name(command)
+            score = max(matcher.match(text) for text in (name, command.label, command.id))
             if score > 0:
                 yield Hit(
                     score,
-                    matcher.highlight(command.help),
+                    matcher.highlight(name),
                     partial(self._do, command),
-                    text=command.help,
+                    text=name,
                     help=self._about(command),
                 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.kinds import kinds_with_agents
@@ -59,7 +59,7 @@ def fields(*, blind: bool, kind: str | None = None, here: Collection[str] = ()) 
         Field(
             "kind",
             "Kind",
-            (Choice(None, "any"), *(Choice(kind.name, kind.plural) for kind in kinds.values())),
+            (Choice(None, "any"), *(Choice(each.name, each.plural) for each in kinds.values())),
         ),
         Field(
             "status",
@@ -120,6 +120,9 @@ def fields(*, blind: bool, kind: str | None = None, here: Collection[str] = ()) 
             ),
         ),
     ]
+    if kind is not None and kind not in kinds_with_agents():
+        # Of a kind that no agent labels there is nothing to choose by.
+        every = [replace(field, choices=field.choices[:1]) if field.agents else field for field in every]
     return [
         field
         for field in every

@@ -109,7 +109,7 @@ class Tasks:
         ]
         if not chunks or _TEXT in chunks[0].extra:
             retrieved.kept("text")
-        elif (text := retrieved.text("text")) and text != context(fields["language"], chunks):
+        elif (text := retrieved.text("text")) not in (None, context(fields["language"], chunks)):
             chunks[0] = replace(chunks[0], extra={**chunks[0].extra, _TEXT: text})
         extra = whole.rest()
         if not chunks and isinstance(found := record.get("crossfile_context"), dict):
@@ -225,7 +225,7 @@ def write_task(task: Made, chunks: Sequence[Made], stem: str = "") -> dict[str, 
             found["setting"] = chunks[0].fields["setting"]
         of_task = task.extra.get("crossfile_context") or {}
         if not of_task.get("text"):
-            found["text"] = chunks[0].extra.get(_TEXT) or context(fields["language"], chunks)
+            found["text"] = chunks[0].extra.get(_TEXT, context(fields["language"], chunks))
     return put_back(record, task.extra)
 
 

@@ -206,6 +206,9 @@ async def test_the_labels_have_the_words_of_the_kind_that_is_chosen(
         await pilot.press("right", "right")
         await until(pilot, lambda: kind.value == "completion")
         assert offered() == ["any", "keep", "maybe", "drop"]
+        # No agent labels completions.
+        theirs = modal.query_one("#choice-agent", ChoiceRow)
+        assert [choice.word for choice in theirs.field.choices] == ["any"]
         await pilot.press("down", "down", "left", "up", "up")
         assert label.value == 3
         await until(pilot, lambda: "completions · you say drop · 0 items" in said(app, "#sentence"))

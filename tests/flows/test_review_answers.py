@@ -10,6 +10,7 @@ from app_at_work import until
 from entry_bench import ANSWERS, COUNTS, MODELS, QUESTIONS, answer, entries, given, hide_models
 from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, settled, text_of
 from sqlalchemy import select
+from textual.widgets import OptionList
 
 from screens.review.answer import load
 from screens.review.bars import ClaimLine, ReviewKeys
@@ -231,6 +232,22 @@ async def test_a_question_that_nobody_answered(tmp_path: Path, item: int, left: 
             (item, f"answer.{count}", value, "independent")
             for count, value in zip(COUNTS, (9, 10, 1, 2) if about else (), strict=bool(about))
         ]
+
+
+async def test_the_palette_gives_the_scores_of_the_count_that_is_asked(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        await pilot.press("t", "ctrl+p")
+        await pilot.press(*"Give the label")
+        palette = app.screen
+        found = palette.query_one(OptionList)
+        await until(pilot, lambda: found.option_count >= 10)
+        told = screen_text(app)
+        assert "Give the label 1 misses nearly everything asked." in told
+        assert "Give the label 10 covers every key point." in told
+        assert "match" not in told.replace("matching", "")
+        assert found.option_count == 10
 
 
 @pytest.mark.parametrize("how", ["blind", "assigned"])

@@ -95,10 +95,11 @@ def test_the_text_of_the_chunks_is_made_again_where_it_can_be(language, sign):
     made, *found = Tasks(Known("tasks")).convert(task, 1)
     assert (made.extra, [chunk.extra for chunk in found]) == ({}, [{}, {}])
     assert write_task(made, found) == task
-    task["crossfile_context"]["text"] = text + " "
-    made, *found = Tasks(Known("tasks")).convert(task, 1)
-    assert (made.extra, bool(found[0].extra)) == ({}, True)
-    assert write_task(made, found) == task
+    for other in (text + " ", ""):
+        task["crossfile_context"]["text"] = other
+        made, *found = Tasks(Known("tasks")).convert(task, 1)
+        assert (made.extra, bool(found[0].extra)) == ({}, True)
+        assert write_task(made, found) == task
 
 
 @pytest.mark.parametrize(
