@@ -102,9 +102,10 @@ class FileReport:
         if self.scores_aside:
             parts.append(f"{counted(self.scores_aside, 'score')} {would}kept with responses that are aside")
         if self.responses_known:
-            parts.append(f"{self.responses_known:,} of responses, scores and chunks already there")
+            beside_items = ("response, score or chunk", "responses, scores and chunks")
+            parts.append(f"{counted(self.responses_known, *beside_items)} already there")
         if self.items_known:
-            parts.append(f"{self.items_known:,} already there")
+            parts.append(f"{counted(self.items_known, 'item')} already there")
         if self.items_differing:
             left = "would stay as they are" if dry_run else "left as they were"
             parts.append(f"{self.items_differing:,} of these with other details than stored, {left}")
@@ -141,6 +142,7 @@ class ImportReport:
         found_items: Responses that were kept aside before and whose item came with this import.
         staying_aside: Those that stay aside though their item is here: it has another text of the same model,
             setting and trial.
+        asked_anew: Items that were judged without responses and have some from now on, which are judged anew.
     """
 
     files: tuple[FileReport, ...]
@@ -148,6 +150,7 @@ class ImportReport:
     rejects: str | None = None
     found_items: int = 0
     staying_aside: int = 0
+    asked_anew: int = 0
 
     @property
     def adds(self) -> bool:
@@ -178,6 +181,23 @@ class ImportReport:
                 totals[rater] = totals.get(rater, 0) + count
         return totals
 
+    def beside_files(self) -> list[str]:
+        """Return what came of items and responses that no file of this import holds, in sentences."""
+        told = []
+        if self.found_items:
+            told.append(f"Kept aside before, and with an item now: {counted(self.found_items, 'response')}.")
+        if self.staying_aside:
+            told.append(
+                f"Still aside: {counted(self.staying_aside, 'response')} of an item that has another text of "
+                "the same model, setting and trial. Number several of one setting: trial."
+            )
+        if self.asked_anew:
+            told.append(
+                f"Open again: {counted(self.asked_anew, 'item')}, judged without responses and now with "
+                "some. What was said of the reference or the thread stays in the record, and counts no more."
+            )
+        return told
+
     def with_sources(self, numbers: dict[int, int]) -> ImportReport:
         """Return the report with the source ids that publishing gave; numbers: file's place to source id."""
         files = tuple(
@@ -199,5 +219,6 @@ class ImportReport:
             "responses_aside": sum(file.responses_aside for file in self.files),
             "responses_found_items": self.found_items,
             "responses_staying_aside": self.staying_aside,
+            "items_asked_anew": self.asked_anew,
             "files": [asdict(file) for file in self.files],
         }

@@ -24,7 +24,7 @@ from store.bulk.pairs import join_texts, number_items, pair_counts, resolve_pair
 from store.bulk.problems import MOST_KEPT, Problem, write_rejects
 from store.bulk.publishing import publish
 from store.bulk.records import read_records
-from store.bulk.responses import coming_home, resolve_responses, response_counts, staying_aside
+from store.bulk.responses import asked_anew, coming_home, resolve_responses, response_counts, staying_aside
 from store.bulk.staging import Stages, located
 from store.errors import ImportFailed, RecordsRefused, place
 from store.events import Progress, Report, silent
@@ -310,4 +310,4 @@ class _Import:
             )
         rejects = None if self._rejects is None or dry_run else str(self._rejects)
         found, staying = coming_home(self._cursor), staying_aside(self._cursor)
-        return ImportReport(tuple(files), dry_run, rejects, found, staying)
+        return ImportReport(tuple(files), dry_run, rejects, found, staying, asked_anew(self._cursor))

@@ -233,7 +233,7 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
     def _import_done(self, report: ImportReport) -> None:
         self._ended()
         self._report = report
-        lines = [one_line(file.sentence(), 700) for file in report.files]
+        lines = [one_line(file.sentence(), 700) for file in report.files] + report.beside_files()
         closed = f"{self._leaving_key} closes this; home then says what to do next."
         lines.append(closed if report.adds else "Nothing new.")
         self._say(f"{'✓' if report.adds else '·'} " + "\n".join(lines), "done" if report.adds else "")

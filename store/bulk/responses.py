@@ -16,6 +16,8 @@ from store.bulk.chunks import publish_chunks, resolve_chunks
 from store.bulk.columns import entry_kinds
 from store.bulk.pairs import any_row
 from store.bulk.problems import Problem, problems_of
+from store.kinds.protocol import task_kinds
+from store.queries.current import REVIEW
 
 _WHOSE = "coalesce(item_id::VARCHAR, 'item ' || external_id, 'text ' || within || ' ' || joined_by)"
 """What tells the item of a response or a score, also where it is not here."""
@@ -341,6 +343,32 @@ def staying_aside(cursor: duckdb.DuckDBPyConnection) -> int:
             UNION ALL SELECT item_id, model, setting, trial, text FROM come_home
         ) t USING (item_id, model, setting, trial) WHERE t.text <> h.text
         """
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def asked_anew(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Return how many items get their first responses with this import after something else was judged.
+
+    What was said of a reference answer stays in the record, and does not count for its item any more.
+    """
+    first = (
+        "SELECT item_id FROM (SELECT item_id FROM fresh_response UNION SELECT item_id FROM come_home) "
+        "ANTI JOIN response USING (item_id)"
+    )
+    if cursor.execute(f"{first} LIMIT 1").fetchone() is None:
+        return 0
+    names = [spec.name for kind in task_kinds().values() for spec in kind.questions if spec.of_responses]
+    row = cursor.execute(
+        f"""
+        SELECT count(DISTINCT item_id) FROM (
+            SELECT item_id, arg_max_null(value, id) AS value FROM judgment
+            WHERE phase = $phase AND item_id IN ({first})
+                AND question_id IN (SELECT id FROM question WHERE name IN (SELECT unnest($names::VARCHAR[])))
+            GROUP BY item_id, question_id, rater_id, assignment_id
+        ) WHERE value IS NOT NULL
+        """,
+        {"phase": REVIEW, "names": names},
     ).fetchone()
     return int(row[0]) if row else 0
 

@@ -305,6 +305,25 @@ def test_a_judge_who_was_asked_several_times_has_as_many_scores(workspace, tmp_p
         assert kept(again, "score") == kept(workspace, "score")
 
 
+def test_items_that_were_judged_without_responses_are_told_when_some_come(workspace, tmp_path, workbench):
+    questions = [{"id": name, "question": "Why?", "answer": "So."} for name in ("q", "r", "s")]
+    import_files(workspace, [json_lines(tmp_path / "q.jsonl", questions)])
+    path = workspace.path
+    workspace.close()
+    for item in ("q", "r"):
+        workbench("judge", path, item, "7", "--question", "accuracy", "--rater", "dana")
+    answers = json_lines(
+        tmp_path / "a.jsonl", [answered("m", "A"), {**answered("m", "A"), "question_id": "s"}]
+    )
+    assert workbench("import", path, answers, "--dry-run", "--json").json()["items_asked_anew"] == 1
+    assert (
+        "Open again: 1 item, judged without responses and now with some."
+        in workbench("import", path, answers).out
+    )
+    more = json_lines(tmp_path / "b.jsonl", [answered("n", "B")])
+    assert "Open again" not in workbench("import", path, more).out
+
+
 def answered(model, answer, **fields):
     return {"question_id": "q", "model": model, "answer": answer, **fields}
 

@@ -137,15 +137,7 @@ def import_command(
             say(f"Refused: {counted(report.rejected, 'record')}, in {report.rejects} with the reasons.")
         elif rejects:
             say(f"{counted(report.rejected, 'record')} would be refused, and written to {rejects}.")
-        if report.found_items:
-            found = counted(report.found_items, "response")
-            say(f"Kept aside before, and with an item now: {found}.")
-        if report.staying_aside:
-            staying = counted(report.staying_aside, "response")
-            say(
-                f"Still aside: {staying} of an item that has another text of the same model, setting and "
-                "trial. Number several of one setting: trial."
-            )
+        say(*report.beside_files())
         say(_end(workspace, dry_run=dry_run, adds=report.adds, all_good=not report.rejected))
 
 
