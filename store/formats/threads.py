@@ -17,6 +17,7 @@ from store.formats.names import SOMEBODY, Names, without_mentions
 _USER_FIELDS = frozenset(
     {
         "actor",
+        "assignedto",
         "assignee",
         "assignees",
         "author",
@@ -25,33 +26,28 @@ _USER_FIELDS = frozenset(
         "authorname",
         "authors",
         "avatarurl",
-        "closedby",
         "collaborators",
         "commenter",
         "committer",
         "contributor",
         "contributors",
-        "createdby",
         "creator",
-        "editedby",
+        "displayname",
         "email",
         "gravatarid",
-        "lockedby",
+        "handle",
         "login",
         "member",
         "mentions",
-        "mergedby",
-        "openedby",
+        "nickname",
         "participants",
         "poster",
-        "reopenedby",
-        "reportedby",
         "reporter",
         "requestedreviewers",
         "reviewer",
         "reviewers",
+        "screenname",
         "sender",
-        "updatedby",
         "user",
         "userid",
         "userlogin",
@@ -59,6 +55,12 @@ _USER_FIELDS = frozenset(
         "users",
     }
 )
+
+_DONE_BY = re.compile(
+    "(?:add|answer|approv|assign|chang|clos|comment|creat|delet|edit|handl|lock|merg|modifi|open|perform|pinn|post|"
+    "rais|remov|reopen|report|request|resolv|review|submitt|transferr|trigger|updat)edby|writtenby|chosenby"
+)
+"""What somebody did, as in `assigned_by`; `sorted_by` and `required_by` name no one."""
 
 UNKNOWN = "someone"
 """What a poster is called whose account is deleted or not told."""
@@ -73,11 +75,12 @@ _PULL = re.compile(r"/pulls?/\d+(?![^/?#\s])")
 
 @lru_cache(maxsize=4096)
 def names_users(field: str) -> bool:
-    """Return whether a field names users, as `closed_by` and `closedBy` do.
+    """Return whether a field names users, as `closed_by`, `closedBy` and `triggered_by` do.
 
     None of them is kept, and each name in them is looked for everywhere else.
     """
-    return field.replace("_", "").replace("-", "").lower() in _USER_FIELDS
+    name = field.replace("_", "").replace("-", "").lower()
+    return name in _USER_FIELDS or _DONE_BY.fullmatch(name) is not None
 
 
 def poster(record: Mapping[str, Any], path: str = "") -> str | None:

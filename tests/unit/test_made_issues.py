@@ -12,6 +12,7 @@ from store.formats.issues import Issues
 from store.formats.making import Known
 from store.formats.names import Names, code_spans, without_mentions
 from store.formats.swe_qa import Questions, write_question
+from store.formats.threads import names_users
 
 CAB = {
     "number": 3,
@@ -321,3 +322,19 @@ def test_code_spans_are_in_order_and_within_the_text(text):
     edges = [edge for span in spans for edge in span]
     assert edges == sorted(edges)
     assert all(0 <= start < end <= len(text) for start, end in spans)
+
+
+def test_which_fields_name_users():
+    naming = (
+        "user",
+        "closed_by",
+        "triggeredBy",
+        "modified-by",
+        "written_by",
+        "assigned_to",
+        "handle",
+        "displayName",
+    )
+    assert [name for name in naming if not names_users(name)] == []
+    others = ("sorted_by", "required_by", "name", "title", "by", "standby", "nearby", "labels")
+    assert [name for name in others if names_users(name)] == []
