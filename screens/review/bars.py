@@ -78,7 +78,8 @@ class PlaceLine(Static):
 class ClaimLine(Static):
     """The agents' claim and the rater's own label, always in sight.
 
-    Of an item that is asked several questions it has a row more, which says which of them is asked now.
+    Of an item that is asked several questions it has a row more, which says which of them is asked now, or
+    two where the question is long.
     """
 
     _item: ItemView | None = None
@@ -112,6 +113,10 @@ class ClaimLine(Static):
             # Beside the answers is room for the rest of the question.
             asked, claim = _in_two(_asked(item, 0), width)
             style = "bold $foreground"
+        elif several and rows > 1 and _cells(_asked(item, 0)) > width:
+            # What is asked is not cut for the claim's sake.
+            first, rest = _in_two(_asked(item, 0), width)
+            asked, rows = f"{first}\n{one_line(f' {rest}', width)}", 3
         elif several and rows == 1:
             claim = f"{item.at + 1} of {len(item.asks)} · {item.ask.title}{f' · {claim}' if claim else ''}"
         mine = _answers(item, width) if several else _mine(item, long=width >= 100)
