@@ -32,7 +32,7 @@ _REACTIONS = {
 _NO_REFERENCE = "No reference answer yet. {review.edit} writes one."
 _NO_ISSUE = "This question comes without an issue."
 _NO_CONTEXT = "No pieces of the repository came with this question."
-_NOTHING_TO_SCORE = "nothing to score yet: no answer, no reference answer, no comment"
+_NOTHING_TO_SCORE = "nothing to score: no answer, reference or comment"
 _NO_SCORES = "No judge has scored these answers."
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from screens.commands import LABEL, Command, all_commands, commands_of, label_key
+from screens.commands import Command, all_commands, commands_of, label_key
 from screens.help import key_name, keys_of
 from screens.review.moving import MovingThrough
 from store.scales import Scale
@@ -59,9 +59,7 @@ class AskingQuestions(MovingThrough):
         if action == "judge":
             key = str(parameters[0])
             if self.item is not None:
-                # Chosen by its name, in the palette, it says why it has no effect.
-                known = self.item.question.scale.value_of(key) is not None
-                return known or not self._was_pressed(f"{LABEL}{key}")
+                return self.item.question.scale.value_of(key) is not None
             # Nothing is judged without an item, which the judging keys say.
             return not any(
                 key in keys_of(command, self.workbench.context.settings).split(",")
@@ -71,12 +69,6 @@ class AskingQuestions(MovingThrough):
         if self.item is not None and self.workbench.key_name in self.value_keys():
             return False
         return super().check_action(action, parameters)
-
-    def _was_pressed(self, command_id: str) -> bool:
-        """Return whether the key that was pressed last is one of a command's."""
-        command = next(one for one in all_commands() if one.id == command_id)
-        keys = keys_of(command, self.workbench.context.settings).split(",")
-        return self.workbench.key_name in map(str.strip, keys)
 
     # -- asking ---------------------------------------------------------------------------------------
 

@@ -51,9 +51,9 @@ class JudgeKeys(AskingQuestions):
         key = label_key(command)
         if key is not None:
             scale = self.scale
-            return (
-                scale is not None and scale.value_of(key) is not None and not (item is None and self._is_bare)
-            )
+            if scale is None or scale.value_of(key) is None:
+                return False
+            return not self._is_bare if item is None else not item.ask.nothing
         if not self.keys_now(command):
             return False
         if item is None and self._is_bare and (command.id in _OF_AN_ITEM or _records_of_item(command)):
@@ -138,9 +138,7 @@ class JudgeKeys(AskingQuestions):
         if not self._may_judge() or self.item is None:
             return
         value = self.item.question.scale.value_of(key)
-        if value is None:
-            self._say(f"{key} is no value of this question.", alarm=True)
-        else:
+        if value is not None:
             self._give(value)
 
     def _give(self, value: float) -> None:

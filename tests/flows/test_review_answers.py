@@ -213,7 +213,7 @@ async def test_issue_and_answers_are_rendered_and_their_source_is_shown(workspac
     ],
 )
 async def test_a_question_that_nobody_answered(tmp_path: Path, item: int, left: str, about: str) -> None:
-    nothing = "nothing to score yet: no answer, no reference answer, no comment"
+    nothing = "nothing to score: no answer, reference or comment"
     with entries(tmp_path, questions=[*QUESTIONS, {"id": "bare", "question": "Why?"}]) as workspace:
         app = review_app(workspace, at=item - 1)
         async with app.run_test(size=SIZE) as pilot:
@@ -222,6 +222,7 @@ async def test_a_question_that_nobody_answered(tmp_path: Path, item: int, left: 
             assert f"╭─ {left} ─" in shown
             assert f"1 of 4 · {about}How right is what it says?" in shown
             assert (nothing in shown) is (not about)
+            assert ("mostly wrong" in shown) is bool(about)
             assert line_of(app, CaseTabs).strip() == "[Context] History  Guide"
             assert ("The issue has no text." in shown) is (item == 4)
             assert ("No reference answer yet." in shown) is (item == 5)
