@@ -10,7 +10,7 @@ from agents.kinds import kinds_with_agents
 from screens.jobs.wording import dollars
 from screens.widgets.visible import one_line
 from store.counted import counted
-from store.kinds.counting import counted_kinds, joined
+from store.kinds.counting import counted_kinds, joined, told_unknown
 from store.kinds.protocol import task_kinds
 from store.queries.rows import QueueFilter
 from store.session import load_session
@@ -98,6 +98,8 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
     more = len(counts.sources) - SOURCES_NAMED
     source = f" from {named}{f' and {more} more' if more > 0 else ''}" if named else ""
     said = [f"{counted_kinds(counts.items)}{source}."]
+    if unknown := told_unknown(counts.items):
+        said.append(unknown)
     if judges:
         own = f"You judged {counts.judged:,}"
         own += f" ({counts.today:,} today)" if counts.today else ""

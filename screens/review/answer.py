@@ -202,6 +202,7 @@ def _judges(responses: Sequence[ResponseSeen]) -> PaneText:
     """Return what judges said of each answer, with their reasons."""
     lines: list[str] = []
     landmarks: list[int] = []
+    places: dict[str, int] = {}
     words = {spec.title: spec.scale for spec in ANSWER.questions}
     # In the order in which they are asked; those that are not come last.
     order = {title: place for place, title in enumerate(words)}
@@ -209,6 +210,7 @@ def _judges(responses: Sequence[ResponseSeen]) -> PaneText:
         lines += [""] if lines and response.scores else []
         for judge in dict.fromkeys(one.judge for one in response.scores):
             landmarks.append(len(lines) + 1)
+            places.setdefault(f"response-{response.letter}", landmarks[-1])
             lines.append(f"{RULE} answer {named(response)} · {judge} {RULE}")
             given = [one for one in response.scores if one.judge == judge]
             for one in sorted(given, key=lambda one: order.get(one.measure, len(order))):
@@ -219,7 +221,14 @@ def _judges(responses: Sequence[ResponseSeen]) -> PaneText:
                     said = scale.word(one.value) if scale else f"{one.value:g}"
                 lines.append(f"{one.measure}: {said}")
                 lines += [f"    {line}" for line in one.reason.split("\n")] if one.reason else []
-    return PaneText("judges", "Judge", "\n".join(lines), empty=_NO_SCORES, landmarks=tuple(landmarks))
+    return PaneText(
+        "judges",
+        "Judge",
+        "\n".join(lines),
+        empty=_NO_SCORES,
+        landmarks=tuple(landmarks),
+        places=places,
+    )
 
 
 ANSWER_PART = ReviewPart(

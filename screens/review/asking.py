@@ -85,9 +85,16 @@ class AskingQuestions(MovingThrough):
         self._ask((item.at + step) % len(item.asks))
 
     def _choose(self, pane_id: str) -> None:
-        """Show a pane; one that another question is about has that asked: keys answer what is looked at."""
+        """Show a pane; one that another question is about has that asked: keys answer what is looked at.
+
+        One that tells of several responses is shown where it tells of the one that is asked about.
+        """
         super()._choose(pane_id)
         item = self.item
+        if item is not None:
+            places = next((part.places for part in item.case if part.id == pane_id), {})
+            if (line := places.get(item.ask.pane)) is not None:
+                self.call_after_refresh(self._panes[pane_id].jump_to_line, line)
         if item is None or item.ask.pane in ("", pane_id) or item.beside == pane_id:
             return
         about = [place for place, ask in enumerate(item.asks) if ask.pane == pane_id]

@@ -54,6 +54,7 @@ class PaneText:
         spans: Stretches of the text that are marked; in Markdown those of its source.
         gutter: Glyphs before lines, by the line's number, from 1.
         start: The line, from 1, that is in view when the item is first shown; None for the first.
+        places: The line, from 1, from which it tells of a response, by the pane of that response.
     """
 
     id: str
@@ -73,6 +74,7 @@ class PaneText:
     spans: tuple[Span, ...] = ()
     gutter: Mapping[int, str] = field(default_factory=dict, hash=False)
     start: int | None = None
+    places: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

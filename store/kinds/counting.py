@@ -33,3 +33,18 @@ def counted_kinds(counts: Mapping[str, int]) -> str:
 def joined(words: list[str]) -> str:
     """Return words as one phrase: "a", "a and b", "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def told_unknown(kinds: Iterable[str]) -> str:
+    """Return that nothing installed knows some of the kinds, as a sentence; empty where all are known.
+
+    Args:
+        kinds: The kinds of the items that there are.
+    """
+    unknown = [repr(kind) for kind in in_order(set(kinds) - set(task_kinds()))]
+    if not unknown:
+        return ""
+    return (
+        f"Nothing installed knows items of the kind {joined(unknown)}: what was judged of them is kept, and "
+        "does not count until the package that adds it is installed."
+    )

@@ -17,6 +17,7 @@ from screens.review.bars import ClaimLine, ReviewKeys
 from screens.review.reading import SUBJECT
 from screens.review.tabs import CaseTabs
 from screens.widgets.citing_pane import CitingPane
+from screens.widgets.text_pane import TextPane
 from store.kinds.answer import ANSWER
 from store.queries.entries import load_entry
 from store.raters import ensure_rater
@@ -172,6 +173,11 @@ async def test_what_judges_said_is_read_in_the_order_of_the_questions(workspace:
         assert [line.split(":")[0] for line in lines if line.startswith(COUNTS)] == [*COUNTS, *COUNTS[:3]]
         assert "completeness: not parsed" in lines
         assert "-1" not in "".join(lines)
+        # The tabs went over answer B, which is asked about since.
+        assert "accuracy of answer B" in line_of(app, ClaimLine)
+        of_b = lines.index(f"── answer B · {MODELS[1]} · retrieval · judge-ibis ──")
+        pane = app.screen.query_one("#judges", TextPane)
+        await until(pilot, lambda: pane._pointed == of_b + 1)
 
 
 async def test_issue_and_answers_are_rendered_and_their_source_is_shown(workspace: Workspace) -> None:

@@ -90,9 +90,9 @@ def report_command(
 
 def _print_progress(name: str, found: Progress) -> None:
     from agents.kinds import kinds_with_agents
-    from store.kinds.counting import counted_kinds
+    from store.kinds.counting import counted_kinds, told_unknown
     from store.kinds.protocol import task_kinds
-    from workbench.output import cost, print_facts, print_table, share
+    from workbench.output import cost, print_facts, print_table, say, share
 
     for_agents = found.only(kinds_with_agents())
     print_facts(
@@ -115,9 +115,7 @@ def _print_progress(name: str, found: Progress) -> None:
             ),
             (
                 "agreement with them",
-                None
-                if found.compared is None or found.agreed is None
-                else share(found.agreed, found.compared),
+                None if not found.compared or found.agreed is None else share(found.agreed, found.compared),
             ),
             ("responses scored by judges", found.scored or None),
             ("tokens", f"{found.tokens:,}"),
@@ -135,6 +133,8 @@ def _print_progress(name: str, found: Progress) -> None:
         )
     if found.raters:
         print_table(("rater", "kind", "labels"), [(one.name, one.kind, one.labelled) for one in found.raters])
+    if unknown := told_unknown(found.items):
+        say(unknown)
 
 
 def _agreement(path: Path, rater: str | None, question: str | None, *, blind: bool, as_json: bool) -> None:
