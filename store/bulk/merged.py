@@ -166,11 +166,16 @@ class ExpertsRun:
 
 _BESIDE_ITEMS = {
     "response": "item_id, model, setting, trial",
-    "response_aside": "kind, external_id, joined_by, model, setting, trial, text",
     "score": "id",
     "context_chunk": "item_id, setting, rank",
 }
 """What is imported beside items, by the columns that tell one row from another."""
+
+_LEFT_ASIDE = f"""FROM (
+    SELECT kind, external_id, joined_by, model, setting, trial, text FROM {OTHER}.response_aside
+    EXCEPT SELECT kind, external_id, joined_by, model, setting, trial, text FROM response_aside
+) ANTI JOIN response USING (model, setting, trial, text)"""
+"""Responses that the copy keeps aside; one that has found its item here is none."""
 
 
 class Merging:
@@ -219,7 +224,7 @@ class Merging:
             f"FROM (SELECT {columns} FROM {OTHER}.{table} EXCEPT SELECT {columns} FROM {table})"
             for table, columns in _BESIDE_ITEMS.items()
         )
-        return {**left, "imported": sum(map(self._count, beside))}
+        return {**left, "imported": sum(map(self._count, (*beside, _LEFT_ASIDE)))}
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Return by table how many rows would be carried over, and how many the copy has in all."""

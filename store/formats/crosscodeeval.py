@@ -200,7 +200,7 @@ def write_task(task: Made, chunks: Sequence[Made], stem: str = "") -> dict[str, 
     Args:
         task: The completion.
         chunks: Its chunks of one setting, by rank.
-        stem: The name of the file without endings; a setting that it tells need not be said.
+        stem: The name of the file without endings, which may tell a setting.
     """
     fields = task.fields
     metadata = {
@@ -221,7 +221,8 @@ def write_task(task: Made, chunks: Sequence[Made], stem: str = "") -> dict[str, 
     }
     if chunks:
         found = record["crossfile_context"] = {"list": [_chunk(chunk) for chunk in chunks]}
-        if chunks[0].fields["setting"] != told(stem)[1]:
+        # Said also where the file's name tells it, since files are renamed.
+        if chunks[0].fields["setting"] or told(stem)[1]:
             found["setting"] = chunks[0].fields["setting"]
         of_task = task.extra.get("crossfile_context") or {}
         if not of_task.get("text"):

@@ -19,11 +19,12 @@ _RUN = re.compile(r"[A-Za-z0-9]+")
 # escapes of strings in programs and JSON, and a terminal's sequences, which texts copied from one hold whole,
 # spelled out, or without their first character.
 _ESCAPE = re.compile(
-    r"(?:(?:\x1b|␛|\^\[|\\e|\\0?33|\\x1b|\\u001b)\[[0-9;?]*[a-z]"
+    r"(?:(?:\x9b|(?:\x1b|␛|\^\[|\\e|\\0?33|\\x1b|\\u001b)\[)[0-9;?]*[a-z]"
     r"|\[[0-9;]*[0-9][a-z]"
-    r"|%[0-9a-f]{2}"
+    r"|%(?:25)*[0-9a-f]{2}"
     r"|\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|[0-3][0-7]{2}|[0abefnrtv]))(?=[a-z0-9])"
 )
+_LONG_ESCAPE = re.compile(r"\\u[0-9a-f]{8}(?=[a-z0-9])")
 # GitHub takes a name before a slash for a team or a package's scope.
 _MENTION = re.compile(
     r"(?<![A-Za-z0-9])@((?>[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?)(?>(?:\[bot\])?))(?![A-Za-z0-9/])"
@@ -77,7 +78,7 @@ class Names:
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         for run in _RUN.finditer(text):
             yield from self._at(text, run.start(), run[0])
-        for escape in _ESCAPE.finditer(text):
+        for escape in (*_ESCAPE.finditer(text), *_LONG_ESCAPE.finditer(text)):
             if (after := _RUN.match(text, escape.end())) is not None:
                 yield from self._at(text, after.start(), after[0])
         for name in self._without_run:

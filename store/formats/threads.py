@@ -32,21 +32,18 @@ _USER_FIELDS = frozenset(
         "contributor",
         "contributors",
         "creator",
-        "displayname",
+        "editor",
         "email",
         "gravatarid",
-        "handle",
         "login",
         "member",
         "mentions",
-        "nickname",
         "participants",
         "poster",
         "reporter",
         "requestedreviewers",
         "reviewer",
         "reviewers",
-        "screenname",
         "sender",
         "user",
         "userid",
@@ -57,15 +54,31 @@ _USER_FIELDS = frozenset(
 )
 
 _DONE_BY = re.compile(
-    "(?:add|answer|approv|assign|chang|clos|comment|creat|delet|edit|handl|lock|merg|modifi|open|perform|pinn|post|"
-    "rais|remov|reopen|report|request|resolv|review|submitt|transferr|trigger|updat)edby|writtenby|chosenby"
+    "(?:last)?(?:(?:add|answer|approv|assign|author|chang|clos|comment|committ|creat|delet|dismiss|edit|lock|"
+    "merg|modifi|open|pinn|post|rais|remov|reopen|report|request|resolv|review|submitt|transferr|updat)edby"
+    "|(?:writt|chos)enby)"
 )
-"""What somebody did, as in `assigned_by`; `sorted_by` and `required_by` name no one."""
+"""What somebody did, as in `assigned_by`; `sorted_by`, `required_by` and `triggered_by` often name no one."""
 
 UNKNOWN = "someone"
 """What a poster is called whose account is deleted or not told."""
 
-_OF_A_USER = ("login", "name", "username", "email")
+_OF_A_USER = frozenset(
+    {
+        "login",
+        "name",
+        "username",
+        "email",
+        "displayname",
+        "fullname",
+        "handle",
+        "nickname",
+        "realname",
+        "screenname",
+    }
+)
+"""What a user is called, in an object that is one: elsewhere these fields name other things as well."""
+
 _ISSUE = re.compile(
     r"https?://[^/\s]+/(?:api/v3/)?(?:repos/)?([^/\s]+/[^/\s]+)/(?:issues|pulls?)/(\d+)(?![^/?#\s])"
 )
@@ -73,13 +86,17 @@ _REPOSITORY = re.compile(r"https?://[^/\s]+/(?:api/v3/)?repos/([^/\s]+/[^/\s?#]+
 _PULL = re.compile(r"/pulls?/\d+(?![^/?#\s])")
 
 
+def _plain(field: str) -> str:
+    return field.replace("_", "").replace("-", "").lower()
+
+
 @lru_cache(maxsize=4096)
 def names_users(field: str) -> bool:
-    """Return whether a field names users, as `closed_by`, `closedBy` and `triggered_by` do.
+    """Return whether a field names users, as `closed_by`, `closedBy` and `last_edited_by` do.
 
     None of them is kept, and each name in them is looked for everywhere else.
     """
-    name = field.replace("_", "").replace("-", "").lower()
+    name = _plain(field)
     return name in _USER_FIELDS or _DONE_BY.fullmatch(name) is not None
 
 
@@ -172,7 +189,10 @@ class Threads:
 
     def _add(self, value: Any) -> None:
         for one in value if isinstance(value, list) else [value]:
-            for name in map(one.get, _OF_A_USER) if isinstance(one, dict) else [one]:
+            named = [one]
+            if isinstance(one, dict):
+                named = [called for field, called in one.items() if _plain(field) in _OF_A_USER]
+            for name in named:
                 if isinstance(name, str):
                     self.names.add(name)
 

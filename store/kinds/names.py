@@ -9,8 +9,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _RECORDS = frozenset({"query", "code", "label", "judgment", "chunk", "response", "score", "item_id", "extra"})
 """Names of other sorts of records, and of columns that every item has."""
 
-_PLACES = frozenset({"number", "line"})
-"""Columns of the staging tables that say where in its file a record stands."""
+_PLACES = frozenset({"external_id", "file", "line", "number", "position"})
+"""Columns of the staging tables that say which record it is, and where in its file it stands."""
 
 _WORDS = """
     all analyse analyze and anti any array as asc asof asymmetric at authorization binary both by case

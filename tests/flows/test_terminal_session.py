@@ -266,7 +266,9 @@ def test_a_test_is_edited_in_an_editor_of_the_environment_and_run(tmp_path: Path
             terminal.wait_for(said)
         steps.write_text("echo '# in place' >> \"$1\"; exit 4\n")
         terminal.settle()
-        terminal.press("e", "C-o")
+        terminal.press("e")
+        terminal.settle()
+        terminal.press("C-o")
         terminal.wait_for("status 4; nothing was run.")
         assert "# in place" in terminal.screen
         terminal.press("Escape")

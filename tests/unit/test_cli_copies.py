@@ -38,7 +38,7 @@ def test_agents_work_in_a_copy_and_what_they_did_comes_back(workbench, study):
     assert done["added"] == {"run": 1, "step": 3, "execution": 0, "test_outcome": 0, "verdict": 3, "reply": 3}
     assert (done["judgments_left"], done["runs"][0]["fresh"]) == (1, True)
     again = workbench("merge", study, "c.duckdb").out
-    assert "Nothing of c.duckdb is new" in again
+    assert "Nothing of what agents did in c.duckdb is new" in again
 
     # What it says of the judgments that it left is what brings them.
     commands = [line.split()[1:] for line in again.splitlines() if line.startswith("  workbench")]

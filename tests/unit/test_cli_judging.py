@@ -143,14 +143,15 @@ def test_the_rater_comes_from_the_configuration_too(workbench, study, monkeypatc
         ("no-match", 0),
         ("No_Match", 0),
         ("1.0", 1),
+        ("-0", 0),
         ("1 match", 1),
     ],
 )
 def test_a_value_is_a_number_or_a_word(text, value):
-    assert scale_value(MATCH.scale, text) == value
+    assert repr(scale_value(MATCH.scale, text)) == repr(MATCH.scale.check(value))
 
 
-@pytest.mark.parametrize("text", ["", "2", "yes", "inf", "nan", "0.5", "-1", "-0.5", "_1", "- 1"])
+@pytest.mark.parametrize("text", ["", "2", "yes", "inf", "nan", "0.5", "-1", "-0.5", "_1", "- 1", "0_1"])
 def test_anything_else_is_no_value(text):
     with pytest.raises(JudgmentRefused):
         scale_value(MATCH.scale, text)

@@ -264,8 +264,3 @@ def test_a_files_name_that_tells_a_setting_or_a_language_adds_none(tmp_path):
         for into in (workspace, again):
             import_files(into, [tasks, responses])
             assert (kept(into), aside(into)) == before
-        # What the name tells need not be said.
-        named = json_lines(tmp_path / "line_completion.jsonl", [task(2)])
-        import_files(again, [named])
-        export(again, tmp_path / "line_completion.json", "crosscodeeval", setting="line_completion")
-        assert rows(tmp_path / "line_completion.json")[-1] == task(2)

@@ -10,7 +10,7 @@ from made import spoilt, taken
 
 from store.formats.answers import Answers, write_answer
 from store.formats.checking import Refused
-from store.formats.crosscodeeval import Tasks, context, write_task
+from store.formats.crosscodeeval import Tasks, write_task
 from store.formats.making import Known, Made
 from store.formats.mt_bench import Single, parts, write_judgment
 from store.formats.scoring import as_it_stood, scored
@@ -251,7 +251,6 @@ def test_what_the_documents_show_is_read_and_written_back(repository):
         json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)
     )
     made = Tasks(Known("tasks")).convert(task, 1)
-    task["crossfile_context"]["text"] = context("python", made[1:])
     assert write_task(made[0], made[1:]) == task
     made = Questions(Known("questions")).convert(question, 1)
     assert write_question(made[0], made[1:]) == question

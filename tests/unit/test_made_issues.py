@@ -285,7 +285,8 @@ def test_no_user_name_is_left_as_a_word_anywhere(names, data):
             r"a\nbobo\tbobo\\nbobo \u001b[1mbobo \033[mbobo \x1bbobo \u0040bobo",
             r"a\nuser\tuser\\nuser \u001b[1muser \033[muser \x1buser \u0040user",
         ),
-        ("%40bobo%2Fbobo [nbobo nbobo", "%40user%2Fuser [nbobo nbobo"),
+        ("%40bobo%2Fbobo%2540bobo [nbobo nbobo", "%40user%2Fuser%2540user [nbobo nbobo"),
+        (r"\U0001F600bobo" + " \x9b31mbobo", r"\U0001F600user" + " \x9b31muser"),
     ],
 )
 def test_where_names_are_replaced(text, expected):
@@ -325,16 +326,27 @@ def test_code_spans_are_in_order_and_within_the_text(text):
 
 
 def test_which_fields_name_users():
-    naming = (
-        "user",
-        "closed_by",
-        "triggeredBy",
-        "modified-by",
-        "written_by",
-        "assigned_to",
-        "handle",
-        "displayName",
-    )
+    naming = ("user", "closed_by", "last_editedBy", "modified-by", "written_by", "assigned_to", "editor")
     assert [name for name in naming if not names_users(name)] == []
-    others = ("sorted_by", "required_by", "name", "title", "by", "standby", "nearby", "labels")
+    others = (
+        "sorted_by",
+        "required_by",
+        "name",
+        "title",
+        "by",
+        "standby",
+        "nearby",
+        "triggered_by",
+        "handle",
+    )
     assert [name for name in others if names_users(name)] == []
+
+
+def test_every_name_of_a_user_is_replaced_and_no_other_word():
+    asker = {"login": "alice", "display_name": "Wonder Alice", "nickname": "liddelly", "id": 3}
+    labels = [{"name": "bug", "display_name": "Bug"}]
+    body = "A bug, says Wonder Alice (liddelly): see the file."
+    issue = {**ISSUE, "user": asker, "labels": labels, "body": body, "attachment": {"handle": "file"}}
+    (one,), _ = made(issue)
+    assert one.fields["issue_body"] == "A bug, says user (user): see the file."
+    assert not whole_word(("alice", "liddelly")).search(" ".join(texts_of([one])))

@@ -392,7 +392,9 @@ def scale_value(scale: Scale, text: str, as_listed: Mapping[float, str] | None =
         if plain and (plain in (f"{known.value:g}", known.sign.lower()) or _spaced(plain) in words):
             return known.value
     try:
-        return scale.check(float(plain))
+        # Python takes 1_0 for a number; people do not.
+        number = float(plain if "_" not in plain else "")
+        return next(known.value for known in scale.values if known.value == scale.check(number))
     except ValueError:
         known_values = ", ".join(scale.word(known.value) for known in scale.values)
         raise JudgmentRefused(
