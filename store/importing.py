@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 
+from store.bulk.aside import coming_home, staying_aside
 from store.bulk.converting import convert, unpack_contents
 from store.bulk.entries import entry_counts, number_entries, resolve_entries
 from store.bulk.files import InputFile, prepare
@@ -24,7 +25,7 @@ from store.bulk.pairs import join_texts, number_items, pair_counts, resolve_pair
 from store.bulk.problems import MOST_KEPT, Problem, write_rejects
 from store.bulk.publishing import publish
 from store.bulk.records import read_records
-from store.bulk.responses import asked_anew, coming_home, resolve_responses, response_counts, staying_aside
+from store.bulk.responses import asked_anew, resolve_responses, response_counts
 from store.bulk.staging import Stages, located
 from store.errors import ImportFailed, RecordsRefused, place
 from store.events import Progress, Report, silent

@@ -1,0 +1,141 @@
+"""Responses kept aside since their item is not here, or could be several; they come home when it is there."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import duckdb
+
+from store.bulk.joining import JOIN, same_key, within
+from store.bulk.pairs import any_row
+from store.bulk.scores import NEXT, SCORE_ID, SCORES, beside
+
+
+def find_homes(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Put the responses that were kept aside and whose item is here now into the table come_home.
+
+    Of several of one name the first that names the item comes; another text stays aside. Those that are
+    here already, with nothing to bring, are put into at_home_already.
+    """
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE homeward AS
+        SELECT a.*, a.rowid AS place, coalesce(i.id, j.item_id) AS item_id
+        FROM response_aside a
+        LEFT JOIN item_key i ON i.kind = a.kind AND i.external_id = a.external_id
+        LEFT JOIN join_key {JOIN.format("a", within("a"))}
+        WHERE coalesce(i.id, j.item_id) IS NOT NULL
+        """
+    )
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE come_home AS
+        SELECT * FROM homeward h
+        ANTI JOIN fresh_response f
+            ON (f.item_id, f.model, f.setting, f.trial) = (h.item_id, h.model, h.setting, h.trial)
+        ANTI JOIN response r
+            ON (r.item_id, r.model, r.setting, r.trial) = (h.item_id, h.model, h.setting, h.trial)
+        QUALIFY row_number() OVER (PARTITION BY item_id, model, setting, trial
+            ORDER BY external_id IS NULL, place) = 1
+        """
+    )
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE at_home_already AS
+        SELECT h.place FROM homeward h JOIN (
+            SELECT item_id, model, setting, trial, text FROM fresh_response
+            UNION ALL SELECT item_id, model, setting, trial, text FROM response
+            UNION ALL SELECT item_id, model, setting, trial, text FROM come_home
+        ) t USING (item_id, model, setting, trial, text)
+        WHERE h.scores = '[]' AND h.place NOT IN (SELECT place FROM come_home)
+        """
+    )
+
+
+def find_scores_aside(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Put the new scores of responses that are aside already into the table aside_score."""
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE aside_score AS
+        WITH theirs AS (
+            SELECT rowid AS place, unnest(scores::JSON::{SCORES}) AS o FROM response_aside
+        ), given AS (
+            SELECT a.*, b.rowid AS place FROM new_score a JOIN response_aside b ON {same_key()}
+            WHERE a.response_id IS NULL AND a.item_id IS NULL AND a.nth = 1
+        )
+        SELECT g.* FROM given g ANTI JOIN theirs t
+            ON (t.place, t.o.judge, t.o.measure, t.o.raw, t.o.reason, {beside("t.o")})
+                = (g.place, g.judge, g.measure, g.raw, g.reason, {beside("g")})
+            AND t.o."value" IS NOT DISTINCT FROM g.value
+        """
+    )
+
+
+def coming_home(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Return how many responses that were kept aside find their item with this import."""
+    row = cursor.execute("SELECT count(*) FROM come_home").fetchone()
+    return int(row[0]) if row else 0
+
+
+def staying_aside(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Return how many kept aside cannot come to their item, which has another text of the same name."""
+    if not any_row(cursor, "homeward"):
+        return 0
+    row = cursor.execute(
+        """
+        SELECT count(*) FROM homeward h JOIN (
+            SELECT item_id, model, setting, trial, text FROM fresh_response
+            UNION ALL SELECT item_id, model, setting, trial, text FROM response
+            UNION ALL SELECT item_id, model, setting, trial, text FROM come_home
+        ) t USING (item_id, model, setting, trial) WHERE t.text <> h.text
+        """
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def put_aside(cursor: duckdb.DuckDBPyConnection, given: dict[str, list[int]]) -> None:
+    """Append the new responses whose item is not here, each with its scores.
+
+    Args:
+        cursor: The cursor that holds the staging tables.
+        given: `sources`, the source id of every file by its number.
+    """
+    cursor.execute(
+        """
+        INSERT INTO response_aside
+        SELECT $sources[a.file + 1], a.line, a.kind, a.external_id, a.joined_by, a.model, a.setting, a.trial,
+            a.text, a.extra, coalesce((
+                SELECT to_json(list({'judge': judge, 'measure': measure, 'value': value, 'raw': raw,
+                    'reason': reason, 'extra': extra}
+                    ORDER BY position, sequence))::VARCHAR
+                FROM new_score s WHERE s.response_id IS NULL AND s.nth = 1
+                    AND (s.kind, s.whose, s.model, s.setting, s.trial)
+                        = (a.kind, a.whose, a.model, a.setting, a.trial)), '[]')
+        FROM fresh_aside a ORDER BY a.position
+        """,
+        given,
+    )
+
+
+def bring_home(cursor: duckdb.DuckDBPyConnection, imported_at: datetime) -> None:
+    """Append the responses that come home, and their scores, and keep them aside no longer."""
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE at_home AS
+        SELECT (SELECT coalesce(max(id), 0) FROM response) + row_number() OVER (ORDER BY place) AS id, *
+        FROM come_home
+        """
+    )
+    cursor.execute(
+        "INSERT INTO response SELECT id, item_id, model, setting, trial, text, extra, source_id "
+        "FROM at_home ORDER BY id"
+    )
+    cursor.execute(
+        f"INSERT INTO score SELECT {SCORE_ID}, r.id, s.judge, s.measure, s.value, s.raw, s.reason, s.extra, "
+        f"{NEXT} + row_number() OVER (ORDER BY r.id, one.place), $now FROM ("
+        "SELECT id, unnest(given) AS s, generate_subscripts(given, 1) AS place "
+        f"FROM (SELECT id, scores::JSON::{SCORES} AS given FROM at_home)) one "
+        "JOIN response r ON r.id = one.id JOIN item i ON i.id = r.item_id",
+        {"now": imported_at},
+    )
+    cursor.execute("DELETE FROM response_aside WHERE rowid IN (SELECT place FROM come_home)")
