@@ -160,15 +160,24 @@ class KeysScreen(ModalScreen[None]):
         """Return the line of a command of the screen below; an empty one where it has no key now."""
         if self._asked is None:
             return self._line(command)
-        keys, own = keys_of(command, self._settings), label_key(command)
-        if own is not None:
-            value = self._asked.value_of(own)
-            return "" if value is None else _row(key_name(keys), f"Give the label {self._asked.word(value)}.")
+        keys = keys_of(command, self._settings)
+        if label_key(command) is not None:
+            words = help_on(command, self._asked)
+            return words and _row(key_name(keys), words)
         free = [key for key in map(str.strip, keys.split(",")) if self._asked.value_of(key) is None]
         return _row(key_name(",".join(free)), command.help) if free else ""
 
     def _line(self, command: Command) -> str:
         return _row(key_name(keys_of(command, self._settings)), command.help)
+
+
+def help_on(command: Command, scale: Scale) -> str:
+    """Return what a command does while a scale is asked for; empty where it gives no value of that."""
+    key = label_key(command)
+    if key is None:
+        return command.help
+    value = scale.value_of(key)
+    return "" if value is None else f"Give the label {scale.word(value)}."
 
 
 def first_key(settings: ScreenSettings, command_id: str, *, rather: str = "") -> str:

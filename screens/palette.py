@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from screens.commands import Command, RelabelsCommands, Scope, commands_of, label_key
-from screens.help import key_name, keys_of
+from screens.commands import Command, RelabelsCommands, Scope, commands_of
+from screens.help import help_on, key_name, keys_of
 from store.scales import Scale
 
 if TYPE_CHECKING:
@@ -31,11 +31,8 @@ class CatalogueProvider(Provider):
 
     def _name(self, command: Command) -> str:
         """Return what a command does; of one that gives a label, which one the question that is asked has."""
-        key, scale = label_key(command), getattr(self.screen, "scale", None)
-        if key is None or not isinstance(scale, Scale):
-            return command.help
-        value = scale.value_of(key)
-        return "" if value is None else f"Give the label {scale.word(value)}."
+        scale = getattr(self.screen, "scale", None)
+        return help_on(command, scale) if isinstance(scale, Scale) else command.help
 
     def _about(self, command: Command) -> str:
         settings, screen = cast("WorkbenchApp", self.app).context.settings, self.screen

@@ -17,7 +17,7 @@ import duckdb
 from store.bulk.aside import coming_home, staying_aside
 from store.bulk.converting import convert, unpack_contents
 from store.bulk.entries import entry_counts, number_entries, resolve_entries
-from store.bulk.files import InputFile, prepare
+from store.bulk.files import InputFile, bare_name, prepare
 from store.bulk.inputs import Input, listed, tell
 from store.bulk.judgments import record_counts, resolve_judgments, take_items
 from store.bulk.labels import label_counts, reserve, resolve_labels
@@ -172,7 +172,9 @@ class _Import:
         """Return what converts the records of each file that needs it; they know of each other's files."""
         shared: dict[str, Any] = {}
         converters = {
-            given.file.number: given.format.converter(Known(given.file.bare_name, model, setting, shared))
+            given.file.number: given.format.converter(
+                Known(bare_name(given.file.path.name), model, setting, shared)
+            )
             for given in self._inputs
             if given.format.converter is not None
         }

@@ -10,6 +10,16 @@ from store.bulk.joining import JOIN, same_key, within
 from store.bulk.pairs import any_row
 from store.bulk.scores import NEXT, SCORE_ID, SCORES, beside
 
+_AT_HOME = " UNION ALL ".join(
+    f"SELECT item_id, model, setting, trial, text FROM {table}"
+    for table in ("fresh_response", "response", "come_home")
+)
+"""The responses of items that are here, with those that come with this import."""
+
+_GIVEN = """list({'judge': judge, 'measure': measure, 'value': value, 'raw': raw, 'reason': reason,
+    'extra': extra} ORDER BY position, sequence)"""
+"""New scores of one response, as they stand with one that is kept aside."""
+
 
 def find_homes(cursor: duckdb.DuckDBPyConnection) -> None:
     """Put the responses that were kept aside and whose item is here now into the table come_home.
@@ -40,12 +50,10 @@ def find_homes(cursor: duckdb.DuckDBPyConnection) -> None:
         """
     )
     cursor.execute(
-        """
+        f"""
         CREATE OR REPLACE TEMP TABLE at_home_already AS
         SELECT h.place FROM homeward h JOIN (
-            SELECT item_id, model, setting, trial, text FROM fresh_response
-            UNION ALL SELECT item_id, model, setting, trial, text FROM response
-            UNION ALL SELECT item_id, model, setting, trial, text FROM come_home
+            {_AT_HOME}
         ) t USING (item_id, model, setting, trial, text)
         WHERE h.scores = '[]' AND h.place NOT IN (SELECT place FROM come_home)
         """
@@ -82,11 +90,9 @@ def staying_aside(cursor: duckdb.DuckDBPyConnection) -> int:
     if not any_row(cursor, "homeward"):
         return 0
     row = cursor.execute(
-        """
+        f"""
         SELECT count(*) FROM homeward h JOIN (
-            SELECT item_id, model, setting, trial, text FROM fresh_response
-            UNION ALL SELECT item_id, model, setting, trial, text FROM response
-            UNION ALL SELECT item_id, model, setting, trial, text FROM come_home
+            {_AT_HOME}
         ) t USING (item_id, model, setting, trial) WHERE t.text <> h.text
         """
     ).fetchone()
@@ -101,19 +107,26 @@ def put_aside(cursor: duckdb.DuckDBPyConnection, given: dict[str, list[int]]) ->
         given: `sources`, the source id of every file by its number.
     """
     cursor.execute(
-        """
+        f"""
         INSERT INTO response_aside
         SELECT $sources[a.file + 1], a.line, a.kind, a.external_id, a.joined_by, a.model, a.setting, a.trial,
             a.text, a.extra, coalesce((
-                SELECT to_json(list({'judge': judge, 'measure': measure, 'value': value, 'raw': raw,
-                    'reason': reason, 'extra': extra}
-                    ORDER BY position, sequence))::VARCHAR
+                SELECT to_json({_GIVEN})::VARCHAR
                 FROM new_score s WHERE s.response_id IS NULL AND s.nth = 1
                     AND (s.kind, s.whose, s.model, s.setting, s.trial)
                         = (a.kind, a.whose, a.model, a.setting, a.trial)), '[]')
         FROM fresh_aside a ORDER BY a.position
         """,
         given,
+    )
+
+
+def put_scores_aside(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Put new scores to the responses that are kept aside already."""
+    cursor.execute(
+        f"UPDATE response_aside SET scores = to_json(list_concat(scores::JSON::{SCORES}, n.more))::VARCHAR "
+        f"FROM (SELECT place, {_GIVEN} AS more FROM aside_score GROUP BY place) n "
+        "WHERE response_aside.rowid = n.place"
     )
 
 

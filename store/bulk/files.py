@@ -44,11 +44,6 @@ class InputFile:
         return str(self.path)
 
     @property
-    def bare_name(self) -> str:
-        """The file's name without the endings that say how its records are stored, dots within it kept."""
-        return bare_name(self.path.name)
-
-    @property
     def stem(self) -> str:
         """The file's name without folder and endings."""
         return self.path.name.split(".", 1)[0] or self.path.name

@@ -12,12 +12,12 @@ from datetime import datetime
 
 import duckdb
 
-from store.bulk.aside import bring_home, find_homes, find_scores_aside, put_aside
+from store.bulk.aside import bring_home, find_homes, find_scores_aside, put_aside, put_scores_aside
 from store.bulk.chunks import publish_chunks, resolve_chunks
 from store.bulk.joining import JOIN, WHOSE, put_join_keys, same_key, within
 from store.bulk.pairs import any_row
 from store.bulk.problems import Problem, problems_of
-from store.bulk.scores import NEXT, SCORE_ID, SCORES, resolve_scores
+from store.bulk.scores import NEXT, SCORE_ID, resolve_scores
 from store.kinds.protocol import task_kinds
 from store.queries.current import REVIEW
 
@@ -212,13 +212,7 @@ def publish_responses(
     if any_row(cursor, "fresh_aside"):
         put_aside(cursor, given)
     if any_row(cursor, "aside_score"):
-        cursor.execute(
-            "UPDATE response_aside SET scores = "
-            f"to_json(list_concat(scores::JSON::{SCORES}, n.more))::VARCHAR "
-            "FROM (SELECT place, list({'judge': judge, 'measure': measure, 'value': value, 'raw': raw, "
-            "'reason': reason, 'extra': extra} ORDER BY position, sequence) AS more FROM aside_score "
-            "GROUP BY place) n WHERE response_aside.rowid = n.place"
-        )
+        put_scores_aside(cursor)
     cursor.execute("DELETE FROM response_aside WHERE rowid IN (SELECT place FROM at_home_already)")
     if any_row(cursor, "come_home"):
         bring_home(cursor, imported_at)

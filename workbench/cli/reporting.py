@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import UnknownName, WorkbenchError
-from workbench.cli.judging import reader
+from workbench.cli.items import reader
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.pipeline import report_pipeline
 

@@ -1,0 +1,206 @@
+"""The items of a workspace, listed with labels: items."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from store.errors import UnknownName
+from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from store.queries.executions import ExecutionSeen
+    from store.queries.expert_runs import ExpertRunSeen
+    from store.queries.rows import QueueRow
+    from store.tables.people import Rater
+
+
+MOST_FOR_PEOPLE = 500
+"""Lines of a list that somebody may want to read; the true count stands below it."""
+
+
+class Status(StrEnum):
+    """How far a rater is with an item."""
+
+    judged = "judged"
+    open = "open"
+    skipped = "skipped"
+    cannot_decide = "cannot_decide"
+
+
+def reader(connection: Connection, given: str | None, configured: str | None) -> Rater:
+    """Return the rater whose view is asked for; one who has judged nothing yet need not be stored.
+
+    Raises:
+        UnknownName: The rater was named on the command line and is not in the workspace.
+    """
+    from store.ids import now
+    from store.raters import find_rater
+    from store.tables.people import Rater
+
+    if given is not None:
+        return find_rater(connection, given)
+    try:
+        return find_rater(connection, configured or "")
+    except UnknownName:
+        return Rater(id=0, kind="human", name=configured or "", created_at=now())
+
+
+@command
+def items_command(
+    workspace: Workspace,
+    *,
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Only items of this kind, such as pair or completion.")
+    ] = None,
+    status: Annotated[Status | None, typer.Option(help="Only items of this status.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most so many items; all of them with --json, else 500.")
+    ] = None,
+    text: Annotated[str, typer.Option(help="Only items that contain this text.")] = "",
+    rater: RaterName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the items of a workspace with a rater's labels and the agents'."""
+    from store.queries.executions import executions_of_verdicts
+    from store.queries.expert_runs import expert_runs
+    from store.queries.queue import queue_ids, queue_rows
+    from store.queries.rows import QueueFilter, phrase_of
+    from store.queries.texts import item_texts
+    from store.workspace import Workspace
+    from workbench.output import harmless, print_json, print_table, say
+    from workbench.rater import rater_name
+
+    loaded = settings(config)
+    blind = loaded.screens.blind
+    wanted = QueueFilter(
+        kind=None if kind is None else kind_called(kind), status=status.value if status else None, text=text
+    )
+    with Workspace.open(workspace) as opened:
+        with opened.reading() as connection:
+            who = reader(connection, given_rater(rater), rater_name(None, loaded))
+        ids = [int(number) for number in queue_ids(opened, who.id, wanted, blind=blind)]
+        rows: list[QueueRow] = []
+        texts: dict[int, dict[str, Any]] = {}
+        executions: dict[int, ExecutionSeen] = {}
+        runs: dict[int, tuple[ExpertRunSeen, ...]] = {}
+        for start in range(0, len(shown := ids[: limit or (None if as_json else MOST_FOR_PEOPLE)]), 1000):
+            page = shown[start : start + 1000]
+            rows += queue_rows(opened, who.id, page, blind=blind)
+            if as_json:
+                with opened.reading() as connection:
+                    texts |= item_texts(connection, page)
+                    executions |= {} if blind else executions_of_verdicts(connection, page)
+                    runs |= {} if blind else expert_runs(connection, page, who.id)
+    if as_json:
+        print_json(
+            {
+                "rater": who.name,
+                "filter": wanted.sentence(),
+                "blind": blind,
+                "total": len(ids),
+                "items": [
+                    {
+                        **_row_facts(row),
+                        "execution": _execution_facts(executions.get(row.item_id)),
+                        "expert_runs": [_run_facts(run) for run in runs.get(row.item_id, ())],
+                        **texts.get(row.item_id, {}),
+                    }
+                    for row in rows
+                ],
+            }
+        )
+        return
+    print_table(
+        ("item", "kind", "status", "label", "agents", "by", "title", "detail"),
+        [
+            (
+                row.external_id,
+                row.kind,
+                row.status.replace("_", " ") + (" ⚑" if row.flagged else ""),
+                _label(row),
+                _number(row.agent_label),
+                phrase_of("path", row.agent_path),
+                row.title.replace("\n", "⏎"),
+                row.detail,
+            )
+            for row in rows
+        ],
+        wide=("title",),
+    )
+    say(harmless(f"{len(rows):,} of {len(ids):,} · {wanted.sentence()} · rater {who.name or 'nobody'}"))
+
+
+def kind_called(name: str) -> str:
+    """Return the name of a kind, given by its name or by what its items are called.
+
+    Raises:
+        UnknownName: There is no such kind.
+    """
+    from store.kinds.protocol import task_kinds
+
+    for known in task_kinds().values():
+        if name in (known.name, known.singular, known.plural):
+            return known.name
+    raise UnknownName("Unknown kind", f"No kind is called {name!r}.", f"Kinds: {', '.join(task_kinds())}.")
+
+
+def _label(row: QueueRow) -> str | None:
+    """Return the value that tells of an item; before it is judged, how many of its answers are there."""
+    from store.kinds.protocol import task_kinds
+
+    if row.label is not None and row.given >= row.due:
+        kind = task_kinds().get(row.kind)
+        return (kind.label_words.get(row.label) if kind is not None else None) or _number(row.label)
+    return f"{row.given} of {row.due}" if row.given else None
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:g}"
+
+
+def _execution_facts(execution: ExecutionSeen | None) -> dict[str, Any] | None:
+    """Return the execution that the agents' label rests on, in the words of `sandbox run --json`."""
+    if execution is None:
+        return None
+    facts = asdict(execution)
+    counts = {"passed": "passed", "failed": "failed", "errors": "error"}
+    return {
+        "id": facts.pop("id"),
+        **{name: execution.count(outcome) for name, outcome in counts.items()},
+        "not_discriminating": execution.not_discriminating,
+        "flaky": execution.flaky,
+        "tests": facts.pop("outcomes"),
+        "started_at": facts.pop("created_at"),
+        **facts,
+    }
+
+
+def _run_facts(run: ExpertRunSeen) -> dict[str, Any]:
+    return {"rater": run.rater, "edited": run.edited, **(_execution_facts(run.execution) or {})}
+
+
+def _row_facts(row: QueueRow) -> dict[str, Any]:
+    return {
+        "item": row.external_id,
+        "number": row.item_id,
+        "kind": row.kind,
+        "title": row.title,
+        "detail": row.detail,
+        "rank": row.rank,
+        "similarity": row.similarity,
+        "status": row.status,
+        "given": row.given,
+        "due": row.due,
+        "label": row.label,
+        "agent_label": row.agent_label,
+        "agent_path": row.agent_path,
+        "flagged": row.flagged,
+        "commented": row.commented,
+    }
