@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from store.counted import dollars
 from store.errors import WorkbenchError
 
 
@@ -15,8 +16,7 @@ class BudgetReached(WorkbenchError):
 
     def __init__(self, what: str, limit: float, spent: float) -> None:
         self.what, self.limit, self.spent = what, limit, spent
-        dollars = what == "money"
-        told = [f"${number:,.4f}" if dollars else f"{number:,} {what}" for number in (limit, spent)]
+        told = [dollars(number) if what == "money" else f"{number:,} {what}" for number in (limit, spent)]
         super().__init__(
             "Budget reached",
             f"The budget of this run is {told[0]}; all its jobs together have spent {told[1]}.",

@@ -45,8 +45,12 @@ class AnnotationReport:
     error: WorkbenchError | None = None
     used_up: BudgetReached | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the report as values that JSON knows."""
+    def as_json(self, *, blind: bool = False) -> dict[str, Any]:
+        """Return the report as values that JSON knows.
+
+        Args:
+            blind: Leave out labels and assessments, and what tells of them.
+        """
         error, used_up = self.error, self.used_up
         return {
             "run": str(self.run_id),
@@ -61,16 +65,23 @@ class AnnotationReport:
                 "needs_sandbox": self.waiting,
                 "seconds": round(self.seconds, 3),
             },
-            **counts_as_json(self.counts),
+            **counts_as_json(self.counts, blind=blind),
             "budget_reached": used_up
             and {"budget": used_up.what, "limit": used_up.limit, "spent": used_up.spent},
             "error": error and {"title": error.title, "message": error.message, "hint": error.hint},
         }
 
 
-def counts_as_json(counts: RunCounts) -> dict[str, Any]:
-    """Return a run's counts as values that JSON knows."""
-    return {
+HIDDEN = (
+    *("clear_match", "clear_nonmatch", "unclear", "unclear_share", "executed", "executable"),
+    *("executable_rate", "labels", "paths", "steps"),
+)
+"""Counts that tell of labels and assessments, which a blind review does not show."""
+
+
+def counts_as_json(counts: RunCounts, *, blind: bool = False) -> dict[str, Any]:
+    """Return a run's counts as values that JSON knows; a blind review leaves out those of `HIDDEN`."""
+    told = {
         "items": counts.items,
         "clear_match": counts.clear_match,
         "clear_nonmatch": counts.clear_nonmatch,
@@ -97,3 +108,4 @@ def counts_as_json(counts: RunCounts) -> dict[str, Any]:
         "cost_unknown_steps": counts.unpriced,
         "seconds": round(counts.agent_seconds, 3),
     }
+    return {name: value for name, value in told.items() if not (blind and name in HIDDEN)}

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
@@ -161,6 +161,10 @@ class WorkbenchApp(TestingApp):
 
     async def action_quit(self) -> None:
         """Write what is still queued, then leave; what cannot be written is said first."""
+        selected: str = getattr(self.focused, "selected_text", "")
+        if self.key_name == "ctrl+c" and selected:
+            await self.run_action("focused.copy")
+            return
         self._keep_place()
         await asyncio.to_thread(self.context.workspace.lane.drain, LEAVE_SECONDS)
         problem = self._what_failed()
@@ -219,16 +223,20 @@ class WorkbenchApp(TestingApp):
             self.report_error(event.error)
         self.job_events.publish(event)
 
-    def start_annotation(self, again: tuple[UUID, Sequence[int]] | None = None) -> bool:
-        """Start the configured run behind the screens.
+    def start_annotation(
+        self, again: tuple[UUID, Sequence[int]] | None = None, *, then: Callable[[], None] | None = None
+    ) -> bool:
+        """Start agents behind the screens; those of a new run after a dialog that says what it will take.
 
         Args:
             again: A run, and those of its items that it is to try again; None for all without a label.
+            then: Called when the dialog has started the run.
 
         Returns:
-            Whether it was started.
+            Whether it was started already.
         """
         from agents.kinds import kinds_with_agents
+        from screens.jobs.start import StartScreen
         from store.queries.runs import kind_for_agents, kind_of_run
 
         with self.context.workspace.reading() as connection:
@@ -245,7 +253,13 @@ class WorkbenchApp(TestingApp):
             return False
         annotation = replace(plan.annotation, kind=kind)
         if again is None:
-            return self._begin(annotation)
+
+            def confirmed(settings: AnnotationSettings | None) -> None:
+                if settings is not None and self._begin(settings) and then is not None:
+                    then()
+
+            self.push_screen(StartScreen(annotation, plan.sandbox), confirmed)
+            return False
         run_id, item_ids = again
         return self._begin(replace(annotation, run_id=run_id, item_ids=tuple(item_ids)))
 
@@ -293,7 +307,7 @@ class WorkbenchApp(TestingApp):
 
     def action_show_keys(self) -> None:
         """List the keys of the screen that is shown, and of its parts and dialogs."""
-        from screens.help import KeysScreen
+        from screens.keys_screen import KeysScreen
 
         if not isinstance(self.screen, KeysScreen):
             scope: Scope = getattr(self.screen, "SCOPE", "app")

@@ -30,6 +30,7 @@ Scope = Literal[
     "order",
     "import",
     "budget",
+    "start",
     "keys",
 ]
 """Where a command is at home: everywhere, on a screen, or in a part or a dialog of one."""
@@ -40,15 +41,16 @@ DIALOGS: tuple[tuple[Scope, ...], ...] = (
     ("order",),
     ("import",),
     ("budget",),
+    ("start",),
     ("keys",),
 )
 """The scopes of the dialogs; those in one group listen at the same time, and nothing else beside them."""
 
 WITHIN: dict[Scope, tuple[Scope, ...]] = {
-    "home": ("import",),
+    "home": ("import", "start"),
     "queue": ("list", "line", "filter", "value", "order"),
     "review": ("text", "line", "editor"),
-    "jobs": ("budget",),
+    "jobs": ("start", "budget"),
     "outcomes": ("list",),
     "app": ("keys",),
 }
@@ -70,6 +72,7 @@ WHERE: dict[Scope, str] = {
     "order": "Order",
     "import": "Import",
     "budget": "More budget",
+    "start": "Start the agents",
     "keys": "List of keys",
 }
 """What each scope is called."""
@@ -112,9 +115,16 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "app.jobs", "J", "show_jobs", "jobs", "Show the agents at work: progress, failures, pause, stop."
     ),
-    Command("app.quit", "ctrl+q,ctrl+c", "quit", "quit", "Write what is still unsaved, then leave."),
+    Command(
+        "app.quit",
+        "ctrl+q,ctrl+c",
+        "quit",
+        "quit",
+        "Write what is still unsaved, then leave; Ctrl+C copies a selection in a text field.",
+        priority=True,
+    ),
     Command("home.resume", "enter", "resume", "resume", "Go on where you left off."),
-    Command("home.queue", "q", "open_queue", "queue", "Open the list of all items."),
+    Command("home.queue", "tab", "open_queue", "queue", "Open the list of all items."),
     Command(
         "home.import",
         "i",
@@ -126,6 +136,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "home.annotate", "g", "annotate", "start the agents", "Let the agents annotate what has no label."
     ),
+    Command("home.leave", "q", "app.quit", "quit", "Write what is still unsaved, then leave.", on_line=False),
     Command("queue.open", "enter", "open_item", "open", "Review the item under the cursor."),
     Command("queue.filter", "f", "filter", "filter", "Choose what the queue lists."),
     Command("queue.find", "slash", "find", "find", "List the items that contain a text."),
@@ -148,7 +159,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("review.skip", "s", "skip", "skip", "Put the item off; it comes back last.", judging=True),
     Command("review.flag", "f", "flag", "flag", "Flag the item, or take the flag away.", judging=True),
-    Command("review.comment", "c,m", "comment", "comment", "Write a comment on the item.", judging=True),
+    Command("review.comment", "m", "comment", "comment", "Write a comment on the item.", judging=True),
     Command(
         "review.reason", "o", "reason", "reason", "Give or change the reason of your override.", judging=True
     ),
@@ -300,9 +311,6 @@ COMMANDS: tuple[Command, ...] = (
         "line.close", "escape", "screen.close_line", "closes", "Close the line; a comment stays as a draft."
     ),
     Command(
-        "line.copy", "ctrl+c", "copy_or_quit", "copy", "Copy what is selected; without a selection, leave."
-    ),
-    Command(
         "editor.run",
         "ctrl+s",
         "run",
@@ -336,10 +344,28 @@ COMMANDS: tuple[Command, ...] = (
     Command("order.turn", "d,left,right,space", "turn", "turns", "Turn the direction round."),
     Command("import.leave", "escape", "leave", "leaves", "Close the dialog."),
     Command("import.complete", "tab", "complete", "completes the path", "Complete the path.", priority=True),
+    Command("start.begin", "enter", "begin", "starts", "Start the agents as shown.", priority=True),
+    Command("start.leave", "escape", "leave", "leaves", "Start nothing."),
     Command("budget.give", "enter", "give", "goes on", "Go on with the budget typed in.", priority=True),
     Command("budget.leave", "escape", "leave", "leaves", "Leave the budget as it is, and the run paused."),
-    Command("keys.close", "escape,q,question_mark,enter", "dismiss", "closes", "Close the list of keys."),
+    Command(
+        "keys.close",
+        "escape,enter",
+        "close",
+        "closes",
+        "Clear what was typed, or close the list.",
+        priority=True,
+    ),
+    Command("keys.up", "up", "row(-1)", "up", "Scroll the list up."),
+    Command("keys.down", "down", "row(1)", "down", "Scroll the list down."),
+    Command("keys.page_up", "pageup", "page(-1)", "page up", "Scroll the list up by a page."),
+    Command("keys.page_down", "pagedown", "page(1)", "page down", "Scroll the list down by a page."),
 )
+
+
+def command_named(command_id: str) -> Command:
+    """Return the command of an id; one that there is not is a mistake in the program."""
+    return next(command for command in all_commands() if command.id == command_id)
 
 
 LABEL = "review.label_"

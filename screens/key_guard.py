@@ -5,11 +5,28 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from textual import events
+
 TORN_SECONDS = 1.0
 """How long after a lone Escape, or after a part of a sequence, the rest of a torn sequence may come."""
 
 BURST_SECONDS = 0.001
 """Keys closer together than this came in one read of the terminal, which no hand can do."""
+
+
+PASTE_KEYS = 4
+"""Keys in one read from which on it is a paste, not fast typing that a slow line brought together."""
+
+PASTE_SECONDS = 0.05
+"""Seconds after the last key of a paste in which a key still counts as part of it.
+
+A long paste arrives in several reads of the terminal.
+"""
+
+
+def is_text(key: events.Key) -> bool:
+    """Return whether a key can come from pasted text: one that is a single character, also a control one."""
+    return key.character is not None and key.key != "escape"
 
 
 class TornSequences:
@@ -65,6 +82,7 @@ class Bursts:
     def __init__(self) -> None:
         self._times: deque[float] = deque(maxlen=64)
         self._together: deque[float] = deque(maxlen=8192)
+        self._pasted_until = float("-inf")
 
     def arrived(self, time: float) -> None:
         """Take note of a key when it arrives, before it is handled.
@@ -77,9 +95,15 @@ class Bursts:
     def came_together(self, times: Sequence[float]) -> None:
         """Take note of keys that were in one read of the terminal; called in the terminal's thread."""
         self._together.extend(times)
+        if len(times) >= PASTE_KEYS:
+            self._pasted_until = max(times) + PASTE_SECONDS
 
     def is_burst(self, time: float) -> bool:
         """Return whether another key arrived together with the one of that time."""
         if time in list(self._together):
+            return True
+        if time <= self._pasted_until:
+            # A key of the same paste that came in a read of its own.
+            self._pasted_until = max(self._pasted_until, time + PASTE_SECONDS)
             return True
         return any(0 < abs(other - time) < BURST_SECONDS for other in list(self._times))

@@ -46,11 +46,13 @@ class UndoDone(Message):
         action: What was stored; None when nothing was left.
         redo: Whether it was a redo.
         since: The action that waits for the disk, than which nothing older was to be taken back.
+        before: The id of the undo where its key was pressed earlier; None otherwise.
     """
 
     action: Action | None
     redo: bool
     since: UUID | None = None
+    before: UUID | None = None
 
 
 @dataclass
@@ -70,9 +72,11 @@ class UndoWanted(Message):
 
     Attributes:
         redo: Whether it was a redo.
+        number: The id that it got when its key was pressed: what was recorded since is not meant by it.
     """
 
     redo: bool
+    number: UUID
 
 
 @dataclass

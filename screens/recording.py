@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
@@ -28,6 +29,21 @@ KEY_SECONDS = 0.05
 """How long handling a key and painting what it changed takes at most, nearly always."""
 
 
+@dataclass(frozen=True, slots=True)
+class Override:
+    """An override for which a reason may still be given.
+
+    Attributes:
+        action: What was recorded.
+        about: What it is of, in words.
+        codes: The reasons that there are, by their codes.
+    """
+
+    action: Action
+    about: str
+    codes: Mapping[str, str]
+
+
 class RecordingApp(GuardedApp):
     """An app that records one rater's actions; what cannot be written is kept and tried again.
 
@@ -38,6 +54,8 @@ class RecordingApp(GuardedApp):
         failed: Published with every action that could not be written, or was given up.
         unsaved: What is not on disk yet, by the id of its first record.
         failures: Why some of that could not be written, by the same ids.
+        last_override: The override that was recorded last, while nothing else was; None without one.
+        taken_back: The actions of this session that an undo took back, and no redo brought back.
     """
 
     RETRY_SECONDS: ClassVar[float] = 5.0
@@ -51,6 +69,8 @@ class RecordingApp(GuardedApp):
         self.failed: Signal[Action] = Signal(self, "failed")
         self.unsaved: dict[UUID, Action] = {}
         self.failures: dict[UUID, BaseException] = {}
+        self.last_override: Override | None = None
+        self.taken_back: set[UUID] = set()
         self._submitted: dict[UUID, Future[Action]] = {}
         self._retry: Timer | None = None
         self._warned = False
@@ -93,28 +113,37 @@ class RecordingApp(GuardedApp):
         self._submitted[number] = future = self.recorder.submit(action)
         self._follow(future, JudgmentSaved, lambda error: JudgmentFailed(action, error))
 
-    def undo(self, *, redo: bool = False) -> None:
+    def undo(self, *, redo: bool = False, before: UUID | None = None) -> None:
         """Take back the rater's latest action, or bring back the one undone last.
 
         The latest action may be one that waits for the disk, or one that was stored after it.
+
+        Args:
+            redo: Whether one is brought back.
+            before: The id of the undo, where its key was pressed earlier; what was done since stays.
         """
         if self.recorder is None:
             self.say_no_rater()
             return
-        pending = [future for future in self._submitted.values() if not future.done()]
+        meant = [number for number in self._submitted if before is None or self.unsaved[number].id < before]
+        pending = [self._submitted[number] for number in meant if not self._submitted[number].done()]
         if pending:
             # Whether the latest action is on disk must be known before it can be taken back.
-            pending[-1].add_done_callback(lambda _: self._post(UndoWanted(redo)))
+            asked = before or self.context.workspace.ids.next()
+            pending[-1].add_done_callback(lambda _: self._post(UndoWanted(redo, asked)))
             return
         # No part of an action may come to disk while the action is being taken back.
         self._hold_retry()
-        since = max((self.unsaved[number].id for number in self.failures), default=None)
-        future = self.recorder.redo() if redo else self.recorder.undo(since)
-        self._follow(future, lambda action: UndoDone(action, redo, None if redo else since), UndoFailed)
+        failed = [self.unsaved[number].id for number in self.failures if number in meant]
+        since = max(failed, default=None)
+        future = self.recorder.redo() if redo else self.recorder.undo(since, before)
+        self._follow(
+            future, lambda action: UndoDone(action, redo, None if redo else since, before), UndoFailed
+        )
 
     @on(UndoWanted)
     def _undo_wanted(self, message: UndoWanted) -> None:
-        self.undo(redo=message.redo)
+        self.undo(redo=message.redo, before=message.number)
 
     def _drop_failed(self, action: UUID) -> Action | None:
         """Give up what waits for the disk of an action; return all of it as one, None when there is none."""
@@ -208,7 +237,10 @@ class RecordingApp(GuardedApp):
         action, waiting = message.action, message.since
         if action is not None:
             target = action.records[0].target_action
-            if target is not None and not message.redo:
+            if target is not None and message.redo:
+                self.taken_back.discard(target)
+            elif target is not None:
+                self.taken_back.add(target)
                 # Of an action that is only partly on disk the rest goes with it.
                 self._drop_failed(target)
             self.saved.publish(action)
@@ -216,10 +248,11 @@ class RecordingApp(GuardedApp):
         elif waiting is None:
             self.tell("Nothing to redo" if message.redo else "Nothing to undo", "")
         elif (dropped := self._drop_failed(waiting)) is not None:
+            self.taken_back.add(waiting)
             self.show_undone(dropped, redo=False, stored=False)
         else:
             # Another undo has taken it back meanwhile.
-            self.undo()
+            self.undo(before=message.before)
         self._retry_later()
 
     def show_undone(self, action: Action, *, redo: bool, stored: bool = True) -> None:

@@ -15,14 +15,14 @@ DEFAULT_REASONS = {
     "w": "wrong result",
     "b": "boundary case",
     "i": "incomplete",
-    "m": "query read otherwise",
+    "k": "query read otherwise",
     "t": "test at fault",
     "h": "needs what is missing",
     "x": "other",
 }
 
 DEFAULT_UNDECIDED = {
-    "m": "query unclear",
+    "w": "query unclear",
     "h": "needs what is missing",
     "k": "beyond my knowledge",
     "x": "other",

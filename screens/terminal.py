@@ -12,8 +12,8 @@ import selectors
 import signal
 import time
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import IO, Any, Protocol, cast
 
 from textual import events
 from textual._parser import ParseError
@@ -21,7 +21,7 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from screens.key_guard import TORN_SECONDS
+from screens.key_guard import TORN_SECONDS, is_text
 
 READ_SIZE = 4096
 POLL_SECONDS = 0.1
@@ -90,9 +90,37 @@ class InputReads:
             pass
 
 
-def printable_times(messages: Iterable[Message]) -> list[float]:
-    """Return when the keys among some messages came, of those that type a character."""
-    return [message.time for message in messages if isinstance(message, events.Key) and message.is_printable]
+def text_times(messages: Iterable[Message]) -> list[float]:
+    """Return when the keys among some messages came, of those that pasted text can hold."""
+    return [message.time for message in messages if isinstance(message, events.Key) and is_text(message)]
+
+
+class Mark(str):
+    """Written to the terminal it is nothing; it tells when all that was written before it is there."""
+
+    reached: Callable[[float], None]
+
+
+class MarkedFile:
+    """The terminal's file as Textual's writing thread has it; it tells when a `Mark` has been reached.
+
+    Args:
+        file: The file itself.
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Write a text; what was written before a mark goes out with it."""
+        if not isinstance(text, Mark):
+            return self._file.write(text)
+        self._file.flush()
+        text.reached(time.monotonic())
+        return 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 class HearsReads(Protocol):
@@ -104,6 +132,20 @@ class HearsReads(Protocol):
 
 class CarefulDriver(LinuxDriver):
     """The terminal on Linux and macOS, read by `InputReads`; a terminal that is gone ends the program."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._file = cast(Any, MarkedFile(cast("IO[str]", self._file)))
+
+    def when_written(self, reached: Callable[[float], None]) -> None:
+        """Call back when all that was written until now has reached the terminal.
+
+        Args:
+            reached: Called in the writing thread, with the seconds of the monotonic clock.
+        """
+        mark = Mark()
+        mark.reached = reached
+        self.write(mark)
 
     def run_input_thread(self) -> None:
         """Wait for input and hand it on, until the app ends."""
@@ -126,7 +168,7 @@ class CarefulDriver(LinuxDriver):
         reads.end()
 
     def _hand_on(self, messages: list[Message]) -> None:
-        times = printable_times(messages)
+        times = text_times(messages)
         hears = getattr(self._app, "keys_came_together", None)
         if len(times) > 1 and hears is not None:
             hears(times)

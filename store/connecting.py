@@ -18,6 +18,11 @@ from store.kinds.protocol import task_kinds
 from store.schema import keep_copy, migrate, migrations, version_of
 
 _LONGEST_LINE = 300
+_DAMAGE = re.compile(r"checksum|corrupt|could not read enough bytes|deserializ|invalidated", re.I)
+DAMAGED_HINT = (
+    "The file is damaged or cut off. Restore a copy of it under the same name, then bring back what was "
+    "judged since from the journal beside it: workbench recover WORKSPACE"
+)
 _LOCK_HOLDER = re.compile(r"Conflicting lock is held in (?P<program>.*?) ?\(PID (?P<pid>\d+)\)")
 
 
@@ -110,12 +115,17 @@ def refusal(path: Path, error: duckdb.Error) -> WorkspaceError:
             "one process at a time can open a workspace.",
             "Close the other workbench (or wait for its command to end), then try again.",
         )
+    if is_damage(error):
+        return _unreadable(path, error)
     if "xtension" in str(error):
         return WorkspaceError(
             "Not a workspace", f"{path} is a file of another program.", "Choose another file."
         )
     return WorkspaceError(
-        "Cannot open workspace", f"{path}: {error}", "Check that it is a workspace file you may write."
+        "Cannot open workspace",
+        f"{path}: {error}",
+        "Check that it is a workspace file you may write. If its beginning is damaged, restore a copy, then "
+        "replay the journal: workbench recover WORKSPACE",
     )
 
 
@@ -134,8 +144,13 @@ def _unreadable(path: Path, error: duckdb.Error) -> WorkspaceError:
     return WorkspaceError(
         "Cannot open workspace",
         f"{path} could not be read: {error}",
-        "If the file is damaged, restore a copy, then replay the journal: workbench recover",
+        DAMAGED_HINT,
     )
+
+
+def is_damage(error: BaseException) -> bool:
+    """Tell whether what DuckDB says is that a file's content is not what it wrote."""
+    return _DAMAGE.search(str(error)) is not None
 
 
 class _NoPandas(MetaPathFinder):

@@ -7,6 +7,9 @@ from typing import Any
 
 from store.counted import counted
 
+# Names of fields that a sentence has; a record may have thousands.
+_SHOWN = 40
+
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
@@ -123,7 +126,10 @@ class FileReport:
             parts.append(f"{self.rejected:,} {would}rejected")
         parts += [f"{what}: {number:,}" for what, number in self.told.items() if number]
         if self.extra_kept:
-            parts.append(f"{would}kept as extra: {', '.join(self.extra_kept)}")
+            names, more = self.extra_kept[:_SHOWN], len(self.extra_kept) - _SHOWN
+            parts.append(
+                f"{would}kept as extra: {', '.join(names)}{f' and {more:,} more' if more > 0 else ''}"
+            )
         if self.extra_ignored:
             parts.append(f"{would}left out: {', '.join(self.extra_ignored)}")
         if self.imported_before and not self.adds:

@@ -6,7 +6,6 @@ transaction, beside the write lane, which goes on recording judgments meanwhile.
 
 from __future__ import annotations
 
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ import duckdb
 from store.bulk.aside import coming_home, staying_aside
 from store.bulk.converting import convert, unpack_contents
 from store.bulk.entries import entry_counts, number_entries, resolve_entries
-from store.bulk.files import InputFile, bare_name, prepare
+from store.bulk.files import RECORD_BYTES, InputFile, bare_name, prepare
 from store.bulk.inputs import Input, listed, tell
 from store.bulk.judgments import record_counts, resolve_judgments, take_items
 from store.bulk.labels import label_counts, reserve, resolve_labels
@@ -33,6 +32,7 @@ from store.formats.making import Converter, Known
 from store.formats.protocol import Sample
 from store.import_report import FileReport, ImportReport
 from store.kinds.protocol import QuestionSpec, task_kinds
+from store.own_folder import own_folder
 from store.places import own_files, refuse_to_replace
 from store.who import name_fault
 from store.workspace import Workspace
@@ -54,6 +54,7 @@ def import_files(
     setting: str = "",
     rejects: Path | None = None,
     dry_run: bool = False,
+    record_bytes: int = RECORD_BYTES,
     progress: Report | None = None,
 ) -> ImportReport:
     """Import files into a workspace; when anything is wrong with any of them, nothing is imported.
@@ -70,6 +71,7 @@ def import_files(
         setting: Under which setting these, or the pieces of context, were made, where the files do not say.
         rejects: Where to write records that cannot be taken; the good ones are then imported.
         dry_run: Whether to do everything but import.
+        record_bytes: The most that one record may have.
         progress: Is told how far it is, in this thread; what it raises ends the import with nothing imported.
 
     Returns:
@@ -95,9 +97,9 @@ def import_files(
                 f"{rejects} exists. Nothing was imported.",
                 "Choose another place for --rejects.",
             )
-    with _ONE_AT_A_TIME, tempfile.TemporaryDirectory(prefix="workbench-import-") as folder:
+    with _ONE_AT_A_TIME, own_folder("workbench-import-") as folder:
         inputs = [
-            tell(prepare(number, path, Path(folder), report), format, mapping or {})
+            tell(prepare(number, path, folder, report, record_bytes), format, mapping or {})
             for number, path in enumerate(listed(paths))
         ]
         cursor = workspace.native()

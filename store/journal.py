@@ -15,12 +15,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from store.errors import WorkspaceError
+
 VERSION = 1
+
+
+JOURNAL_SUFFIX = ".journal.jsonl"
+"""What the name of a journal has behind that of its workspace."""
 
 
 def journal_path(workspace_path: Path) -> Path:
     """Return where the journal of a workspace file stands."""
-    return workspace_path.with_name(workspace_path.name + ".journal.jsonl")
+    return workspace_path.with_name(workspace_path.name + JOURNAL_SUFFIX)
+
+
+def check_journal(workspace_path: Path) -> None:
+    """Refuse what is no file where the journal of a workspace stands, before anything waits for it.
+
+    Raises:
+        WorkspaceError: A folder, a pipe or a device is there.
+    """
+    path = journal_path(workspace_path)
+    if path.exists() and not path.is_file():
+        raise WorkspaceError(
+            "The journal is no file",
+            f"{path} is a folder, a pipe or a device, and the second copy of every judgment goes there.",
+            "Move it away, then start again.",
+        )
 
 
 class Journal:

@@ -204,9 +204,15 @@ class RunFigures:
         """The share of the executed programs that did their work ("Exec. rate"); None when none was run."""
         return _share(self.executable, self.executed)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON-able fields."""
+    def to_dict(self, *, blind: bool = False) -> dict[str, Any]:
+        """Return the figures as JSON-able fields.
+
+        Args:
+            blind: Leave out labels and assessments, and what tells of them: a run may have one item only.
+        """
         told = asdict(self)
+        if blind:
+            return {name: told[name] for name in BLIND_FIGURES}
         del told["table_two"], told["seconds"]
         return {
             **told,
@@ -222,6 +228,22 @@ class RunFigures:
                 "executable_rate": self.executable_rate,
             },
         }
+
+
+BLIND_FIGURES = (
+    *("run", "id", "state", "model", "configuration", "total", "started_at", "ended_at", "pairs"),
+    *("labelled", "failed", "failed_by_reason", "needs_sandbox", "unfinished", "requests"),
+    *(
+        "tokens_in",
+        "tokens_out",
+        "tokens_cached",
+        "cost",
+        "cost_per_pair",
+        "unpriced_pairs",
+        "cost_from_cache",
+    ),
+)
+"""The figures that a blind review shows: progress, failures and cost."""
 
 
 def _share(part: float, whole: int) -> float | None:

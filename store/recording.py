@@ -89,19 +89,20 @@ class Recorder:
             raise ValueError(f"the records of {action.id} are about several items")
         return self._workspace.lane.submit(lambda connection: self._write(connection, action), urgent=True)
 
-    def undo(self, since: UUID | None = None) -> Future[Action | None]:
+    def undo(self, since: UUID | None = None, until: UUID | None = None) -> Future[Action | None]:
         """Take back the latest standing action of this rater, whichever session or program it came from.
 
         Args:
             since: The oldest action that may be taken back; None for any.
+            until: The id of the undo, where it was asked for earlier: only older actions are taken back.
 
         Returns:
             A future of what was recorded, of None when no such action stands.
         """
         # The id is of the moment of the key: what is judged before the lane comes to it must be higher.
-        action = self._workspace.ids.next()
+        action = until or self._workspace.ids.next()
         return self._workspace.lane.submit(
-            lambda connection: self._undo(connection, action, since), urgent=True
+            lambda connection: self._undo(connection, action, since, until), urgent=True
         )
 
     def redo(self) -> Future[Action | None]:
@@ -156,8 +157,10 @@ class Recorder:
             for place, one in enumerate(further, start=1)
         ]
 
-    def _undo(self, connection: Connection, action: UUID, since: UUID | None) -> Action | None:
-        target = action_to_undo(connection, self.rater.id, since)
+    def _undo(
+        self, connection: Connection, action: UUID, since: UUID | None, until: UUID | None
+    ) -> Action | None:
+        target = action_to_undo(connection, self.rater.id, since, until)
         if target is None:
             return None
         # What stood before the action is what is next older than its first record of each key. `supersedes`

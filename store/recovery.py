@@ -29,6 +29,7 @@ from store.tables.imported import Item
 from store.tables.people import Question
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.runs import Execution, ExecutionRow, TestOutcomeRow
+from store.who import name_fault
 from store.workspace import Workspace
 
 _BATCH = 200
@@ -325,6 +326,8 @@ def _keys(connection: Connection, record: Judgment | Mark | Execution, place: _P
         keys["question_id"] = asked.id
         if record.value is not None:
             Scale.from_json(asked.scale).check(record.value)
+    if fault := name_fault(place.rater):
+        raise JudgmentRefused("Not a rater's name", f"{place.rater[:40]!a}, which is the rater, {fault}")
     keys["rater_id"] = rater_row(connection, place.rater, "human").id
     if isinstance(record, Judgment) and place.guideline is not None:
         keys["guideline_id"] = guideline_number(connection, place.kind, place.guideline)

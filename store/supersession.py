@@ -109,8 +109,13 @@ def records_of(connection: Connection, action: UUID) -> list[Record]:
     return records
 
 
-def action_to_undo(connection: Connection, rater_id: int, since: UUID | None = None) -> UUID | None:
-    """Return the rater's latest action that stands, none older than `since`; None when none does."""
+def action_to_undo(
+    connection: Connection, rater_id: int, since: UUID | None = None, until: UUID | None = None
+) -> UUID | None:
+    """Return the rater's latest action that stands, none older than `since`, all older than `until`.
+
+    None when none does.
+    """
     made, undone = _made(rater_id), _undone(rater_id)
     # Undo and redo keep to the order of the actions, so the latest that stands is the one made last.
     # What was added to an action after it was undone makes it stand again.
@@ -122,6 +127,8 @@ def action_to_undo(connection: Connection, rater_id: int, since: UUID | None = N
     )
     if since is not None:
         found = found.where(made.c.action >= since)
+    if until is not None:
+        found = found.where(made.c.action < until)
     action: UUID | None = connection.execute(found.limit(1)).scalar()
     return action
 

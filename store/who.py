@@ -38,6 +38,9 @@ class Who:
 
 # Control, format and surrogate characters, and line and paragraph ends: none of them can be seen in a name.
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+LONGEST_NAME = 200
+"""Characters of a rater's name."""
+
 _JOINERS = "\u200c\u200d"
 """Zero-width characters that some scripts cannot be written without."""
 
@@ -46,6 +49,8 @@ def name_fault(name: str) -> str | None:
     """Return what is wrong with a rater's name, as "is blank"; None when nothing is."""
     if not name.strip():
         return "is blank"
+    if len(name) > LONGEST_NAME:
+        return f"is longer than {LONGEST_NAME} characters"
     if any(unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS for letter in name):
         return "holds control characters, which cannot be seen"
     return "has blank space around it" if name != name.strip() else None
@@ -69,6 +74,6 @@ def checked_name(name: str) -> str:
         )
     raise JudgmentRefused(
         "Not a rater's name",
-        f"{plain!a} {fault}.",
+        f"{plain[:40]!a} {fault}.",
         "Give a name of letters that can be seen: --rater NAME, or rater in the config.",
     )

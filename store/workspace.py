@@ -16,9 +16,10 @@ from weakref import WeakSet
 
 import duckdb
 
-from store.connecting import check_place, connect, connect_to_newest
+from store.connecting import DAMAGED_HINT, check_place, connect, connect_to_newest, is_damage
 from store.errors import WorkspaceError, WorkspaceLocked
 from store.ids import IdClock, lowest_at
+from store.journal import check_journal
 from store.lane import WriteLane
 from store.schema import migrations
 
@@ -137,6 +138,7 @@ class Workspace:
                 "No workspace", f"There is no file {path}.", f"Make one: workbench import {path} FILE"
             )
         check_place(path)
+        check_journal(path)
         real = path.resolve()
         with _opening:
             if real in _open_files:
@@ -307,11 +309,10 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _not_read(error: BaseException) -> WorkspaceError:
-    return WorkspaceError(
-        "Not read",
-        f"The workspace could not be read: {_cause(error)}.",
-        "Nothing was changed; try again, and see `workbench doctor` if it stays so.",
-    )
+    cause = _cause(error)
+    again = "Nothing was changed; try again, and see `workbench doctor` if it stays so."
+    hint = DAMAGED_HINT if is_damage(cause) else again
+    return WorkspaceError("Not read", f"The workspace could not be read: {cause}.", hint)
 
 
 def _highest_future_id(master: duckdb.DuckDBPyConnection) -> uuid.UUID | None:

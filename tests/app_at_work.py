@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, insert
+from textual.app import App
 from textual.pilot import Pilot
 
 from agents.expert_runs import ExpertRuns
@@ -18,6 +21,7 @@ from agents.jobs import JobRunner
 from agents.settings import AnnotationSettings, ExpertRunSettings
 from screens.app import WorkbenchApp
 from screens.context import AppContext, Plan
+from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
 from store.importing import import_files
 from store.raters import ensure_rater, question_number, register_kinds
@@ -35,6 +39,27 @@ NO_MODEL = (
 
 BEGAN = datetime(2024, 3, 4, 9, 30, tzinfo=UTC)
 """When everything in these workspaces happened, so that pictures of them stay the same."""
+
+
+PAINT_SECONDS = 0.3
+"""How long a pressed key is left for what it changes to be seen; some tests hold that up."""
+
+_press_keys = App._press_keys
+
+
+async def _press_and_look(app: App[Any], keys: Iterable[str]) -> None:
+    """Press keys as somebody does who looks at what each of them does before pressing the next one."""
+    for key in keys:
+        await _press_keys(app, [key])
+        end = time.monotonic() + PAINT_SECONDS
+        while isinstance(app.screen, ReviewScreen) and time.monotonic() < end:
+            shown = app.screen.on_screen
+            if shown is None or not app.screen.missing_at(time.monotonic()):
+                break
+            await asyncio.sleep(0.002)
+
+
+App._press_keys = _press_and_look  # type: ignore[method-assign]
 
 
 def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any) -> AppContext:

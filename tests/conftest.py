@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import textual._wait
 import typer.main
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -26,6 +27,12 @@ for _folder in (REPOSITORY / "tests", REPOSITORY):
 
 # Modules of assertions say what they compared, as tests do.
 pytest.register_assert_rewrite("engine", "hostile", "judging", "review_bench", "small_workspace")
+
+
+# Textual's pilot waits behind every key until the process has done next to nothing for 20 ms. Four are enough to see
+# that it rests.
+textual._wait.SLEEP_GRANULARITY = 0.004
+textual._wait.SLEEP_IDLE = 0.0005
 
 
 def pytest_collection_finish() -> None:
@@ -69,6 +76,12 @@ def _own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: py
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
+@pytest.fixture(autouse=True)
+def _keys_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tests press keys as soon as an item is painted; those of the wait itself set it."""
+    monkeypatch.setattr("screens.review.showing.SEEN_SECONDS", 0.0)
+
+
 @pytest.fixture
 def repository() -> Path:
     """The root of the repository."""
@@ -95,14 +108,14 @@ def shared_data() -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
-def docker_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def docker_settings() -> Iterator[Any]:
     """Settings for a real Docker Engine that has the image for test programs."""
     from engine import IMAGE, engine
 
     from agents.sandbox.image import build_image
     from agents.sandbox.settings import SandboxSettings
 
-    with engine(tmp_path_factory.mktemp("e")) as address:
+    with engine() as address:
         settings = SandboxSettings(docker_host=address, image=IMAGE)
         build_image(settings, "local")
         yield settings
@@ -134,6 +147,14 @@ class Done:
     def json(self) -> Any:
         """What it printed, read as JSON."""
         return json.loads(self.out)
+
+    def says(self, words: str) -> bool:
+        """Return whether words were printed on stderr, wherever a panel broke them into lines."""
+        return _joined(words) in _joined(self.err)
+
+
+def _joined(text: str) -> str:
+    return "".join(text.translate(dict.fromkeys(map(ord, "│╭╮╰╯─"), " ")).split())
 
 
 @pytest.fixture

@@ -127,6 +127,7 @@ def serve() -> None:
     """Fork a child for each line of the input, so that its life does not begin with a second of imports."""
     # Whoever began the tests in the background of a shell had Ctrl-C ignored, by the children too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as `nohup` has it ignored
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

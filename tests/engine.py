@@ -36,7 +36,17 @@ def answers(address: str) -> bool:
 
 
 @contextmanager
-def engine(folder: Path) -> Iterator[str]:
+def engine_folder() -> Iterator[Path]:
+    """Give an engine a new folder with a short path: podman takes at most 50 characters, sockets about 100."""
+    folder = Path(tempfile.mkdtemp(prefix="engine-", dir="/tmp"))
+    try:
+        yield folder
+    finally:
+        subprocess.run(["rm", "-rf", "--one-file-system", str(folder)], check=False)
+
+
+@contextmanager
+def engine() -> Iterator[str]:
     """Give the address of a Docker Engine; one that was started for it ends with it.
 
     Without one, the tests that need it fail where `tests/setup` was to install it: as root, or in CI.
@@ -45,6 +55,12 @@ def engine(folder: Path) -> Iterator[str]:
     if named and answers(named):
         yield named
         return
+    with engine_folder() as folder, _docker_engine(folder) as address:
+        yield address
+
+
+@contextmanager
+def _docker_engine(folder: Path) -> Iterator[str]:
     address = f"unix://{folder}/d.sock"
     own = [
         "--data-root",
@@ -60,13 +76,18 @@ def engine(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def podman(folder: Path, rootless: bool = False) -> Iterator[str]:
+def podman(rootless: bool = False) -> Iterator[str]:
     """Give the address of a podman service that ends with it.
 
     Args:
-        folder: An empty folder for all it keeps.
         rootless: Whether it has no rights outside a user namespace, and so none over cgroups.
     """
+    with engine_folder() as folder, _podman_service(folder, rootless) as address:
+        yield address
+
+
+@contextmanager
+def _podman_service(folder: Path, rootless: bool) -> Iterator[str]:
     address = f"unix://{folder}/p.sock"
     own = ["--root", str(folder / "root"), "--runroot", str(folder / "run"), "--cgroup-manager", "cgroupfs"]
     command = [program("podman"), *own, *(("--storage-driver", "vfs") if rootless else ())]
@@ -77,9 +98,6 @@ def podman(folder: Path, rootless: bool = False) -> Iterator[str]:
         with service(command, address, folder, environment):
             yield address
         return
-    for each in (folder, *folder.parents):
-        if each.is_relative_to(tempfile.gettempdir()) and each != Path(tempfile.gettempdir()):
-            each.chmod(0o755)  # another user must get through
     os.chown(folder, FIRST_USER, FIRST_USER)
     environment |= {"_CONTAINERS_USERNS_CONFIGURED": "done", "_CONTAINERS_ROOTLESS_UID": str(FIRST_USER)}
     environment |= {"_CONTAINERS_ROOTLESS_GID": str(FIRST_USER)}

@@ -37,8 +37,8 @@ class Forks(BubblewrapSandbox):
     def _user(self):
         return None if self._as_user else super()._user()
 
-    async def _start(self, limits, folders=None):
-        raise AssertionError("the program was no fork")
+    async def _run_alone(self, program, limits, folders):
+        raise AssertionError("the program was not run by the interpreter that waits")
 
 
 BOXES = {"forks": Forks, "forks of an ordinary user": lambda: Forks(as_user=True)}

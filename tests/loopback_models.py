@@ -33,6 +33,7 @@ from loopback_wire import (
     HangUp,
     NotHttp,
     Outcome,
+    Raw,
     Refusal,
     Reply,
     Seen,
@@ -58,6 +59,7 @@ __all__ = [
     "LoopbackModels",
     "NotHttp",
     "Outcome",
+    "Raw",
     "Refusal",
     "Reply",
     "Script",
@@ -229,6 +231,14 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
             case WebPage():
                 self._send(200, "<!doctype html><title>Welcome</title>")
+            case Raw(code=code, headers=headers, pieces=pieces):
+                self.send_response(code)
+                for name, value in {**headers, "connection": "close"}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.close_connection = True
+                for piece in pieces:
+                    self.wfile.write(piece)
             case Body(content=content):
                 self._send(200, content)
             case Status(code=code, retry_after=wait):

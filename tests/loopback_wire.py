@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,6 +32,15 @@ class Status:
     message: str = ""
     retry_after: float | None = None
     name: str | None = None  # OpenAI's `code`, Anthropic's `error_code`
+
+
+@dataclass(frozen=True)
+class Raw:
+    """An answer as it is told, its body piece by piece, as long as somebody reads."""
+
+    code: int
+    headers: Mapping[str, str]
+    pieces: Iterable[bytes] = ()
 
 
 @dataclass(frozen=True)
@@ -89,6 +98,7 @@ class Body:
 Outcome = (
     Reply
     | Status
+    | Raw
     | Refusal
     | Filtered
     | Truncated

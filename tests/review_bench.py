@@ -336,10 +336,15 @@ def review_of(app: WorkbenchApp) -> ReviewScreen:
 
 
 async def painted(pilot: Pilot[Any], number: int | None = None) -> ReviewScreen:
-    """Wait until an item is on the screen, all of it; `number` says which one of the order, from 1."""
+    """Wait until an item is on the screen, all of it; `number` says which one of the order, from 1.
+
+    At the end of the list, without a number, its card is enough.
+    """
 
     def is_there() -> bool:
         screen = pilot.app.screen
+        if isinstance(screen, ReviewScreen) and screen.order.at_end:
+            return number is None
         if not isinstance(screen, ReviewScreen) or not screen.is_painted or screen.count is None:
             return isinstance(screen, ReviewScreen) and screen.is_painted and screen.desk is None
         return number is None or screen.order.index == number - 1

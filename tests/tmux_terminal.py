@@ -47,6 +47,7 @@ class TmuxTerminal:
     def press(self, *keys: str) -> None:
         """Type keys by tmux's names for them: Enter, Escape, Down, a."""
         for key in keys:
+            time.sleep(0.1)  # whoever presses it has looked
             self._tmux("send-keys", "-t", "s", key)
 
     def type(self, text: str) -> None:

@@ -82,13 +82,18 @@ class DemoReport:
     among_raters: Agreement
     alpha: Agreement
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields."""
-        return {
+    def to_dict(self, *, blind: bool = False) -> dict[str, Any]:
+        """Return it as JSON-able fields; a blind review leaves out what tells of labels."""
+        told = {
             "workspace": str(self.workspace),
             "notice": NOTICE,
             "items_by_kind": dict(self.items),
-            **self.annotation.as_json(),
+            **self.annotation.as_json(blind=blind),
+        }
+        if blind:
+            return told
+        return {
+            **told,
             "agreement_with_majority": self.with_majority.to_dict(),
             "agreement_among_raters": self.among_raters.to_dict(),
             "krippendorff_alpha_of_raters": self.alpha.to_dict(),

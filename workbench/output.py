@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from store.counted import counted, dollars
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -85,12 +87,10 @@ def cost(money: float | None, unknown: int, what: str = "step", several: str = "
         what: See `unknown`.
         several: What several of them are called; the word for one with an s by default.
     """
-    from store.counted import counted
-
     if money is None:
         return "unknown"
     rest = f", and what {counted(unknown, what, several)} cost, which is unknown" if unknown else ""
-    return f"${money:,.4f}{rest}"
+    return f"{dollars(money)}{rest}"
 
 
 def tokens(taken: int, cached: int, given: int, unknown: int) -> str:
@@ -115,7 +115,9 @@ def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
     grid.add_column(overflow="fold")
     for name, value in facts:
         if value is not None and value != "":
-            grid.add_row(harmless(name, style="bold"), value if isinstance(value, Text) else harmless(value))
+            grid.add_row(
+                harmless(name, style="bold"), value if isinstance(value, Text) else harmless(_cell(value))
+            )
     console = _console()
     if title:
         console.print(harmless(title, style="bold underline"))
@@ -169,7 +171,10 @@ def share(part: int, whole: int) -> str:
 
 
 def show_error(error: WorkbenchError, *, as_json: bool) -> None:
-    """Print an error as a panel on stderr, and as JSON on stdout when a program reads it."""
+    """Print an error: as JSON on stdout when a program reads it, else as a panel on stderr."""
+    if as_json:
+        print_json({"error": {"title": error.title, "message": error.message, "hint": error.hint}})
+        return
     from rich.panel import Panel
 
     body = harmless(error.message)
@@ -180,8 +185,6 @@ def show_error(error: WorkbenchError, *, as_json: bool) -> None:
     console = _console(stderr=True)
     width = min(console.width, PANEL_WIDTH)
     console.print(Panel(body, title=title, title_align="left", border_style="red", width=width))
-    if as_json:
-        print_json({"error": {"title": error.title, "message": error.message, "hint": error.hint}})
 
 
 class Bar:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest
 from agents.llm.schemas import schema_name, strict_schema
 from agents.llm.settings import ModelSettings
 from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, untold
-from agents.llm.wire import CONNECT_SECONDS, broken_off, on_request
+from agents.llm.wire import CONNECT_SECONDS, broken_off
 
 if TYPE_CHECKING:
     import anthropic
@@ -79,7 +80,9 @@ class AnthropicMessages:
         async def ask(messages: tuple[Message, ...]) -> Answer:
             return await patiently(partial(self._ask, client, request, messages), pacing, retries)
 
-        return await converse(request, ask, name=self.name, sdk=f"anthropic {anthropic.__version__}")
+        return await converse(
+            request, ask, name=self.name, clean=self.service.clean, sdk=f"anthropic {anthropic.__version__}"
+        )
 
     @property
     def _place(self) -> str:
@@ -100,6 +103,8 @@ class AnthropicMessages:
         import anthropic
 
         if self._client is None:
+            from agents.llm.transport import client_options
+
             seconds = self._settings.timeout_seconds
             key = self.service.secret
             if not key and self._settings.anthropic_base_url and "ANTHROPIC_AUTH_TOKEN" not in os.environ:
@@ -113,13 +118,15 @@ class AnthropicMessages:
                     timeout=anthropic.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
                     # The SDK's default transport looks at every idle connection whenever one is needed.
                     http_client=anthropic.DefaultAioHttpClient(
-                        event_hooks={"request": [on_request], "response": [self._on_response]}
+                        **client_options(self._settings.max_reply_bytes, self._on_response)
                     ),
                 )
             except anthropic.AnthropicError as error:
                 raise self.service.no_key(str(error)) from error
             if client.api_key is None and client.auth_token is None and client.credentials is None:
                 raise self.service.no_key()
+            found = (each for each in (client.api_key, client.auth_token) if isinstance(each, str))
+            self.service = replace(self.service, further_secrets=tuple(found))
             self._client = client
         return self._client
 
@@ -190,6 +197,12 @@ class AnthropicMessages:
     def _explain(self, error: Exception) -> ModelError:
         import anthropic
 
+        from agents.llm.transport import AnswerTooLarge, Encoded, caused_by
+
+        if caused_by(error, AnswerTooLarge):
+            return self.service.too_large(self._settings.max_reply_bytes)
+        if caused_by(error, Encoded):
+            return self.service.packed()
         if isinstance(error, anthropic.APITimeoutError) and not broken_off(error):
             return self.service.silent(self._settings.timeout_seconds)
         if isinstance(error, anthropic.APIConnectionError):

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from agents.llm.errors import ModelError
 from agents.llm.pacing import LONGEST_WAIT_SECONDS, asked_to_wait
+from agents.llm.scrub import scrubbed
 from agents.llm.structured import UNREADABLE, storable
 
 _LONGEST_MESSAGE = 500
@@ -31,6 +32,7 @@ class Service:
     url_setting: str
     structure_setting: str
     secret: str = field(default="", repr=False)
+    further_secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def other_than(self, own: str) -> str:
         """Return the address, bare of what may be a secret; empty where it is the provider's own one.
@@ -45,7 +47,12 @@ class Service:
     @property
     def place(self) -> str:
         """The service and its address, as a user would look for it."""
-        return f"{self.name} at {self.address}" if self.address else self.name
+        bare = self.other_than("")
+        return f"{self.name} at {bare}" if bare else self.name
+
+    def clean(self, text: str) -> str:
+        """Take the key out of what the service said; some services repeat it."""
+        return scrubbed(text, self.secret, *self.further_secrets)
 
     def quote(self, message: object) -> str:
         """Shorten what the service said, and take out the key, which some services repeat."""
@@ -53,7 +60,7 @@ class Service:
             said = storable(str(message))
         except UNREADABLE:  # nested too deep
             said = type(message).__name__
-        said = said.replace(self.secret, "…") if self.secret else said
+        said = self.clean(said)
         return said if len(said) <= _LONGEST_MESSAGE else said[:_LONGEST_MESSAGE] + "…"
 
     def no_key(self, why: str = "") -> ModelError:
@@ -123,8 +130,10 @@ class Service:
             The error to raise.
         """
         code = code if isinstance(code, str) else None
-        error = self._status(status, message, code)
         told = headers or {}
+        if 300 <= status < 400:
+            return self._redirected(told.get("location", "another address"))
+        error = self._status(status, message, code)
         wait = asked_to_wait(told)
         if told.get("x-should-retry") in {"true", "false"}:
             error.passing = told["x-should-retry"] == "true"
@@ -135,6 +144,33 @@ class Service:
         error.wait_seconds = wait
         error.slow_down = status in _TOO_MUCH and error.passing
         return error
+
+    def too_large(self, most: int) -> ModelError:
+        """An answer was longer than is read."""
+        return ModelError(
+            "malformed",
+            "Answer too large",
+            f"{self.place} sent more than {most:,} bytes as one answer; the rest was not read.",
+            "Check that the address is a model's; models.max_reply_bytes is the limit.",
+        )
+
+    def packed(self) -> ModelError:
+        """An answer came compressed, though none was asked for."""
+        return ModelError(
+            "malformed",
+            "Compressed answer",
+            f"{self.place} compressed its answer, though it was asked not to; it was not unpacked.",
+            f"Check {self.url_setting}, and what stands between here and the service.",
+        )
+
+    def _redirected(self, location: str) -> ModelError:
+        """The service points elsewhere, where the prompt and the code would go."""
+        return ModelError(
+            "bad_request",
+            "Redirect refused",
+            f"{self.place} redirects to {self.quote(location)}. Nothing was sent there.",
+            f"If that is the right address, set {self.url_setting} to it.",
+        )
 
     def _status(self, status: int, message: object, code: str | None) -> ModelError:
         said = f"{self.name} said ({status}): {self.quote(message)}"

@@ -13,7 +13,7 @@ from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest
 from agents.llm.schemas import schema_in_words, schema_name, strict_schema
 from agents.llm.settings import ModelSettings, TokenLimit
 from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, untold
-from agents.llm.wire import CONNECT_SECONDS, broken_off, on_request
+from agents.llm.wire import CONNECT_SECONDS, broken_off
 
 if TYPE_CHECKING:
     import httpx2
@@ -78,7 +78,9 @@ class OpenAIChat:
         async def ask(messages: tuple[Message, ...]) -> Answer:
             return await patiently(partial(self._ask, client, request, messages), pacing, retries)
 
-        return await converse(request, ask, name=self.name, sdk=f"openai {openai.__version__}")
+        return await converse(
+            request, ask, name=self.name, clean=self.service.clean, sdk=f"openai {openai.__version__}"
+        )
 
     @property
     def _place(self) -> str:
@@ -99,6 +101,8 @@ class OpenAIChat:
         import openai
 
         if self._client is None:
+            from agents.llm.transport import client_options
+
             seconds = self._settings.timeout_seconds
             self._client = openai.AsyncOpenAI(
                 # Services of one's own, such as Ollama, need no key; the SDK does.
@@ -108,7 +112,7 @@ class OpenAIChat:
                 timeout=openai.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
                 # The SDK's default transport looks at every idle connection whenever one is needed.
                 http_client=openai.DefaultAioHttpClient(
-                    event_hooks={"request": [on_request], "response": [self._on_response]}
+                    **client_options(self._settings.max_reply_bytes, self._on_response)
                 ),
             )
         return self._client
@@ -182,6 +186,12 @@ class OpenAIChat:
         import aiohttp
         import openai
 
+        from agents.llm.transport import AnswerTooLarge, Encoded, caused_by
+
+        if caused_by(error, AnswerTooLarge):
+            return self.service.too_large(self._settings.max_reply_bytes)
+        if caused_by(error, Encoded):
+            return self.service.packed()
         if isinstance(error, openai.APITimeoutError) and not broken_off(error):
             return self.service.silent(self._settings.timeout_seconds)
         if isinstance(error, openai.APIConnectionError | aiohttp.ClientError):

@@ -58,6 +58,9 @@ class ModelSettings(BaseModel):
     max_output_tokens: int = Field(default=4096, ge=1)
     """Most tokens that one reply may have, a model's own reasoning included."""
 
+    max_reply_bytes: int = Field(default=16 * 1024 * 1024, ge=1024)
+    """Most bytes that are read of one answer of a service; a longer one fails its turn."""
+
     prices: dict[str, Price] = Field(default_factory=dict)
     """What models cost, in US dollars per million tokens, by the model's name with its provider; `*` stands
     for any letters, and the longest name that fits counts. Each has `input` and `output`, and may have

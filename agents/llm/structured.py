@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Literal
 
@@ -54,6 +54,12 @@ class Answer:
         for text in (self.text, self.model, self.detail):
             if not isinstance(text, str):
                 raise TypeError(f"{text!r} where a text belongs")
+
+    def cleaned(self, clean: Callable[[str], str]) -> Answer:
+        """Return the answer with its texts cleaned, and spelled out where no file could take them."""
+        texts = (clean(storable(text)) for text in (self.text, self.model, self.detail))
+        text, model, detail = texts
+        return replace(self, text=text, model=model, detail=detail)
 
 
 def tokens(told: object) -> int:
@@ -149,6 +155,7 @@ async def converse(
     *,
     name: str,
     sdk: str,
+    clean: Callable[[str], str] = str,
 ) -> ModelReply:
     """Ask for a reply, and once more when it is malformed, cut off or refused, with what was wrong.
 
@@ -157,6 +164,7 @@ async def converse(
         ask: Sends a conversation to the service and waits for its answer; raises ModelError.
         name: The model's name, for messages to the user.
         sdk: The library that asks, with its version.
+        clean: Takes the keys out of what the service said.
 
     Returns:
         The reply, with the cost of every request that led to it.
@@ -171,15 +179,15 @@ async def converse(
     with tallied() as tally:
         try:
             for last in (False, True):
-                answer = await ask(messages)
+                answer = (await ask(messages)).cleaned(clean)
                 usage += answer.usage
                 value = _read(answer, request, name)
                 if not isinstance(value, _Problem):
                     return ModelReply(
                         value=value,
-                        text=storable(answer.text),
+                        text=answer.text,
                         usage=usage,
-                        model=storable(answer.model),
+                        model=answer.model,
                         seconds=perf_counter() - started,
                         requests=tally.requests,
                         sdk=sdk,
@@ -187,12 +195,12 @@ async def converse(
                 if last or not may_send():
                     raise ModelError(value.kind, value.title, value.message, value.hint)
                 # An empty turn is refused by some services.
-                shown = storable(answer.text).strip() or "(nothing)"
+                shown = answer.text.strip() or "(nothing)"
                 messages = (*messages, Message("assistant", shown), Message("user", value.correction))
         except ModelError as error:
             error.requests, error.usage, error.sdk = tally.requests, usage, sdk
             if answer is not None:
-                error.model, error.text = storable(answer.model), storable(answer.text)
+                error.model, error.text = answer.model, answer.text
             raise
     raise AssertionError("the second turn either returns or raises")
 
@@ -211,7 +219,7 @@ def _read(answer: Answer, request: ModelRequest, name: str) -> BaseModel | _Prob
             "complete JSON object only.",
         )
     if answer.stopped == "refused":
-        said = f": {storable(answer.detail)}" if answer.detail else "."
+        said = f": {answer.detail}" if answer.detail else "."
         return _Problem(
             "refused",
             "Model declined",

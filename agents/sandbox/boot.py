@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agents.sandbox.interpreter import BOOT, FLAGS, scripts, sources
+from agents.sandbox.syscalls import seccomp_filter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,23 +44,9 @@ _OWN_FILES = """
 files({harness!r})
 os.chmod({harness!r}, 0o555)
 """
-_DROP = """
-import _ctypes
-library = _ctypes.dlopen(None, 2)
-def call(name, *values):
-    if _ctypes.call_function(_ctypes.dlsym(library, name), values):
-        raise OSError(name + " was refused")
-try:
-    # prctl(PR_CAPBSET_DROP), for every right that the kernel knows; without CAP_SETPCAP it is refused.
-    with open("/proc/sys/kernel/cap_last_cap") as file:
-        for right in range(int(file.read()) + 1):
-            call("prctl", 24, right, 0, 0, 0)
-    os.setgroups([])
-    os.setresgid({user}, {user}, {user})
-    os.setresuid({user}, {user}, {user})
-    call("capset", (0x20080522).to_bytes(4, sys.byteorder) + bytes(4), bytes(24))
-except OSError as error:
-    sys.exit("{refused}: " + str(error))
+_FILTER = """
+with open({harness!r} + "/" + {name!r}, "rb") as file:
+    supervisor.refuse_calls(file.read())
 """
 _IMPORT = """
 sys.path[0] = {harness!r}
@@ -94,29 +81,24 @@ except OSError as error:
 """
 
 
-RIGHTS = ("CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP")
-"""What an interpreter needs that becomes another user, and gives up every right."""
-NO_CHANGE_OF_USER = "no change of user"
-"""How the last line begins of one that could not."""
+_CALLS = "calls"
 
 
-def waiting(*, harness: str, work: str, own_files: bool, leash: bool, user: int | None = None) -> str:
-    """Write what the interpreter is told by -c.
+def waiting(*, harness: str, work: str) -> str:
+    """Write what an interpreter in a container is told by -c, which waits for its one program.
+
+    It reads what runs inside first (`told_first`). Its stdin stays open, for the supervisor to end with.
 
     Args:
-        harness: The folder of what runs inside.
+        harness: The folder that what runs inside goes to.
         work: The folder that the program's files go to.
-        own_files: Whether the harness comes over stdin too, before everything else (`told_first`).
-        leash: Whether stdin stays open for the supervisor to end with; otherwise it ends up empty.
-        user: Who it becomes for good, without any right, before it reads anything; until then it needs
-            `RIGHTS`. None where it is already who it shall be.
 
     Returns:
         Source code.
     """
-    drop = "" if user is None else _DROP.format(user=user, refused=NO_CHANGE_OF_USER)
-    own = _OWN_FILES.format(harness=harness) if own_files else ""
-    return _READ + drop + own + _IMPORT.format(harness=harness) + _run(harness, work, leash=leash)
+    own = _OWN_FILES.format(harness=harness)
+    refuse = _FILTER.format(harness=harness, name=_CALLS)
+    return _READ + own + _IMPORT.format(harness=harness) + refuse + _run(harness, work)
 
 
 def forking(*, harness: str, work: str, user: str, control: int, seccomp: int) -> str:
@@ -133,17 +115,24 @@ def forking(*, harness: str, work: str, user: str, control: int, seccomp: int) -
         Source code.
     """
     serve = _SERVE.format(user=user, control=control, seccomp=seccomp)
-    return _READ + _IMPORT.format(harness=harness) + serve + _run(harness, work, leash=False)
+    return _READ + _IMPORT.format(harness=harness) + serve + _run(harness, work, _NO_INPUT)
 
 
-def _run(harness: str, work: str, *, leash: bool) -> str:
+def _run(harness: str, work: str, between: str = "") -> str:
     go = _GO.format(flags=FLAGS, again=BOOT.format(folder=harness))
-    return _PROGRAM.format(work=work) + ("" if leash else _NO_INPUT) + go
+    return _PROGRAM.format(work=work) + between + go
 
 
-def told_first() -> bytes:
-    """Put together what an interpreter that has no harness is told as soon as it is started."""
-    return _files(scripts())
+def told_first(machine: str) -> bytes:
+    """Put together what an interpreter that has no harness is told as soon as it is started.
+
+    Args:
+        machine: The architecture that it runs on.
+
+    Raises:
+        SandboxError: Its system calls are not known.
+    """
+    return _files({**scripts(), _CALLS: seccomp_filter(machine)})
 
 
 def told_of(program: TestProgram, channel: int, arguments: list[str]) -> bytes:

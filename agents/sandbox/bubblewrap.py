@@ -1,12 +1,13 @@
 """Runs test programs with bubblewrap: namespaces of their own, a read-only system, no network, no home.
 
-An ordinary user's run gets a user namespace. Root's does not, since a user made inside one is root to the
-kernel, for which no limit on processes holds: there bubblewrap makes the other namespaces as root, and the
-interpreter inside, which starts with no right but those for that, becomes a user that no one is, another one
-for each run, and gives up every right before it reads anything of a program (`boot.py`).
+bubblewrap isolates an interpreter, which forks a process for each program (`fork_server.py`): one interpreter
+for all programs of a job (`open`), otherwise one for each. An ordinary user's programs get a user namespace
+each. Root's do not, since a user made inside one is root to the kernel, for which no limit on processes
+holds: there each program becomes a user that no one is, another one for each run, and gives up every right
+before anything of it is read.
 
-A filter of system calls (`syscalls.py`) closes what namespaces leave open, the making of further ones too:
-the kernel's refusal of those in `--disable-userns` is there only where bubblewrap makes a user namespace.
+A filter of system calls (`syscalls.py`) closes what namespaces leave open, the making of further ones too. A
+control group (`cgroup.py`) limits the program's memory as a whole, where one can be made.
 """
 
 from __future__ import annotations
@@ -16,23 +17,20 @@ import itertools
 import os
 import shutil
 from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from time import monotonic
 from typing import TYPE_CHECKING
 
-from agents.sandbox.boot import NO_CHANGE_OF_USER, told_of
-from agents.sandbox.bubblewrap_command import (
-    OUTER,
-    all_in_memory,
-    command,
-    contents,
-    contents_for_forks,
-    forking_command,
-    scratch_bytes,
-)
+from agents.sandbox.boot import told_of
+from agents.sandbox.bubblewrap_command import OUTER, all_in_memory, contents, forking_command, scratch_bytes
 from agents.sandbox.bubblewrap_repair import NOTES, BubblewrapRepairs, Place
-from agents.sandbox.child import StartedChild, finish
+from agents.sandbox.cgroup import group_of, parents
+from agents.sandbox.child import finish
 from agents.sandbox.errors import INSTALL_HINT, SandboxError
-from agents.sandbox.fork_server import DESCRIPTORS
-from agents.sandbox.forking import ForkServer
+from agents.sandbox.fork_server import DESCRIPTORS, NO_CHANGE_OF_USER
+from agents.sandbox.forking import ForkServer, ServerFailed
+from agents.sandbox.heard import Ending
 from agents.sandbox.interpreter import CHECK_PROGRAM, find_interpreter, options
 from agents.sandbox.protocol import SandboxCheck, TestProgram
 from agents.sandbox.repair import SnapshotMissing
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from agents.sandbox.heard import Ending
     from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox
     from agents.sandbox.repair import RepairAction, RepairReport
     from agents.sandbox.settings import SandboxSettings
@@ -118,51 +115,50 @@ class BubblewrapSandbox:
         except SandboxError as error:
             return SandboxCheck(self.name, False, error.message, error.hint)
         if report.exit_reason == "ok":
-            return SandboxCheck(self.name, True, "namespaces, no network, read-only system")
+            whole = "of the whole program" if parents() else "of each process (no control group can be made)"
+            detail = f"namespaces, no network, read-only system, memory limited {whole}"
+            return SandboxCheck(self.name, True, detail)
         hint = next(hint for words, hint in _HINTS if words in report.error)
         return SandboxCheck(self.name, False, report.error or report.exit_reason, hint)
 
     async def run(self, program: TestProgram, limits: Limits | None = None) -> ExecutionReport:
         """Run one program, whoever wrote it (see `Sandbox.run`)."""
         limits = limits or self._settings.limits
+        folders: dict[str, Path] = {}
         if program.snapshot:  # what waits was started without it
             folder = self._snapshots.find(program.snapshot)
             if folder is None:
                 raise SnapshotMissing(program.snapshot)
-            ending = await _tell(await self._start(limits, {REPAIRED: folder}), program, limits)
-            return make_report(ending, sandbox=self.name, limits=limits, snapshot=program.snapshot)
-        server = await self._server(program.hash_seed)
-        if server is not None:
+            folders[REPAIRED] = folder
+        elif (server := await self._server(program.hash_seed)) is not None:
             ending = await self._fork(server, program, limits)
             # Without a code it ended with its server, which says nothing about the program.
             if ending.code is not None and (ending.stopped or ending.channel):
                 return make_report(ending, sandbox=self.name, limits=limits)
-        ending = await _tell(await self._start(limits), program, limits)
-        return make_report(ending, sandbox=self.name, limits=limits)
+        ending = await self._run_alone(program, limits, folders)
+        return make_report(ending, sandbox=self.name, limits=limits, snapshot=program.snapshot)
 
     async def repair(self, action: RepairAction, after: str = "") -> RepairReport:
         """Carry out a repair on the machine's network, with nothing of the machine to write to."""
         place = Place(self._program(), find_interpreter(self._settings.python), self._user())
         return await self._repairs.repair(action, after, place)
 
-    async def _start(self, limits: Limits, folders: Mapping[str, Path] | None = None) -> StartedChild:
-        """Start an interpreter in isolation, which waits for its one program.
+    async def _run_alone(self, program: TestProgram, limits: Limits, folders: Mapping[str, Path]) -> Ending:
+        """Run a program in a fork of an interpreter that is started for it alone.
 
         Raises:
             SandboxError: bubblewrap or the interpreter is not there.
         """
-        bwrap = self._program()
-        python = find_interpreter(self._settings.python)
-        user = self._user()
-        with all_in_memory(contents(user)) as files:
-            return await StartedChild.start(
-                lambda _: command(bwrap, python, limits, user, files=files, folders=folders),
-                environment=OUTER,
-                folder="/",
-                limits=limits,
-                files=tuple(files.values()),
-                listens=True,
-            )
+        started_at, start = datetime.now(UTC), monotonic()
+        try:
+            server = await self._start_server(program.hash_seed, folders)
+        except ServerFailed as error:
+            said = str(error).encode()
+            return Ending(None, "", b"", said, b"", 0, monotonic() - start, started_at)
+        try:
+            return await self._fork(server, program, limits)
+        finally:
+            await finish(server.close())
 
     async def _server(self, seed: int) -> ForkServer | None:
         """Return the interpreter of which programs with a seed are forked; None where there is none."""
@@ -170,32 +166,52 @@ class BubblewrapSandbox:
             return None
         task = self._forking.get(seed)
         if task is None or (task.done() and not task.cancelled() and _is_lost(task)):
-            task = self._forking[seed] = asyncio.create_task(self._start_server(seed, task))
+            task = self._forking[seed] = asyncio.create_task(self._start_waiting(seed, task))
         return await asyncio.shield(task)
 
-    async def _start_server(
+    async def _start_waiting(
         self, seed: int, lost: asyncio.Task[ForkServer | None] | None
     ) -> ForkServer | None:
         if lost is not None:
             await _close([lost])
-        held = contents_for_forks()
-        if held is None:
-            return None
-        user = None if self._user() is None else 0
         # Whatever is missing here, a run meets and tells it.
-        with suppress(SandboxError, OSError), all_in_memory(held) as files:
-            bwrap, python = self._program(), find_interpreter(self._settings.python)
+        with suppress(SandboxError, OSError, ServerFailed):
+            return await self._start_server(seed, {})
+        return None
+
+    async def _start_server(self, seed: int, folders: Mapping[str, Path]) -> ForkServer:
+        """Start an interpreter in isolation that forks.
+
+        Raises:
+            SandboxError: bubblewrap or the interpreter is not there.
+            ServerFailed: It did not work.
+        """
+        bwrap, python, user = self._program(), find_interpreter(self._settings.python), self._user()
+        with all_in_memory(contents()) as files:
             return await ForkServer.start(
-                lambda control: forking_command(bwrap, python, user, seed, control=control, files=files),
+                lambda control: forking_command(
+                    bwrap, python, user, seed, control=control, files=files, folders=folders
+                ),
                 environment=OUTER,
                 limits=self._settings.limits,
                 files=tuple(files.values()),
             )
-        return None
 
     async def _fork(self, server: ForkServer, program: TestProgram, limits: Limits) -> Ending:
-        told = told_of(program, DESCRIPTORS - 1, options(limits))
-        return await server.run(told, limits, user=self._user(), room=scratch_bytes(limits))
+        further = {"repaired": 1} if program.snapshot else {}
+        told = told_of(program, DESCRIPTORS - 1, options(limits, **further))
+        group = group_of(limits)
+        entrances = () if group is None else group.entrances
+        try:
+            ending = await server.run(
+                told, limits, user=self._user(), room=scratch_bytes(limits), entrances=entrances
+            )
+            if group is not None and group.ran_out_of_memory():
+                return replace(ending, out_of_memory=True)
+            return ending
+        finally:
+            if group is not None:
+                await finish(group.remove())
 
     def _program(self) -> str:
         found = shutil.which(self._settings.bwrap)
@@ -222,9 +238,3 @@ async def _close(starting: Iterable[asyncio.Task[ForkServer | None]]) -> None:
     for server in await asyncio.gather(*starting, return_exceptions=True):
         if isinstance(server, ForkServer):
             await server.close()
-
-
-async def _tell(child: StartedChild, program: TestProgram, limits: Limits) -> Ending:
-    """Have an interpreter that waits run a program."""
-    further = {"repaired": 1} if program.snapshot else {}
-    return await child.run(limits.wall_seconds, told_of(program, child.channel, options(limits, **further)))

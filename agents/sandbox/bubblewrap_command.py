@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.sandbox.boot import RIGHTS, forking, waiting
-from agents.sandbox.fork_server import NOBODY
+from agents.sandbox.boot import forking
+from agents.sandbox.fork_server import LITTLE, NOBODY
 from agents.sandbox.interpreter import FLAGS, FORK_SERVER, environment_variables, scripts
 from agents.sandbox.syscalls import seccomp_filter
 
@@ -19,113 +19,74 @@ if TYPE_CHECKING:
     from agents.sandbox.interpreter import Interpreter
     from agents.sandbox.protocol import Limits
 
-_SCRATCH_FILES = 4
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _PREFIX = Path("/opt/py")
 _HARNESS, _PLACE, _WORK = "/harness", "/sandbox", "/sandbox/work"
 # Bytes of the program's own two files.
 _SOURCES = 16 * 1024 * 1024
-# Bytes of places that each program's own are mounted over.
-_LITTLE = 4096
+RIGHTS = ("CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP")
+"""Capabilities that a process needs to change its user and to drop all others."""
 FORKING_RIGHTS = ("CAP_KILL", "CAP_NET_ADMIN", "CAP_SETFCAP", "CAP_SYS_ADMIN")
-"""What an interpreter needs besides that makes the namespaces of its forks, and ends them."""
+"""Further capabilities of the interpreter that makes the namespaces of its forks and ends them."""
 SECCOMP = "seccomp"
 """Among `contents`: the filter of system calls, which is no file inside."""
 OUTER = {"PATH": os.environ.get("PATH", os.defpath)}
 """All that bubblewrap itself sees of this process's variables."""
 
 
-def contents(user: int | None) -> dict[str, bytes]:
-    """Return what bubblewrap reads at its start: files by their paths inside, and the filter.
-
-    Args:
-        user: The id that the program runs as; None for nobody in a user namespace.
-    """
+def contents() -> dict[str, bytes]:
+    """Return what bubblewrap reads at its start: files by their paths inside, and the filter."""
     files = {f"{_HARNESS}/{name}": content for name, content in scripts().items()}
-    files["/etc/hosts"] = b"127.0.0.1 localhost\n::1 localhost\n"
-    return files | of_every_run(user)
-
-
-def contents_for_forks() -> dict[str, bytes] | None:
-    """Return what bubblewrap reads for an interpreter that forks; None where there is no filter for forks."""
-    files = contents(None)
     files[f"{_HARNESS}/{FORK_SERVER.name}"] = FORK_SERVER.read_bytes()
-    return files if SECCOMP in files else None
+    files[f"{_HARNESS}/empty"] = b""
+    files["/etc/hosts"] = b"127.0.0.1 localhost\n::1 localhost\n"
+    return files | of_every_run(None)
 
 
 def scratch_bytes(limits: Limits) -> tuple[int, int]:
     """Return how much each scratch folder may hold, and the folder of the program's own files."""
-    return limits.file_bytes * _SCRATCH_FILES, _SOURCES
+    return limits.scratch_bytes, _SOURCES
 
 
 def of_every_run(user: int | None) -> dict[str, bytes]:
     """Return those of the contents that a repair has too: who it runs as, and the filter."""
     number = user or NOBODY
     files = {"/etc/passwd": f"tester:x:{number}:{number}::/tmp:/bin/sh\n".encode()}
-    calls = seccomp_filter()
-    return files if calls is None else files | {SECCOMP: calls}
-
-
-def command(
-    bwrap: str,
-    python: Interpreter,
-    limits: Limits,
-    user: int | None,
-    *,
-    files: Mapping[str, int],
-    folders: Mapping[str, Path] | None = None,
-) -> list[str]:
-    """Write the command line of an interpreter that waits for its program (`boot.waiting`).
-
-    Args:
-        bwrap: Path of bubblewrap.
-        python: The interpreter.
-        limits: What the program may use; of these only the size of its scratch folders is held here.
-        user: The id that the program runs as; None for nobody in a user namespace.
-        files: Descriptors of `contents`.
-        folders: Folders of this machine that are shown read-only, by their paths inside.
-
-    Returns:
-        Program and arguments.
-    """
-    size, sources = scratch_bytes(limits)
-    return [
-        bwrap,
-        *_isolation(user),
-        *_rights(user),
-        *_shown(python, files, {"/dev/shm": size, "/tmp": size, _PLACE: sources}, folders or {}),
-        "--",
-        _inside(python),
-        *FLAGS,
-        "-c",
-        waiting(harness=_HARNESS, work=_WORK, own_files=False, leash=False, user=user),
-    ]
+    return files | {SECCOMP: seccomp_filter()}
 
 
 def forking_command(
-    bwrap: str, python: Interpreter, user: int | None, seed: int, *, control: int, files: Mapping[str, int]
+    bwrap: str,
+    python: Interpreter,
+    user: int | None,
+    seed: int,
+    *,
+    control: int,
+    files: Mapping[str, int],
+    folders: Mapping[str, Path],
 ) -> list[str]:
     """Write the command line of an interpreter that forks a process for each program (`boot.forking`).
 
     Args:
         bwrap: Path of bubblewrap.
         python: The interpreter.
-        user: 0 as root, which gives each program a user; None for nobody in a user namespace.
+        user: Whom root's trial becomes, as each program becomes a user; None for nobody in a user namespace.
         seed: Its PYTHONHASHSEED, and so that of every fork.
         control: Descriptor of the socket by which it is told of programs.
-        files: Descriptors of `contents_for_forks`.
+        files: Descriptors of `contents`.
+        folders: Folders of this machine that are shown read-only, by their paths inside.
 
     Returns:
         Program and arguments.
     """
     shown = {path: descriptor for path, descriptor in files.items() if path != SECCOMP}
-    memory = {"/dev/shm": _LITTLE, "/tmp": _LITTLE, _PLACE: _LITTLE}
+    memory = {"/dev/shm": LITTLE, "/tmp": LITTLE, _PLACE: LITTLE}
     return [
         bwrap,
         # A fork gives up what it needs for its namespaces, and bubblewrap's filter would refuse them.
         *_isolation(user, forks=True),
         *(word for right in RIGHTS + FORKING_RIGHTS for word in ("--cap-add", right)),
-        *_shown(python, shown, memory, {}),
+        *_shown(python, shown, memory, folders),
         "--setenv",
         "PYTHONHASHSEED",
         str(seed),
@@ -136,7 +97,7 @@ def forking_command(
         forking(
             harness=_HARNESS,
             work=_WORK,
-            user="-" if user is None else str(NOBODY),
+            user="-" if user is None else str(user),
             control=control,
             seccomp=files[SECCOMP],
         ),
@@ -241,6 +202,8 @@ def _system(python: Interpreter) -> tuple[str, ...]:
         shown += ["--ro-bind", str(python.prefix), str(_PREFIX)]
         inner = python.prefix.glob("lib/python3*/site-packages")
         packages += [_PREFIX / folder.relative_to(python.prefix) for folder in inner]
+    if Path("/usr/local/etc").is_dir():
+        packages.append(Path("/usr/local/etc"))  # settings of the machine
     for folder in packages:  # what forks share must not be written by the user that owns it
         shown += ["--perms", "0555", "--size", "4096", "--tmpfs", str(folder), "--remount-ro", str(folder)]
     return tuple(shown)

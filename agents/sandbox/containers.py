@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.sandbox.boot import waiting
+from agents.sandbox.engine import limits_files
 from agents.sandbox.interpreter import FLAGS, environment_variables
+from agents.sandbox.protocol import inodes_of
+from store.processes import start_of
 
 if TYPE_CHECKING:
     from agents.sandbox.protocol import Limits
@@ -23,10 +26,7 @@ OF_IMAGE = "image"
 PYTHON_LABEL = "workbench.python"
 """On an image: the path of its interpreter."""
 
-_SCRATCH_FILES = 4
 _MIB = 1024 * 1024
-# Memory of the supervisor, on top of what the program may have.
-_OWN_MEMORY = 32 * _MIB
 # The kernel counts a user's processes over all containers, so this only stands behind the container's own.
 _USER_PROCESSES = 8192
 # Seconds after which a container of another machine's workbench is nobody's.
@@ -34,7 +34,7 @@ _ABANDONED = 3600.0
 # How often an engine is asked to remove a container, and the seconds between.
 _TRIES, _PAUSE = 5, 0.2
 _PLACE = "/sandbox"
-_WAITING = waiting(harness=f"{_PLACE}/harness", work=f"{_PLACE}/work", own_files=True, leash=True)
+_WAITING = waiting(harness=f"{_PLACE}/harness", work=f"{_PLACE}/work")
 
 
 def bounds(limits: Limits) -> tuple[int, ...]:
@@ -56,8 +56,12 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
     from docker.types import LogConfig, Ulimit
 
     python = (image.get("Config", {}).get("Labels") or {}).get(PYTHON_LABEL, "python3")
-    scratch = limits.file_bytes * _SCRATCH_FILES
-    memory = limits.memory_bytes + _OWN_MEMORY
+    counted = limits_files(client)
+
+    def memory(execution: str, size: int) -> str:
+        files = f",nr_inodes={inodes_of(size)}" if counted else ""
+        return f"rw,{execution},nosuid,nodev,mode=1777,size={size}{files}"
+
     highest = {
         "nofile": limits.open_files,
         "nproc": _USER_PROCESSES,
@@ -66,20 +70,20 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
     }
     host = client.api.create_host_config(
         network_mode="none",
-        mem_limit=memory,
-        memswap_limit=memory,
-        pids_limit=limits.processes + 1,  # the supervisor is not the program's
+        mem_limit=limits.whole_memory_bytes,
+        memswap_limit=limits.whole_memory_bytes,
+        pids_limit=limits.whole_processes,
         read_only=True,
         tmpfs={
-            "/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={scratch}",
-            "/run": f"rw,noexec,nosuid,nodev,mode=1777,size={_MIB}",
-            "/var/tmp": f"rw,noexec,nosuid,nodev,mode=1777,size={_MIB}",
-            _PLACE: f"rw,noexec,nosuid,nodev,mode=1777,size={16 * _MIB}",
+            "/tmp": memory("exec", limits.scratch_bytes),
+            "/dev/shm": memory("noexec", limits.scratch_bytes),
+            "/run": memory("noexec", _MIB),
+            "/var/tmp": memory("noexec", _MIB),
+            _PLACE: memory("noexec", 16 * _MIB),
         },
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
         ulimits=[Ulimit(name=name, soft=value, hard=value) for name, value in highest.items()],
-        shm_size=scratch,
         log_config=LogConfig(type="none"),
     )
     return {
@@ -126,7 +130,7 @@ def remove(client: Any, container: str) -> None:
 
 def owner() -> str:
     """Name this process so that it can be told from every other one, also after a restart of the machine."""
-    return " ".join((socket.gethostname(), _boot(), str(os.getpid()), _since(os.getpid())))
+    return " ".join((socket.gethostname(), _boot(), str(os.getpid()), start_of(os.getpid())))
 
 
 def reap(client: Any) -> int:
@@ -157,7 +161,7 @@ def _is_dead(name: str, age: float) -> bool:
     if len(parts) != 4 or parts[0] != socket.gethostname():
         return age > _ABANDONED
     _, boot, process, since = parts
-    return boot != _boot() or not process.isdigit() or _since(int(process)) != since
+    return boot != _boot() or not process.isdigit() or start_of(int(process)) != since
 
 
 def _age(container: dict[str, Any]) -> float:
@@ -170,17 +174,4 @@ def _age(container: dict[str, Any]) -> float:
 def _boot() -> str:
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return "-"
-
-
-def _since(process: int) -> str:
-    """Return when a process began, in the kernel's ticks; "-" when there is none or it cannot be known."""
-    with suppress(OSError, IndexError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return "dead"
-    except PermissionError:
-        pass
     return "-"

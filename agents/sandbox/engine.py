@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agents.sandbox.errors import SandboxError
@@ -46,6 +47,19 @@ def connect(settings: SandboxSettings, version: str = "auto") -> Any:
         if "Permission denied" in message:
             raise SandboxError("The Docker Engine may not be used", message, _RIGHTS_HINT) from error
         raise SandboxError("No Docker Engine answers", message, ENGINE_HINT) from error
+
+
+@cache
+def limits_files(client: Any) -> bool:
+    """Tell whether an engine can limit the number of files of a file system in memory; podman cannot.
+
+    There the memory of its empty files counts towards the container's own.
+
+    Args:
+        client: The engine's client.
+    """
+    parts = client.api.version().get("Components") or []
+    return not any("podman" in str(part.get("Name", "")).lower() for part in parts)
 
 
 def one_line(error: BaseException) -> str:

@@ -11,8 +11,10 @@ Standard library only, Python 3.8 or newer. No line of a program runs in this pr
 
 It is told over a socket, a packet each, and answers in the same way:
 
-    run NUMBER USER SCRATCH SOURCES     with four descriptors: what the program is (`boot.told_of`), where its
-                                        stdout and stderr and the harness's records go; USER is - without root
+    run NUMBER USER SCRATCH SOURCES DESCRIPTORS
+                                        with four descriptors: what the program is (`boot.told_of`), where its
+                                        stdout and stderr and the harness's records go; behind them the
+                                        entrances of its control group; USER is - without root
     kill NUMBER                         end it and all that it started
     ready                               the first answer: a trial went well
     ended NUMBER STATUS                 as waitpid tells it; nothing of it is left
@@ -32,6 +34,10 @@ import select
 import sys
 
 TYPE_CHECKING = False
+if TYPE_CHECKING or __package__:
+    from agents.sandbox import supervisor
+else:
+    import supervisor
 if TYPE_CHECKING:
     import signal
     from typing import Any
@@ -40,12 +46,17 @@ else:  # see `supervisor.py`: what is imported here, every program has from the 
 
 PACKET = 4096
 DESCRIPTORS = 4
+MOST_DESCRIPTORS = DESCRIPTORS + 2
 NOBODY = 65534
+NO_CHANGE_OF_USER = "no change of user"
+"""The first words of the error when the process cannot change to another user."""
 _MOUNTS, _IPC, _USERS, _PROCESSES, _NETWORK = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 _NO_SET_UID, _NO_DEVICES, _NO_EXECUTION, _BIND, _EVERYWHERE, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
-_DROP_BOUND, _SET_FILTER, _FILTER_MODE, _AMBIENT, _CLEAR_AMBIENT = 24, 22, 2, 47, 4
+_DROP_BOUND, _AMBIENT, _CLEAR_AMBIENT = 24, 47, 4
 _CAPABILITIES_VERSION = 0x20080522
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
+LITTLE = 4096
+"""Bytes of each folder in which nothing needs room."""
 
 _library = _ctypes.dlopen(None, 2)  # type: ignore[arg-type]
 
@@ -62,29 +73,11 @@ class Long(_ctypes._SimpleCData):  # type: ignore[type-arg]
     _type_ = "L"
 
 
-class Short(_ctypes._SimpleCData):  # type: ignore[type-arg]
-    """An unsigned short."""
-
-    _type_ = "H"
-
-
-class Bytes(_ctypes._SimpleCData):  # type: ignore[type-arg]
-    """The address of bytes."""
-
-    _type_ = "z"
-
-
 class Function(_ctypes.CFuncPtr):
     """A function of the C library that says by errno why it failed."""
 
     _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
     _restype_ = Whole
-
-
-class Instructions(_ctypes.Structure):
-    """What the kernel calls a sock_fprog: a filter of system calls."""
-
-    _fields_ = (("count", Short), ("first", Bytes))
 
 
 def call(name: str, *values: Any) -> None:
@@ -148,7 +141,7 @@ class Server:
         nothing = os.open(os.devnull, os.O_RDWR)
         pid = self._fork()
         if pid == 0:
-            self._become(self._user, 4096, 4096, [nothing, nothing, writing, nothing])
+            self._become(self._user, LITTLE, LITTLE, [nothing, nothing, writing, nothing])
             os._exit(0)
         os.close(writing)
         os.close(nothing)
@@ -160,7 +153,7 @@ class Server:
 
     def _hear(self) -> bool:
         """Do what is asked; True in the process of a program."""
-        space = _socket.CMSG_SPACE(DESCRIPTORS * 4)
+        space = _socket.CMSG_SPACE(MOST_DESCRIPTORS * 4)
         told, further, _, _ = self._socket.recvmsg(PACKET, space, _socket.MSG_CMSG_CLOEXEC)
         if not told:
             os._exit(0)
@@ -176,8 +169,8 @@ class Server:
                     os.kill(pid, signal.SIGKILL)
             return False
         try:
-            if len(given) != DESCRIPTORS:  # the kernel leaves out what this process cannot have open
-                raise OSError(str(len(given)) + " descriptors came instead of " + str(DESCRIPTORS))
+            if len(given) != int(words[3]):  # the kernel leaves out what this process cannot have open
+                raise OSError(str(len(given)) + " descriptors came instead of " + words[3])
             pid = self._fork()
             if pid == 0:
                 self._become(words[0], int(words[1]), int(words[2]), given)
@@ -207,7 +200,9 @@ class Server:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
             self._socket.detach()  # closed below, by its number alone
-            place(given)
+            for entrance in given[DESCRIPTORS:]:
+                os.write(entrance, b"0")  # into the control group, before anything is made
+            place(given[:DESCRIPTORS])
             isolate(user, scratch, sources)
             drop(user, self._seccomp)
         except BaseException as error:  # noqa: BLE001 - a fork must never go on as its parent
@@ -254,13 +249,16 @@ def isolate(user: str, scratch: int, sources: int) -> None:
     call("unshare", _MOUNTS | _IPC | _NETWORK)
     mount(b"none", b"/", None, _EVERYWHERE | _PRIVATE)
     for folder, size in ((b"/dev/shm", scratch), (b"/tmp", scratch), (b"/sandbox", sources)):
-        options = b"mode=1777,size=%d" % size
+        # As `protocol.inodes_of`: an empty file takes memory too.
+        options = b"mode=1777,size=%d,nr_inodes=%d" % (size, max(size // 4096, 16))
         mount(b"tmpfs", folder, b"tmpfs", _NO_SET_UID | _NO_DEVICES, options)
     # An ordinary user's program owns its supervisor's files there: what it may not trace is closed to it.
     hidden = b"hidepid=1" if user == "-" else None
     mount(b"proc", b"/proc", b"proc", _NO_SET_UID | _NO_DEVICES | _NO_EXECUTION, hidden)
     terminals = b"newinstance,ptmxmode=0666,mode=620"
     mount(b"devpts", b"/dev/pts", b"devpts", _NO_SET_UID | _NO_EXECUTION, terminals)
+    for told in (b"/proc/cmdline", b"/proc/sys/kernel/random/boot_id"):  # of the machine, not of the program
+        mount(b"/harness/empty", told, None, _BIND)
     if user != "-":
         with open("/sandbox/passwd", "w") as file:
             file.write(f"tester:x:{user}:{user}::/tmp:/bin/sh\n")
@@ -308,10 +306,12 @@ def drop(user: str, seccomp: bytes) -> None:
         call("prctl", _DROP_BOUND, right, 0, 0, 0)
     if user != "-":
         number = int(user)
-        os.setgroups([])
-        os.setresgid(number, number, number)
-        os.setresuid(number, number, number)
+        try:
+            os.setgroups([])
+            os.setresgid(number, number, number)
+            os.setresuid(number, number, number)
+        except OSError as error:
+            raise OSError(NO_CHANGE_OF_USER + ": " + str(error)) from None
     call("prctl", _AMBIENT, _CLEAR_AMBIENT, 0, 0, 0)
     call("capset", _CAPABILITIES_VERSION.to_bytes(4, sys.byteorder) + bytes(4), bytes(24))
-    filter_of = Instructions(len(seccomp) // 8, seccomp)
-    call("prctl", _SET_FILTER, _FILTER_MODE, _ctypes.byref(filter_of), 0, 0)
+    supervisor.refuse_calls(seccomp)

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from agents.sandbox.child import GRACE, StartedChild, finish
-from agents.sandbox.fork_server import PACKET
+from agents.sandbox.fork_server import DESCRIPTORS, PACKET
 from agents.sandbox.heard import STDERR, STDOUT, Heard, Pipe, settle
 
 if TYPE_CHECKING:
@@ -22,9 +22,15 @@ if TYPE_CHECKING:
     from agents.sandbox.heard import Ending, Stopped
     from agents.sandbox.protocol import Limits
 
-# Seconds that the interpreter may take to start and to make its trial, to take what it is told, and to end a
-# program. One that takes longer does not work, and is ended with all that it started.
+# Seconds that the interpreter may take to start and to make its trial, which on a busy machine is long.
+START_PATIENCE = 60.0
+# Seconds that it may take to take what it is told, and to end a program. One that takes longer does not work,
+# and is ended with all that it started.
 PATIENCE = 10.0
+
+
+class ServerFailed(Exception):
+    """The interpreter that programs are forked of could not be started; its text says why."""
 
 
 class Fork:
@@ -72,7 +78,7 @@ class ForkServer:
         environment: Mapping[str, str],
         limits: Limits,
         files: Sequence[int],
-    ) -> ForkServer | None:
+    ) -> ForkServer:
         """Start the interpreter and wait for its trial.
 
         Args:
@@ -82,7 +88,10 @@ class ForkServer:
             files: Further file descriptors that it inherits; they stay the caller's to close.
 
         Returns:
-            The server, the caller's to `close`; None where this machine does not let it work.
+            The server, the caller's to `close`.
+
+        Raises:
+            ServerFailed: It did not start, or its trial failed.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
@@ -101,21 +110,31 @@ class ForkServer:
             theirs.close()
         server = cls(process, ours)
         try:
-            await asyncio.wait({server._ready}, timeout=PATIENCE)
+            await asyncio.wait({server._ready}, timeout=START_PATIENCE)
         except BaseException:
             await finish(server.close())
             raise
         if server.works:
             return server
-        await finish(server.close())
-        return None
+        server._lose()
+        ending = await process.run(GRACE)  # what it says comes before its end
+        said = ending.stderr.decode("utf-8", "backslashreplace").strip().splitlines()
+        raise ServerFailed(said[-1] if said else f"the sandbox did not start within {START_PATIENCE:g} s")
 
     @property
     def works(self) -> bool:
         """Whether it takes programs."""
         return self._ready.done() and not self._ended
 
-    async def run(self, told: bytes, limits: Limits, *, user: int | None, room: tuple[int, int]) -> Ending:
+    async def run(
+        self,
+        told: bytes,
+        limits: Limits,
+        *,
+        user: int | None,
+        room: tuple[int, int],
+        entrances: Sequence[int] = (),
+    ) -> Ending:
         """Run a program in a fork, and see to it that nothing of it is left.
 
         When it ends, is stopped, or the task that waits for it is cancelled, every process that it started is
@@ -126,6 +145,7 @@ class ForkServer:
             limits: Wall time and output are held here, the others by the harness.
             user: Whom it runs as; None where it stays who the server is.
             room: Bytes of each scratch folder, and of the folder of the program's own files.
+            entrances: Descriptors by which it enters its control group.
 
         Returns:
             How it ended; one that could not be forked has no code.
@@ -136,8 +156,9 @@ class ForkServer:
         pipes: list[tuple[Pipe, asyncio.ReadTransport]] = []
         stopped: Stopped = ""
         try:
-            words = f"run {number} {'-' if user is None else user} {room[0]} {room[1]}"
-            await self._begin(words, told, fork, pipes)
+            who, count = "-" if user is None else user, DESCRIPTORS + len(entrances)
+            words = f"run {number} {who} {room[0]} {room[1]} {count}"
+            await self._begin(words, told, entrances, fork, pipes)
             await asyncio.wait({fork.heard.exited}, timeout=limits.wall_seconds)
             if fork.heard.flooded:
                 stopped = "output"
@@ -155,43 +176,43 @@ class ForkServer:
         await self._process.end()
 
     async def _begin(
-        self, words: str, told: bytes, fork: Fork, pipes: list[tuple[Pipe, asyncio.ReadTransport]]
+        self,
+        words: str,
+        told: bytes,
+        entrances: Sequence[int],
+        fork: Fork,
+        pipes: list[tuple[Pipe, asyncio.ReadTransport]],
     ) -> None:
         """Open what the program writes to, and have it forked; whatever prevents that is its end."""
         try:
-            await self._tell(words, told, fork, pipes)
+            loop, heard = asyncio.get_running_loop(), fork.heard
+            with ExitStack() as stack:
+                source = os.memfd_create("workbench")
+                stack.callback(os.close, source)
+                os.write(source, told)
+                os.lseek(source, 0, os.SEEK_SET)
+                given = [source]
+                takes = (
+                    lambda piece: heard.output(STDOUT, piece),
+                    lambda piece: heard.output(STDERR, piece),
+                    heard.record,
+                )
+                for take in takes:
+                    reading, writing = os.pipe()
+                    stack.callback(os.close, writing)
+                    given.append(writing)
+                    pipe = Pipe(take)
+                    transport, _ = await loop.connect_read_pipe(
+                        lambda pipe=pipe: pipe,  # type: ignore[misc]
+                        os.fdopen(reading, "rb", buffering=0),
+                    )
+                    pipes.append((pipe, transport))
+                await self._say(words, [*given, *entrances])
         except OSError as error:
             fork.end(None, str(error))
         except BaseException:
             fork.end(None)
             raise
-
-    async def _tell(
-        self, words: str, told: bytes, fork: Fork, pipes: list[tuple[Pipe, asyncio.ReadTransport]]
-    ) -> None:
-        loop, heard = asyncio.get_running_loop(), fork.heard
-        with ExitStack() as stack:
-            source = os.memfd_create("workbench")
-            stack.callback(os.close, source)
-            os.write(source, told)
-            os.lseek(source, 0, os.SEEK_SET)
-            given = [source]
-            takes = (
-                lambda piece: heard.output(STDOUT, piece),
-                lambda piece: heard.output(STDERR, piece),
-                heard.record,
-            )
-            for take in takes:
-                reading, writing = os.pipe()
-                stack.callback(os.close, writing)
-                given.append(writing)
-                pipe = Pipe(take)
-                transport, _ = await loop.connect_read_pipe(
-                    lambda pipe=pipe: pipe,  # type: ignore[misc]
-                    os.fdopen(reading, "rb", buffering=0),
-                )
-                pipes.append((pipe, transport))
-            await self._say(words, given)
 
     async def _end(self, number: str, fork: Fork, pipes: list[tuple[Pipe, asyncio.ReadTransport]]) -> None:
         """Kill what is left of a program, and wait for the ends of its pipes."""

@@ -33,13 +33,14 @@ NO_SPACE = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 _write, _getpid, _exit = os.write, os.getpid, os._exit
 
 
-def run(work: str, names: list[str], channel: int, secret: bytes, *, repaired: bool = False) -> None:
+def run(
+    work: str, tests: dict[str, list[str]], channel: int, secret: bytes, *, repaired: bool = False
+) -> None:
     """Run the program below a folder and end the process: 0 when all went well, 1 otherwise."""
     if repaired:
         use_repaired()
     report = Report(channel, secret, work)
-    if installed := packages():
-        report.send(event="packages", names="\n".join(installed))
+    report.send(event="packages", names="\n".join(packages()))
     # Tests import from here what a normal start of Python would offer: their folder, exit() and help().
     sys.path[0] = work
     import site
@@ -47,8 +48,8 @@ def run(work: str, names: list[str], channel: int, secret: bytes, *, repaired: b
     site.setquit()
     site.sethelper()
     sys.argv = [os.path.join(work, TEST + ".py")]
-    if names:
-        run_tests(report, names)
+    if tests:
+        run_tests(report, tests)
     else:
         run_script(report)
     flush()
@@ -103,7 +104,7 @@ class Report:
         return False
 
 
-def run_tests(report: Report, names: list[str]) -> None:
+def run_tests(report: Report, tests: dict[str, list[str]]) -> None:
     """Import the test module and run its tests in the order of their definition."""
     try:
         module = __import__(TEST)
@@ -111,10 +112,15 @@ def run_tests(report: Report, names: list[str]) -> None:
         tell_program(report, error, loading=True)
         return
     ran = False
-    for name in names:
-        for label, call in cases(module, name):
+    for name, labels in tests.items():
+        found = cases(module, name)
+        for label, call in found:
             ran = True
             run_case(report, label, call)
+        for label in labels:
+            if label not in [one for one, _ in found]:
+                report.send(event="absent", name=label)
+                put(1, "ABSENT " + label + ": not there when the module had been loaded\n")
     if not ran:
         report.bad = True
         message = "LookupError: none of the tests was defined when the module had been loaded"
@@ -182,28 +188,35 @@ def await_or_refuse(result: object) -> None:
         raise TypeError("the test is a generator function: calling it runs nothing")
 
 
-def test_names(path: str) -> list[str]:
-    """List the names of the test functions and test classes that the program itself defines.
+def tests_of(path: str) -> dict[str, list[str]]:
+    """List the test functions and test classes that the program itself defines, each with its tests.
 
     Read from the compiled source, since a loaded module does not tell its own functions from imported ones; a
     syntax tree would tell the same, but its making takes as long as all the rest.
+
+    Returns:
+        The labels of its tests by the name of each: of a function its own, of a class those of the methods
+        that stand in it. It may inherit others.
     """
     errors, sys.stderr = sys.stderr, None  # its warnings come when it is imported
     try:
         with open(path, "rb") as file:
             module = compile(file.read(), path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return [TEST]  # importing it will say what is wrong
+        return {TEST: []}  # importing it will say what is wrong
     finally:
         sys.stderr = errors
-    names = []
+    tests: dict[str, list[str]] = {}
     for code in defined(module):
         if code.co_flags & OPTIMIZED:
             if code.co_name.startswith("test_"):
-                names.append(code.co_name)
-        elif any(one.co_flags & OPTIMIZED and one.co_name.startswith("test") for one in defined(code)):
-            names.append(code.co_name)
-    return list(dict.fromkeys(names))
+                tests[code.co_name] = [code.co_name]
+        else:
+            inner = [one for one in defined(code) if one.co_flags & OPTIMIZED]
+            methods = dict.fromkeys(one.co_name for one in inner if one.co_name.startswith("test"))
+            if methods:
+                tests[code.co_name] = [code.co_name + "." + each for each in methods]
+    return tests
 
 
 def defined(code: types.CodeType) -> list[types.CodeType]:

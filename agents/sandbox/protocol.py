@@ -38,6 +38,9 @@ Stub = Literal[
 ]
 STUBS: tuple[Stub, ...] = get_args(Stub)
 
+_SCRATCH_FILES = 4
+_SUPERVISOR_BYTES = 32 * 1024 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class TestProgram:
@@ -81,7 +84,8 @@ class Limits:
     Attributes:
         wall_seconds: Seconds from its start to its end, whatever it waits for.
         cpu_seconds: Seconds of processor time of one process.
-        memory_bytes: Bytes of address space of one process; in a container also of all its memory.
+        memory_bytes: Bytes of address space of one process, and of the memory that all of them use together:
+            in a container, and in bubblewrap where a control group can be made (`cgroup.py`).
         processes: Processes and threads at one time. Only a sandbox that gives each run a user of its own
             can hold this; `process` does not.
         output_bytes: Bytes that it may write to stdout, and as many to stderr.
@@ -98,6 +102,30 @@ class Limits:
     file_bytes: int = 16 * 1024 * 1024
     open_files: int = 64
     kept_bytes: int = 64 * 1024
+
+    @property
+    def whole_memory_bytes(self) -> int:
+        """Bytes of memory of all processes together, what their supervisor needs included."""
+        return self.memory_bytes + _SUPERVISOR_BYTES
+
+    @property
+    def whole_processes(self) -> int:
+        """Processes and threads at one time, their supervisor included."""
+        return self.processes + 1
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of each scratch folder."""
+        return self.file_bytes * _SCRATCH_FILES
+
+
+def inodes_of(size: int) -> int:
+    """Say how many files, folders and links a file system in memory of so many bytes may have.
+
+    As many as it has pages, since an empty file takes about a kilobyte of the kernel's memory, which counts
+    towards no size.
+    """
+    return max(size // 4096, 16)
 
 
 @dataclass(frozen=True, slots=True)

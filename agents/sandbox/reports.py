@@ -13,12 +13,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from agents.sandbox.protocol import ExecutionReport, TestOutcome
+from agents.sandbox.supervisor import FIELDS, visible
 from store.cuts import Cut
 
 if TYPE_CHECKING:
     from agents.sandbox.heard import Ending
     from agents.sandbox.protocol import ExitReason, Limits, Outcome
 
+# The fields of each record, as the supervisor writes them.
+_FIELDS: dict[str, dict[str, type]] = {
+    **{event: dict.fromkeys(names, str) for event, names in FIELDS.items() if event != "finished"},
+    "begin": {"python": str, "platform": str},
+    "outcome": {**dict.fromkeys(FIELDS["outcome"], str), "seconds": float},
+    "forged": {},
+    "flooded": {},
+    "dropped": {"bytes": int},
+    "oom": {},
+    "exit": {"code": int},
+    "end": {},
+}
 # What the harness says of an exception (`refusal`), in the order in which it decides the reason.
 _CATEGORIES: tuple[Literal["memory", "processes", "disk"], ...] = ("memory", "processes", "disk")
 
@@ -148,7 +161,7 @@ def _read(channel: bytes) -> _Records:
     for line in lines[:-1]:  # what stands after the last line end is nothing, or a record cut short
         try:
             _take(records, json.loads(line))
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             records.damaged = True
             break
     return records
@@ -156,44 +169,46 @@ def _read(channel: bytes) -> _Records:
 
 def _take(records: _Records, record: Any) -> None:
     """Add one record; raises ValueError, TypeError or KeyError when it is none."""
-    if records.ended:
-        raise ValueError("a record after the last")
-    event = record["event"]
+    event = record.pop("event")
+    fields = _FIELDS[event]
+    if records.ended or set(record) != set(fields):
+        raise ValueError("no record of the supervisor's")
+    if not all(type(value) is fields[name] for name, value in record.items()):
+        raise TypeError("a value of another type")
+    told: dict[str, Any] = {
+        name: visible(value) if isinstance(value, str) else value for name, value in record.items()
+    }
     if event == "begin":
-        records.python, records.platform = _string(record["python"]), _string(record["platform"])
+        records.python, records.platform = told["python"], told["platform"]
         records.began = True
     elif event == "packages":
-        records.packages = _string(record["names"])
+        records.packages = told["names"]
     elif event == "start":
-        records.running = _string(record["name"])
+        records.running = told["name"]
     elif event == "outcome":
-        outcome, message = _outcome(record["outcome"]), _string(record["message"])
-        seconds, trace = float(record["seconds"]), _string(record["trace"])
-        test = TestOutcome(_string(record["name"]), outcome, message, seconds, trace=trace)
+        outcome = _outcome(told["outcome"])
+        test = TestOutcome(told["name"], outcome, told["message"], told["seconds"], trace=told["trace"])
         if test.name != records.running:
             raise ValueError("the outcome of a test that did not run")
         records.running = ""
         records.outcomes.append(test)
         if outcome != "passed":
-            records.troubles.append((outcome, _string(record["category"]), message))
+            records.troubles.append((outcome, told["category"], test.message))
     elif event == "program":
-        outcome = _outcome(record["outcome"])
-        records.troubles.append((outcome, _string(record["category"]), _string(record["message"])))
-        records.trace = _string(record["trace"])
+        records.troubles.append((_outcome(told["outcome"]), told["category"], told["message"]))
+        records.trace = told["trace"]
     elif event == "forged":
         records.damaged = True
     elif event == "flooded":
         records.flooded = True
     elif event == "dropped":
-        records.dropped = int(record["bytes"])
+        records.dropped = told["bytes"]
     elif event == "oom":
         records.oom = True
     elif event == "exit":
-        records.code = int(record["code"])
+        records.code = told["code"]
     elif event == "end":
         records.ended = True
-    else:
-        raise ValueError("an unknown record")
 
 
 def _outcome(value: object) -> Outcome:
@@ -204,13 +219,6 @@ def _outcome(value: object) -> Outcome:
     if value == "error":
         return "error"
     raise ValueError("an unknown outcome")
-
-
-def _string(value: object) -> str:
-    """Take a text, with lone surrogates made visible: no store or terminal takes them as they are."""
-    if not isinstance(value, str):
-        raise TypeError("not a text")
-    return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _text(output: bytes) -> str:

@@ -51,7 +51,7 @@ class StartedContainer:
         self._line = getattr(self._attached, "_sock", self._attached)
         self._line.settimeout(PATIENCE)
         self.client.api.start(self.id)
-        self._line.sendall(told_first())
+        self._line.sendall(told_first(self.image["Architecture"]))
 
     def waits(self) -> bool:
         """Tell whether it still waits for its program: one that has ended, or says something, does not."""

@@ -7,6 +7,7 @@ as NAME=NUMBER. What the workbench counts goes to CHANNEL, one JSON object a lin
     begin    python, platform                        the limits hold; from here on untrusted code runs
     packages names                                   what can be imported beside the standard library
     start    name                                    a test is about to run
+    absent   name                                    a test of the source was not there once it was loaded
     outcome  name, outcome, message, trace, seconds, category
     program  outcome, message, trace, category       the program itself ended badly, outside any test
     forged   (nothing)                               the program wrote what the harness did not
@@ -19,11 +20,13 @@ as NAME=NUMBER. What the workbench counts goes to CHANNEL, one JSON object a lin
 No line of the program runs in this process. The process of the tests has CHANNEL closed, and cannot open it
 again, since the kernel shows the files of this one to nobody (it is not dumpable). What the harness says in
 the process of the tests comes through a socket, which cannot be reopened either, with a secret before each
-record: a record without it, of a test that the source does not define, or out of turn is a forgery, which
-ends the execution and is reported. Time is measured and the end decided here.
+record. A record without it, out of turn, of a test that the source does not define, or with other fields or
+values than the harness gives (`FIELDS`) is a forgery, which ends the execution and is reported. Which tests
+there are is read from the source before any of it runs, and the tests are at their end only when each of them
+has an outcome or was not there. Time is measured and the end decided here.
 
 What no harness can hold is a test against the code it imports: code that shares a process with a test can
-reach into the harness's frames there, or change the test, and so have its own tests pass.
+reach into the harness's frames there, its secret too, or change the test, and so have its own tests pass.
 
 With the option `repaired`, the tests can import what a repair installed; this process never does.
 
@@ -57,7 +60,20 @@ else:  # in a sandbox the two lie side by side, without the package
 FLOOD = 64  # as in child.py: so many times what is kept is read and dropped
 PIECE = 65536
 LONGEST_RECORD = 65536
-_DUMPABLE, _DEATH_SIGNAL = 4, 1
+# What the harness says: the fields of each event, all of them texts.
+FIELDS = {
+    "packages": ("names",),
+    "start": ("name",),
+    "outcome": ("name", "outcome", "message", "trace", "category"),
+    "absent": ("name",),
+    "program": ("outcome", "message", "trace", "category"),
+    "finished": (),
+}
+OUTCOMES = ("passed", "failed", "error")
+# What an exception says of the environment (`harness.refusal`).
+CATEGORIES = ("", "memory", "processes", "disk", "environment")
+LONGEST_NAME = 1000
+_DUMPABLE, _DEATH_SIGNAL, _SECCOMP, _FILTER = 4, 1, 22, 2
 # What stands for itself in a JSON text, and what does not.
 _QUOTED = {number: f"\\u{number:04x}" for number in (*range(32), ord('"'), ord("\\"))}
 
@@ -72,6 +88,8 @@ def main(argv: list[str]) -> None:
     mixed = bool(options.get("mixed"))
     die_with(options.get("parent"))
     prctl(_DUMPABLE, 0)
+    # The first process of a namespace gets no other signal from inside than those that it has a handler for.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     set_limits(options)
     channel_of = Channel(channel, mixed, options["output_bytes"], options["kept_bytes"])
     channel_of.say(
@@ -79,8 +97,8 @@ def main(argv: list[str]) -> None:
         python=f"{sys.implementation.name} {sys.version.split()[0]}",
         platform=f"{sys.platform}-{os.uname().machine}",
     )
-    names = harness.test_names(os.path.join(work, harness.TEST + ".py"))
-    Watch(channel_of, names, bool(options.get("repaired"))).over(work)
+    tests = harness.tests_of(os.path.join(work, harness.TEST + ".py"))
+    Watch(channel_of, tests, bool(options.get("repaired"))).over(work)
 
 
 def numbers(options: list[str]) -> dict[str, int]:
@@ -98,6 +116,32 @@ def prctl(option: int, value: int) -> None:
     if _ctypes.call_function(place, (option, value, 0, 0, 0)) != 0:
         os.write(2, b"the kernel refused to protect the report of the tests\n")
         os._exit(1)
+
+
+def refuse_calls(instructions: bytes) -> None:
+    """Have the kernel refuse system calls to this process, and to all that it starts, for good.
+
+    Args:
+        instructions: The filter (`syscalls.seccomp_filter`).
+
+    Raises:
+        OSError: The kernel does not take it.
+    """
+    import _ctypes
+
+    class Count(_ctypes._SimpleCData):  # type: ignore[type-arg]
+        _type_ = "H"
+
+    class First(_ctypes._SimpleCData):  # type: ignore[type-arg]
+        _type_ = "z"
+
+    class Filter(_ctypes.Structure):
+        _fields_ = (("count", Count), ("first", First))
+
+    place = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")  # type: ignore[arg-type]
+    told = Filter(len(instructions) // 8, instructions)
+    if _ctypes.call_function(place, (_SECCOMP, _FILTER, _ctypes.byref(told), 0, 0)) != 0:
+        raise OSError("the kernel takes no filter of system calls")
 
 
 def die_with(parent: int | None) -> None:
@@ -194,9 +238,10 @@ class Channel:
 class Watch:
     """Starts the process of the tests, listens to it, and says what became of it."""
 
-    def __init__(self, channel: Channel, names: list[str], repaired: bool = False) -> None:
+    def __init__(self, channel: Channel, tests: dict[str, list[str]], repaired: bool = False) -> None:
         self._channel = channel
-        self._names = names
+        self._tests = tests
+        self._awaited = {label for labels in tests.values() for label in labels}
         self._repaired = repaired
         self._secret = os.urandom(16).hex().encode() + b" "
         self._line = b""
@@ -221,6 +266,7 @@ class Watch:
         if pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             self._become_tests(work, theirs, [writing for _, writing in outputs], parent)
         os.close(theirs)
         kinds = {reading: kind for (reading, _), kind in outputs.items()}
@@ -245,7 +291,7 @@ class Watch:
             os.dup2(nothing, 0)
         os.closerange(3, channel)
         os.closerange(channel + 1, 256)
-        harness.run(work, self._names, channel, self._secret, repaired=self._repaired)
+        harness.run(work, self._tests, channel, self._secret, repaired=self._repaired)
 
     def _listen(self, pid: int, results: int, awake: int, kinds: dict[int, bytes]) -> int:
         """Take in all that comes until the process of the tests has ended; return how it did."""
@@ -302,13 +348,18 @@ class Watch:
         """Check one record of the harness and pass it on; raises `Forged` or another when it is none."""
         if not line.startswith(self._secret) or self._finished:
             raise Forged
-        record: dict[str, object] = {**harness.decode(line[len(self._secret) :])}
+        record: dict[str, object] = {**checked(harness.decode(line[len(self._secret) :]))}
         event = record["event"]
-        if event == "start":
+        if (event == "packages") is self._told:  # what is installed is said first, before untrusted code runs
+            raise Forged
+        self._told = True
+        if event in ("start", "absent"):
             name = str(record["name"])
-            if self._running or not any(name == one or name.startswith(one + ".") for one in self._names):
+            if self._running or not any(is_case(name, one) for one in self._tests):
                 raise Forged
-            self._running, self._since = name, time.perf_counter()
+            self._awaited.discard(name)
+            if event == "start":
+                self._running, self._since = name, time.perf_counter()
         elif event == "outcome":
             if not self._running or record["name"] != self._running:
                 raise Forged
@@ -317,14 +368,12 @@ class Watch:
             self._bad = self._bad or record["outcome"] != "passed"
         elif event == "program":
             self._bad = True
-        elif event == "packages" and not self._told:
-            pass
-        elif event == "finished" and not self._running:
+            self._awaited.clear()  # it could not be loaded, or has none
+        elif event == "finished":
+            if self._running or self._awaited:
+                raise Forged
             self._finished = True
             return
-        else:
-            raise Forged
-        self._told = True
         self._channel.say(**record)
 
     def _conclude(self, code: int) -> None:
@@ -341,6 +390,42 @@ class Watch:
             code = 1 if self._bad else 0
         self._channel.close()
         os._exit(128 - code if code < 0 else code)
+
+
+def checked(record: dict[str, str]) -> dict[str, str]:
+    """Return a record of the harness, its texts with what a terminal would obey made visible.
+
+    Raises:
+        Forged: The harness writes no such record.
+        KeyError: It has no event.
+    """
+    event = record["event"]
+    if tuple(record) != ("event", *FIELDS.get(event, ("",))):
+        raise Forged
+    if len(record.get("name", "")) > LONGEST_NAME or len(record.get("message", "")) > harness.LONGEST_MESSAGE:
+        raise Forged
+    if record.get("outcome", "passed") not in OUTCOMES or record.get("category", "") not in CATEGORIES:
+        raise Forged
+    if event == "packages" and not all(is_package(line) for line in record["names"].split("\n") if line):
+        raise Forged
+    return {name: visible(text) for name, text in record.items()}
+
+
+def is_case(label: str, name: str) -> bool:
+    """Tell whether a test's label can be that of a function or class of this name, or of a method of it."""
+    return label == name or (label.startswith(name + ".") and len(label) > len(name) + 1)
+
+
+def is_package(text: str) -> bool:
+    """Tell whether a text is NAME==VERSION, or a name."""
+    return len(text) <= LONGEST_NAME and all(one.isalnum() or one in "._-+!=" for one in text)
+
+
+def visible(text: str) -> str:
+    """Write what does not print as an escape, but for line ends and tabs."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in text)
 
 
 def read(descriptor: int) -> bytes | None:

@@ -1,6 +1,7 @@
-"""The system calls that a test program in bubblewrap has no use for, and the kernel's filter against them.
+"""The system calls that a test program has no use for, and the kernel's filter against them.
 
-The filter is what `bwrap --seccomp` takes: a program of the classic Berkeley packet filter, which the kernel
+It is the same in bubblewrap and in Docker, so that a program ends in the same way in both. The filter is what
+`bwrap --seccomp` takes too: a program of the classic Berkeley packet filter, which the kernel
 runs before every system call. It is assembled here, since it is a list of numbers to refuse: a library for
 it would need a C library beside it that not every system has.
 """
@@ -12,7 +13,17 @@ import platform
 import struct
 from functools import cache
 
+from agents.sandbox.errors import SandboxError
+
 # Calls by their numbers on x86-64 and on arm64.
+# What holds memory that belongs to no process: no limit on an address space counts it.
+_OUTSIDE: dict[str, tuple[int, int]] = {
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "msgget": (68, 186),
+    "semget": (64, 190),
+    "shmget": (29, 194),
+}
 # What mounts, traces, loads code into the kernel, keeps keys, watches the machine, or makes namespaces.
 _REFUSED: dict[str, tuple[int, int]] = {
     "acct": (163, 89),
@@ -59,8 +70,9 @@ _REFUSED: dict[str, tuple[int, int]] = {
     "userfaultfd": (323, 282),
     "vhangup": (153, 58),
 }
-_CLONE, _CLONE3, _IOCTL = (56, 220), (435, 435), (16, 29)
-_ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+_CLONE, _CLONE3, _IOCTL, _PRLIMIT = (56, 220), (435, 435), (16, 29), (302, 261)
+_X86_64, _ARM64 = (0, 0xC000003E), (1, 0xC00000B7)
+_ARCHITECTURES = {"x86_64": _X86_64, "amd64": _X86_64, "aarch64": _ARM64, "arm64": _ARM64}
 
 # Flags of clone() that make namespaces: mount, cgroup, UTS, IPC, user, PID, network.
 _NAMESPACES = 0x7E020000
@@ -73,18 +85,26 @@ _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 
 
 @cache
-def seccomp_filter(machine: str | None = None) -> bytes | None:
+def seccomp_filter(machine: str | None = None) -> bytes:
     """Assemble the filter.
 
     Args:
-        machine: The architecture, as `uname -m` names it; by default this machine's.
+        machine: The architecture, as `uname -m` or an image names it; by default this machine's.
 
     Returns:
-        The filter's instructions; None for an architecture whose numbers are not known here.
+        The filter's instructions.
+
+    Raises:
+        SandboxError: The numbers of this architecture are not known here.
     """
-    known = _ARCHITECTURES.get(machine or platform.machine())
+    name = machine or platform.machine()
+    known = _ARCHITECTURES.get(name)
     if known is None:
-        return None
+        raise SandboxError(
+            "No test program can be isolated on this processor",
+            f"The system calls of {name} are not known to the filter that keeps a program in its limits.",
+            "Use a machine with x86-64 or arm64.",
+        )
     column, architecture = known
     refuse, unheard = _ERROR | errno.EPERM, _ERROR | errno.ENOSYS
     steps = [
@@ -95,7 +115,7 @@ def seccomp_filter(machine: str | None = None) -> bytes | None:
     ]
     if column == 0:
         steps += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, refuse)]
-    for numbers in _REFUSED.values():
+    for numbers in (*_OUTSIDE.values(), *_REFUSED.values()):
         steps += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, refuse)]
     # clone3 hides its flags from a filter; a libc that is told that there is none takes clone.
     steps += [(_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, unheard)]
@@ -103,6 +123,11 @@ def seccomp_filter(machine: str | None = None) -> bytes | None:
         (_EQUAL, 0, 4, _CLONE[column]),
         (_LOAD, 0, 0, _FIRST),
         (_ANY_OF, 0, 1, _NAMESPACES),
+        (_RETURN, 0, 0, refuse),
+        (_RETURN, 0, 0, _ALLOW),
+        (_EQUAL, 0, 4, _PRLIMIT[column]),
+        (_LOAD, 0, 0, _FIRST),
+        (_EQUAL, 1, 0, 0),  # its own limits; those of its supervisor are not its to set
         (_RETURN, 0, 0, refuse),
         (_RETURN, 0, 0, _ALLOW),
         (_EQUAL, 0, 4, _IOCTL[column]),

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agents.kinds import kinds_with_agents
-from screens.jobs.wording import dollars
 from screens.widgets.visible import one_line
-from store.counted import counted
+from store.counted import counted, dollars
 from store.kinds.counting import counted_kinds, joined, told_unknown
 from store.kinds.protocol import task_kinds
-from store.queries.rows import QueueFilter
 from store.session import load_session
 from store.who import AnyRater, Who
 
@@ -32,12 +30,14 @@ class Resume:
     Attributes:
         external_id: Its name in the imported file.
         title: Its query or title.
-        left_off: Whether a session ended there; otherwise it is the first one without a label.
+        left_off: Whether a session ended there; otherwise it has no label yet.
+        begun: Whether there was a session before.
     """
 
     external_id: str
     title: str
     left_off: bool
+    begun: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +69,22 @@ def read_facts(workspace: Workspace, rater: AnyRater | None, *, blind: bool, sam
     who = rater or Who(0, "human", "")
     with workspace.reading() as connection:
         counts = progress(connection, who, blind=blind)
-    return HomeFacts(counts, _resume(workspace, who.id, blind=blind) if counts.total else None, sample)
+    return HomeFacts(counts, _resume(workspace, who.id, counts.left, blind=blind), sample)
 
 
-def _resume(workspace: Workspace, rater_id: int, *, blind: bool) -> Resume | None:
-    from store.queries.queue import queue_ids, queue_rows
+def _resume(workspace: Workspace, rater_id: int, left: int, *, blind: bool) -> Resume | None:
+    from screens.queue.asked import Asked
+    from screens.review.resuming import resumed_item
+    from store.queries.queue import queue_rows
 
-    kept = load_session(workspace, rater_id, REVIEW_SESSION).get("item") if rater_id else None
-    rows = queue_rows(workspace, rater_id, [kept], blind=blind) if isinstance(kept, int) else []
-    left_off = bool(rows)
-    if not rows:
-        first = queue_ids(workspace, rater_id, QueueFilter(status="open"), limit=1)
-        rows = queue_rows(workspace, rater_id, first.tolist(), blind=blind)
-    return Resume(rows[0].external_id, rows[0].title, left_off) if rows else None
+    session = load_session(workspace, rater_id, REVIEW_SESSION) if rater_id else {}
+    asked = Asked.of(session.get("queue"), blind=blind)
+    item = resumed_item(workspace, rater_id, session, asked, blind=blind)
+    rows = queue_rows(workspace, rater_id, [item] if item is not None else [], blind=blind)
+    left_off = item is not None and item == session.get("item")
+    if not rows or not (left or left_off):
+        return None
+    return Resume(rows[0].external_id, rows[0].title, left_off, begun="item" in session)
 
 
 def paragraph(counts: Progress, *, judges: bool) -> list[str]:
@@ -96,7 +99,7 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
     """
     named = ", ".join(one_line(name, 30) for name in counts.sources[:SOURCES_NAMED])
     more = len(counts.sources) - SOURCES_NAMED
-    source = f" from {named}{f' and {more} more' if more > 0 else ''}" if named else ""
+    source = f" from {named}{f' and {more:,} more' if more > 0 else ''}" if named else ""
     said = [f"{counted_kinds(counts.items)}{source}."]
     if unknown := told_unknown(counts.items):
         said.append(unknown)

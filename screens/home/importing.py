@@ -24,6 +24,7 @@ from screens.jobs.wording import bar, in_words
 from screens.widgets.visible import one_line
 from store.counted import counted
 from store.errors import WorkbenchError
+from store.journal import JOURNAL_SUFFIX
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp
@@ -68,7 +69,7 @@ def matching_files(typed: str) -> list[str]:
                 continue
             if entry.is_dir():
                 found.append(f"{head}/{entry.name}/" if head or typed.startswith("/") else f"{entry.name}/")
-            elif entry.name.lower().endswith(SUFFIXES):
+            elif entry.name.lower().endswith(SUFFIXES) and not entry.name.endswith(JOURNAL_SUFFIX):
                 found.append(f"{head}/{entry.name}" if head or typed.startswith("/") else entry.name)
     except OSError:
         return []

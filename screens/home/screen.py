@@ -77,7 +77,6 @@ class HomeScreen(CoveredScreen):
         self.plan: Plan | None = None
         self.failure: Exception | None = None
         self._loading_sample = False
-        self._resume_wanted = False
         self._due = False
 
     @property
@@ -120,24 +119,24 @@ class HomeScreen(CoveredScreen):
         """Read the numbers, in a thread."""
         context = self.workbench.context
         try:
-            self.plan = context.plan
             facts = read_facts(
                 context.workspace, context.rater, blind=context.settings.blind, sample=context.is_sample()
             )
+            self.call_later(self._read_done, facts)
+            # Loading the whole configuration takes longer than anything else here; a review that was opened
+            # meanwhile does not wait for it.
+            if self.is_current:
+                self.plan = context.plan
+                self.call_later(self._lay_out)
         except WorkbenchError as error:
             self.call_later(self._read_failed, error)
-        else:
-            self.call_later(self._read_done, facts)
 
     def _read_done(self, facts: HomeFacts) -> None:
         self.facts, self.failure = facts, None
         self._lay_out()
-        wanted, self._resume_wanted = self._resume_wanted, False
-        if wanted and self.is_current:
-            self.action_resume()
 
     def _read_failed(self, error: Exception) -> None:
-        self.failure, self._resume_wanted = error, False
+        self.failure = error
         self._lay_out()
 
     def _action_saved(self, action: Action) -> None:
@@ -248,10 +247,9 @@ class HomeScreen(CoveredScreen):
             return []
         counts, steps = facts.progress, []
         if facts.resume is not None:
+            words = "Go on with the next" if facts.resume.begun else "Begin with the first"
             words = (
-                "Go on where you left off, at"
-                if facts.resume.left_off
-                else "Begin with the first without your label,"
+                "Go on where you left off, at" if facts.resume.left_off else f"{words} without your label,"
             )
             title = one_line(facts.resume.title, TITLE_CELLS)
             steps.append(("home.resume", f"{words} item {one_line(facts.resume.external_id, 24)}: “{title}”"))
@@ -287,9 +285,8 @@ class HomeScreen(CoveredScreen):
 
     def action_resume(self) -> None:
         """Go on where the rater left off, or with the first item without a label."""
-        # The key may come before the numbers, from which it is known whether there is anything.
-        self._resume_wanted = self.facts is None and self.failure is None
-        if self.facts is not None and self._holds_items():
+        # A key that comes before the numbers opens the review too, which says when there is no item.
+        if self._holds_items():
             self.workbench.resume()
 
     def action_open_queue(self) -> None:
@@ -310,8 +307,7 @@ class HomeScreen(CoveredScreen):
     def action_annotate(self) -> None:
         """Let the agents annotate what has no label."""
         if self._holds_items():
-            self.workbench.start_annotation()
-            self._lay_out()
+            self.workbench.start_annotation(then=self._lay_out)
 
     def action_load_sample(self) -> None:
         """Load the sample data and annotate it."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.events import Spent
-from screens.jobs.wording import dollars
 from screens.widgets.item_columns import value_word
-from store.counted import counted
+from store.counted import counted, dollars
 from store.queries.run_counts import RunCounts
 from store.queries.run_stages import StageCounts
 
@@ -52,6 +51,18 @@ def funnel(counts: RunCounts, kind: str) -> list[str]:
     labels = " · ".join(f"{value_word(kind, value)} {count:,}" for value, count in counts.labels.items())
     lines.append(f"{'labels':<19}{counts.labelled:>9,}" + (f"  {labels}" if labels else ""))
     return lines
+
+
+def progress_lines(counts: RunCounts) -> list[str]:
+    """Return how far a run is as lines of characters, without what tells of labels: for a blind review."""
+    told = {
+        "worked on": counts.items,
+        "labelled": counts.labelled,
+        "failed": counts.failed,
+        "need sandbox": counts.needs_sandbox,
+    }
+    lines = [f"{name:<19}{count:>9,}" for name, count in told.items() if count or name != "need sandbox"]
+    return [*lines, "", "You review blind: labels and assessments are hidden."]
 
 
 def spent_of(stages: Sequence[StageCounts]) -> Spent:

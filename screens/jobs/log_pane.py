@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
-from rich.cells import cell_len
+from textual.content import Content
 from textual.widgets import Log
 
 from screens.jobs.board import LogLine
-from screens.widgets.visible import one_line, pieces
+from screens.widgets.visible import one_line
 
 LINE_CELLS = 400
 """Cells of a line that are shown at most."""
@@ -34,7 +33,8 @@ class LogPane(Log):
             empty: What is said where there are none.
         """
         self.border_subtitle = None if lines else empty
-        width = max(20, self.size.width or self.app.size.width)
+        # The room beside a scrollbar, also before there is one: no line is laid out twice.
+        width = max(20, (self.size.width or self.app.size.width) - self.styles.scrollbar_size_vertical)
         told = (width, tuple(lines))
         if told == self._shown:
             return
@@ -57,9 +57,5 @@ def folded(line: LogLine, width: int) -> list[str]:
     head += times or (f"{name}: " if name else "")
     tail = f" · last {name}" if name and line.count > 1 else ""
     shown = one_line(head + line.text, LINE_CELLS) + tail
-    room = width - len(_INDENT)
-    if cell_len(shown) == len(shown):
-        parts = textwrap.wrap(shown, room) or [""]
-    else:
-        parts = list(pieces(shown, room // 2))
-    return [(mark if number == 0 else _INDENT) + part for number, part in enumerate(parts)]
+    parts = [part.plain.rstrip() for part in Content(shown).wrap(width - len(_INDENT))]
+    return [(mark if number == 0 else _INDENT) + part for number, part in enumerate(parts or [""])]

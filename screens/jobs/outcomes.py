@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
@@ -24,7 +25,7 @@ from screens.widgets.visible import one_line
 from store.counted import counted
 from store.errors import WorkbenchError
 from store.queries.queue import queue_rows
-from store.queries.run_failures import ItemGroup, failure_causes, run_items
+from store.queries.run_failures import ItemGroup, failure_causes, run_items, run_outcomes
 from store.queries.run_outputs import RoleOutputs, run_outputs
 from store.queries.runs import count_verdicts
 
@@ -95,8 +96,8 @@ class OutcomesScreen(CoveredScreen):
         if not self.groups:
             return
         review, self._review = self._review, None
-        if review is not None and review.order.item_id is not None:
-            self.items.go_to(review.order.item_id)
+        if review is not None and review.order.nearest is not None:
+            self.items.go_to(review.order.nearest)
         self.items.catch_up()
         self.query_one(JobLine).show_job()
 
@@ -110,7 +111,15 @@ class OutcomesScreen(CoveredScreen):
         context = self.workbench.context
         rater_id = context.rater.id if context.rater else 0
         ids = list(cast("list[int]", item_ids))
-        return queue_rows(context.workspace, rater_id, ids, blind=context.settings.blind)
+        blind = context.settings.blind
+        rows = queue_rows(context.workspace, rater_id, ids, blind=blind)
+        if blind:
+            return rows
+        # Of this run, since another one may have labelled what it failed on.
+        with context.workspace.reading() as connection:
+            found = run_outcomes(connection, self.run.id, ids)
+        ended = [(row, *found.get(row.item_id, (None, None))) for row in rows]
+        return [replace(row, agent_label=label, agent_path=path) for row, label, path in ended]
 
     def _read_all(self) -> None:
         self._read(self._wanted)

@@ -14,14 +14,14 @@ from agents.events import ENDED, ItemAnnotated, JobEnded, JobEvent, JobLog, JobP
 from screens.commands import Scope, bindings
 from screens.jobs import standing
 from screens.jobs.board import LogLine, board_of, latest_job
-from screens.jobs.facts import funnel
+from screens.jobs.facts import funnel, progress_lines
 from screens.jobs.log_pane import LogPane
 from screens.jobs.steering import Steering
 from screens.jobs.tables import cause_lines, stage_table
-from screens.jobs.wording import dollars, shortened
+from screens.jobs.wording import shortened
 from screens.widgets.key_line import KeyLine
 from screens.widgets.top_line import TopLine
-from store.counted import counted
+from store.counted import counted, dollars
 from store.ids import now
 from store.queries.run_failures import FailedTurns
 
@@ -129,6 +129,7 @@ class JobsScreen(Steering):
 
     def _lay_out_parts(self, shown: ListedRun) -> None:
         waiting = ["Adding up …"]
+        blind = self.workbench.context.settings.blind
         width = (LEFT_CELLS if self.has_class("-wide") else self.app.size.width) - 4
         counts, stages, causes = self.counts, self.stages, self.causes
         live = self._state_of(shown) not in ENDED
@@ -136,7 +137,11 @@ class JobsScreen(Steering):
         box = self.has_class("-low") or self.has_class("-wide")
         room = self.query_one("#failures").size.height if box else 9
         told = {
-            "funnel": waiting if counts is None else funnel(counts, shown.run.kind),
+            "funnel": waiting
+            if counts is None
+            else progress_lines(counts)
+            if blind
+            else funnel(counts, shown.run.kind),
             "stages": waiting if stages is None else stage_table(stages, width, live=live),
             "failures": waiting if causes is None else cause_lines(causes, width, max(room, 6)),
         }
@@ -166,7 +171,8 @@ class JobsScreen(Steering):
         lines = []
         for listed in self.runs[top : top + RUNS_LISTED]:
             run, here = listed.run, listed is shown
-            share = f"{100 * listed.labelled // run.total} %" if run.total else ""
+            labelled = standing.labelled_items(listed, latest_job(self.workbench))
+            share = f"{100 * labelled // run.total} %" if run.total else ""
             text = (
                 f"{'▸' if here else ' '} {shortened(run.name, width):<{width}} {self._state_of(listed):<9} "
                 f"{share:>5}  {run.started_at.astimezone():%Y-%m-%d %H:%M}"
@@ -203,7 +209,9 @@ class JobsScreen(Steering):
         width = max(20, self.app.size.width - 6)
         if job is None or job.run_id != shown.run.id:
             return [*standing.of_earlier(shown, self.stages or (), width), *self._problem()]
-        return standing.of_job(job, board_of(self.workbench), self.stages or (), self._key, width)
+        return standing.of_job(
+            job, shown, board_of(self.workbench), self.stages or (), self._key, width=width
+        )
 
     def _write_log(self) -> None:
         """Write the lines that came since the last time, all at once."""

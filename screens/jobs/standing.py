@@ -29,21 +29,33 @@ def unread(failure: Exception) -> list[str]:
     return ["! The runs could not be read.", one_line(str(failure), 300), NOT_READ]
 
 
-def of_job(job: Job, board: JobBoard, stages: Sequence[StageCounts], key: Key, width: int) -> list[str]:
+def labelled_items(listed: ListedRun, job: Job | None) -> int:
+    """Return how many items a run has labelled: as the job tells that works on it, else as was read."""
+    if job is None or job.run_id != listed.run.id or job.progress is None:
+        return listed.labelled
+    return max(job.progress.labelled, listed.labelled)
+
+
+def of_job(
+    job: Job, listed: ListedRun, board: JobBoard, stages: Sequence[StageCounts], key: Key, *, width: int
+) -> list[str]:
     """Return how the run of a job stands.
 
     Args:
         job: The job, at work or ended in this session.
+        listed: Its run.
         board: What its events told.
         stages: What the run's roles have done.
         key: The screen's keys.
         width: Cells of the bar.
     """
-    done, total = (job.progress.ended, job.progress.total) if job.progress else (0, 0)
-    words = [f"{STATE_GLYPHS[job.state]} {job.state}", *parts(job.state, job.progress, cost=False)]
+    labelled, total = labelled_items(listed, job), listed.run.total
+    words = [f"{STATE_GLYPHS[job.state]} {job.state}", f"{labelled:,} of {total:,} labelled"]
+    # How much of the job has ended is told by the line at the foot of every screen.
+    words += parts(job.state, job.progress, cost=False)[1:]
     if job.state == "running" and board.waits_until is not None and board.waits_until > now():
         words.insert(1, f"waits for the service until {board.waits_until.astimezone():%H:%M:%S}")
-    lines = [bar(done, total, width), " · ".join(words)]
+    lines = [bar(labelled, total, width), " · ".join(words)]
     spent = spent_of(stages) if job.progress is None else job.progress.spent
     told = [in_all(spent), _budget(job.budget)]
     if any(told):

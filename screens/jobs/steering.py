@@ -123,7 +123,8 @@ class Steering(CoveredScreen):
 
     def _read_stages(self, run_id: UUID) -> tuple[StageCounts, ...]:
         with self.workbench.context.workspace.reading() as connection:
-            return stage_counts(connection, run_id, now())
+            stages = stage_counts(connection, run_id, now())
+        return (StageCounts.together(stages),) if stages and self.workbench.context.settings.blind else stages
 
     def _read_failures(self, run_id: UUID) -> Failures:
         with self.workbench.context.workspace.reading() as connection:
@@ -185,15 +186,17 @@ class Steering(CoveredScreen):
 
     def offers(self, command: Command) -> bool:
         """Offer pause and stop while a job runs, start and retry while none does and one can."""
-        app = self.workbench
+        app, shown = self.workbench, self.run_shown
         job, startable = app.running, app.context.plan.annotation is not None
+        # What a job is told belongs to its own run alone.
+        here = job is not None and (shown is None or job.run_id in (None, shown.run.id))
         offered = {
-            "jobs.pause": job is not None and job.state != "stopping",
-            "jobs.stop": job is not None,
+            "jobs.pause": here and job is not None and job.state != "stopping",
+            "jobs.stop": here,
             "jobs.start": job is None and startable and self._has_items,
             "jobs.retry": job is None and startable and self._failed > 0,
-            "jobs.items": self.run_shown is not None,
-            "jobs.part": self.run_shown is not None and self._one_at_a_time(),
+            "jobs.items": shown is not None,
+            "jobs.part": shown is not None and self._one_at_a_time(),
         }
         return offered.get(command.id, True)
 
@@ -207,16 +210,21 @@ class Steering(CoveredScreen):
         return now.get((job.state if job is not None else "", command.id), command.label)
 
     def _at_work(self) -> Job | None:
-        """Return the job that runs; say so when none does."""
-        job = self.workbench.running
+        """Return the job that works on the run under the cursor; say so when none does."""
+        job, shown = self.workbench.running, self.run_shown
         if job is None:
             self.workbench.tell("No job runs", "There is nothing to pause or to stop.")
+        elif shown is not None and job.run_id not in (None, shown.run.id):
+            self.workbench.tell("Not this run", "The agents are at work on another run; go to it first.")
+            return None
         return job
 
     def action_start(self) -> None:
-        """Start the configured run, or go on with it."""
-        self.workbench.start_annotation()
-        self._lay_out()
+        """Show what the configured run will take, and start it, or go on with it."""
+        if self.workbench.running is not None:
+            self.workbench.tell("A job is at work", "One runs at a time.")
+        else:
+            self.workbench.start_annotation(then=self._lay_out)
 
     def action_pause(self) -> None:
         """Let the agents wait, or go on."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from screens.jobs.wording import dollars
 from screens.widgets.visible import one_line
-from store.counted import counted
+from store.counted import counted, dollars
 from store.queries.run_failures import FailureCause
 from store.queries.run_stages import StageCounts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.events import JobProgressed, JobState
 from screens.widgets.visible import one_line
-from store.counted import counted
+from store.counted import counted, dollars
 
 FULL, EMPTY = "━", "─"
 
@@ -37,11 +37,6 @@ def in_words(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def dollars(money: float) -> str:
-    """Return an amount with cents, and with more places where it is small."""
-    return f"${money:,.2f}" if money >= 1 or not money else f"${money:.4f}"
-
-
 def amount(what: str, number: float) -> str:
     """Return so much of what a `Budget` bounds, in words: "$5.00", "20 requests"."""
     return dollars(number) if what == "money" else counted(int(number), what.removesuffix("s"))
@@ -56,8 +51,9 @@ def parts(state: JobState | None, progress: JobProgressed | None, *, cost: bool 
         said.append(f"{progress.failed:,} failed")
     if progress.waiting:
         said.append(f"{progress.waiting:,} {'needs' if progress.waiting == 1 else 'need'} a sandbox")
-    if state == "running" and progress.seconds_left:
-        said.append(f"{in_words(progress.seconds_left)} left")
+    if state == "running" and progress.seconds_left is not None and progress.ended < progress.total:
+        soon = progress.seconds_left < 1 and progress.ended > 0
+        said.append("finishing" if soon else f"{in_words(progress.seconds_left)} left")
     if progress.per_minute:
         said.append(f"{progress.per_minute:,.0f}/min")
     spent = progress.spent

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from screens.queue.asked import Asked
@@ -73,6 +73,13 @@ class QueueOrders:
         items, wanted = items_by_kind(self._workspace), asked.wanted.kind
         kinds = frozenset(items) if wanted is None else frozenset((wanted,))
         return Found(self._ids(asked), complete=True, total=sum(items.values()), kinds=kinds)
+
+    def first_unjudged(self, asked: Asked) -> int | None:
+        """Return the first item of a queue that the rater has not judged, None where there is none."""
+        if asked.wanted.status not in (None, "open"):
+            return None
+        ids = self._ids(replace(asked, wanted=replace(asked.wanted, status="open")), limit=1)
+        return int(ids[0]) if len(ids) else None
 
     def count(self, wanted: QueueFilter) -> int:
         """Return how many items a filter lets through."""

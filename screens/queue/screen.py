@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
@@ -16,8 +16,8 @@ from textual.widgets import Input, Static
 
 from agents.events import ItemAnnotated, JobEvent
 from agents.kinds import kinds_with_agents
-from screens.commands import Command, Scope, bindings
-from screens.help import first_key
+from screens.commands import Command, Scope, bindings, command_named
+from screens.help import first_key, keys_of
 from screens.jobs.line import JobLine
 from screens.queue.fields import TEXT_WANTED, order_phrase
 from screens.queue.order import QueueOrders
@@ -65,6 +65,7 @@ class QueueScreen(TakingUpOrders):
         super().__init__()
         self._review: ReviewScreen | None = None
         self._preview_timer: Timer | None = None
+        self._typed_ahead: list[events.Key] = []
 
     # -- layout ---------------------------------------------------------------------------------------
 
@@ -103,8 +104,8 @@ class QueueScreen(TakingUpOrders):
         if not self._generation:
             return
         review, self._review = self._review, None
-        if review is not None and review.order.item_id is not None:
-            self.items.go_to(review.order.item_id)
+        if review is not None and review.order.nearest is not None:
+            self.items.go_to(review.order.nearest)
         self.items.catch_up()
         self._show_unsaved()
         self.query_one(JobLine).show_job()
@@ -250,6 +251,22 @@ class QueueScreen(TakingUpOrders):
         app.open_review(self.items.ids, message.index, self.asked)
         top = self.app.screen
         self._review = cast("ReviewScreen", top) if top is not self else None
+        for typed in self._typed_ahead:
+            again = events.Key(typed.key, typed.character)
+            again.time = typed.time
+            app.post_message(again)
+        self._typed_ahead.clear()
+
+    def on_key(self, event: events.Key) -> None:
+        """Keep what is typed while an item is being opened: it is meant for the review."""
+        if not self.is_opening:
+            self._typed_ahead.clear()
+        elif event.key not in keys_of(command_named("queue.back"), self.workbench.context.settings).split(
+            ","
+        ):
+            event.stop()
+            event.prevent_default()
+            self._typed_ahead.append(event)
 
     def action_filter(self) -> None:
         """Choose what the queue lists."""

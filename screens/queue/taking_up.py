@@ -72,9 +72,14 @@ class TakingUpOrders(CoveredScreen):
             self.call_later(self.ask, asked, item_id)
 
     def ask(self, asked: Asked, item_id: int | None = None) -> None:
-        """List another queue; the cursor goes to an item where it is listed, or stays with its own."""
+        """List another queue.
+
+        The cursor goes to the item given, after a change of the filter to the first match that is not judged,
+        and otherwise stays with its item.
+        """
+        filtered = item_id is None and asked.wanted not in (self.asked.wanted, QueueFilter())
         self._begin_order(asked, item_id)
-        self._read_order(self._generation, asked)
+        self._read_order(self._generation, asked, to_unjudged=filtered)
 
     def _begin_order(self, asked: Asked, item_id: int | None) -> None:
         # A choice made before the first order was asked for is meant for that one.
@@ -89,29 +94,29 @@ class TakingUpOrders(CoveredScreen):
         self._lay_out()
 
     @work(thread=True, exclusive=True, group="order")
-    def _read_order(self, generation: int, asked: Asked, *, begun: bool = False) -> None:
+    def _read_order(
+        self, generation: int, asked: Asked, *, begun: bool = False, to_unjudged: bool = False
+    ) -> None:
+        at: int | None = None
         try:
             if asked.begins_quickly and not begun:
                 self.call_later(self._order_read, generation, self.orders.first(asked))
             found = self.orders.all(asked)
+            if to_unjudged and len(found.ids):
+                at = self.orders.first_unjudged(asked) or int(found.ids[0])
         except WorkbenchError as error:
             self.call_later(self._order_failed, generation, error)
         else:
-            self.call_later(self._order_read, generation, found)
+            self.call_later(self._order_read, generation, found, at)
 
-    def _order_read(self, generation: int, found: Found) -> None:
+    def _order_read(self, generation: int, found: Found, at: int | None = None) -> None:
         if generation != self._generation:
             return
         # The head of an order is shown only where no place is lost by it: at the start.
         if found.complete or not self.items.count:
             # Who has moved the cursor meanwhile stays where they are.
-            self.items.show(
-                found.ids,
-                rows=found.rows,
-                kinds=found.kinds,
-                afresh=self._afresh,
-                at=None if self.items.cursor else self._go_to,
-            )
+            at = at or (None if self.items.cursor else self._go_to)
+            self.items.show(found.ids, rows=found.rows, kinds=found.kinds, afresh=self._afresh, at=at)
             self._afresh = False
         self._complete = found.total is not None
         if self._complete and self.asked.wanted.kind is None:
@@ -121,6 +126,11 @@ class TakingUpOrders(CoveredScreen):
         self._lay_out()
         if self._complete:
             self._open_chosen()
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether an item was chosen that is opened as soon as the order is read."""
+        return self._open_any or self._to_open is not None
 
     def _open_chosen(self) -> None:
         """Open what was chosen while the order was read, where it is listed and no dialog is open."""

@@ -195,7 +195,7 @@ def _written(by: str, when: str, comment: Mapping[str, Any]) -> Iterator[str]:
     given = comment.get("reactions")
     for name, count in (given if isinstance(given, dict) else {}).items():
         if count:
-            yield f"{_REACTIONS.get(name, name)} ×{count}"
+            yield f"{_REACTIONS.get(name, name)} ×{count:,}"
 
 
 def _judges(responses: Sequence[ResponseSeen]) -> PaneText:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from screens.commands import Command, all_commands, commands_of, label_key
+from screens.commands import Command, command_named, commands_of, label_key
 from screens.help import key_name, keys_of
 from screens.review.moving import MovingThrough
 from store.scales import Scale
@@ -50,7 +50,7 @@ class AskingQuestions(MovingThrough):
 
     def _key(self, verb: str) -> str:
         command_id = verb if "." in verb else f"review.{verb}"
-        command = next(one for one in all_commands() if one.id == command_id)
+        command = command_named(command_id)
         free = self.keys_now(command)
         return key_name(free[0]) if free else super()._key(verb)
 
@@ -58,13 +58,13 @@ class AskingQuestions(MovingThrough):
         """Say which of the commands that share a key it stands for: the value, where the question has it."""
         if action == "judge":
             key = str(parameters[0])
-            if self.item is not None:
-                return self.item.question.scale.value_of(key) is not None
-            # Nothing is judged without an item, which the judging keys say.
+            if self.item is not None and self.item.question.scale.value_of(key) is not None:
+                return True
+            # One that is no answer, or has no item to judge, says so, unless it is another command's.
             return not any(
                 key in keys_of(command, self.workbench.context.settings).split(",")
                 for command in commands_of("review")
-                if not command.judging
+                if (label_key(command) is None if self.item is not None else not command.judging)
             )
         if self.item is not None and self.workbench.key_name in self.value_keys():
             return False

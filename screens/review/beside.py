@@ -35,7 +35,7 @@ class ChoosingSides(RunningTests):
             back = self._key("sides")
             said = f"{view.subject_word} stands on the left now; {back} brings {item.subject_word} back."
         view = self._with_citations(view)
-        self.item = view
+        self.show_as(view)
         if self.active != SUBJECT and not view.beside:
             self.active = SUBJECT
         with self.app.batch_update():

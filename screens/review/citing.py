@@ -73,8 +73,9 @@ class CitingLines(KeepingPlaces):
             return
         plain = [replace(part, cited=frozenset(), recorded=True) for part in self.item.case]
         subject = replace(self.item.subject, cited=frozenset(), recorded=True)
-        self.item = self._with_citations(replace(self.item, subject=subject, case=tuple(plain)))
-        for pane_id, part in ((SUBJECT, self.item.subject), *((part.id, part) for part in self.item.case)):
+        view = self._with_citations(replace(self.item, subject=subject, case=tuple(plain)))
+        self.show_as(view)
+        for pane_id, part in ((SUBJECT, view.subject), *((part.id, part) for part in view.case)):
             self._panes[pane_id].mark_cited(part.cited, recorded=part.recorded)
 
     def citations_went(self, action: Action) -> None:
@@ -116,8 +117,6 @@ class CitingLines(KeepingPlaces):
             self._say("There is nothing to cite in this pane.")
         elif pane.is_rendered:
             self._say(f"Lines are cited of the Markdown as it stands: {self._key('source')} shows it.")
-        elif self.workbench.is_burst():
-            self._say("Several keys came at once, as from pasted text; nothing was cited.", alarm=True)
         elif (lines := pane.selected_lines or pane.cursor_lines) is not None:
             self._cite(item, pane, part, lines)
         else:

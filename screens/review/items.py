@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlalchemy import select
 
@@ -27,6 +27,23 @@ RENDERED_AHEAD = 20_000
 _TRIES = 3
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderPlace:
+    """A place in the order of a review, as it was when the review went there.
+
+    Attributes:
+        item_id: The item at that place.
+        number: Its number in the queue, from 1; that of its first time where it comes again.
+        total: How many items the queue lists.
+        again: Whether the item was put off and has come back.
+    """
+
+    item_id: int
+    number: int
+    total: int
+    again: bool
+
+
 class ReviewOrder:
     """Which items are reviewed, in which order, and which one is shown.
 
@@ -46,18 +63,28 @@ class ReviewOrder:
 
     @property
     def item_id(self) -> int | None:
-        """The item shown, None when there are no items."""
-        return self.ids[self.index] if self.ids else None
+        """The item shown, None at the end and when there are no items."""
+        return self.ids[self.index] if self.index < len(self.ids) else None
 
     @property
-    def comes_again(self) -> bool:
-        """Whether the item shown was put off and has come back."""
-        return self.index >= self.total
+    def at_end(self) -> bool:
+        """Whether the review has gone past the last item."""
+        return bool(self.ids) and self.index >= len(self.ids)
 
     @property
-    def number(self) -> int:
-        """The place of the item shown in the queue, from 1; that of its first time where it comes again."""
-        return 1 + (self.ids.index(self.ids[self.index]) if self.comes_again else self.index)
+    def nearest(self) -> int | None:
+        """The item shown, at the end the last one."""
+        return self.ids[min(self.index, len(self.ids) - 1)] if self.ids else None
+
+    @property
+    def place(self) -> OrderPlace | None:
+        """The place of the item shown, None at the end and when there are no items."""
+        item_id = self.item_id
+        if item_id is None:
+            return None
+        again = self.index >= self.total
+        number = 1 + (self.ids.index(item_id) if again else self.index)
+        return OrderPlace(item_id, number, self.total, again)
 
     def at(self, offset: int) -> int | None:
         """Return the item `offset` places further on, None beyond an end."""
@@ -65,11 +92,15 @@ class ReviewOrder:
         return self.ids[place] if 0 <= place < len(self.ids) else None
 
     def move(self, offset: int) -> bool:
-        """Move on; return whether there was an item."""
-        if self.at(offset) is None:
+        """Move on, from the last item to the end; return whether there was a place."""
+        if not self.ids or not 0 <= self.index + offset <= len(self.ids):
             return False
         self.index += offset
         return True
+
+    def end(self) -> None:
+        """Go past the last item."""
+        self.index = len(self.ids)
 
     def put_last(self, item_id: int) -> None:
         """Let an item come again at the end."""
@@ -81,6 +112,7 @@ class ReviewOrder:
         last = len(self.ids) - 1
         if last >= self.total and self.ids[last] == item_id and self.index != last:
             self.ids.pop()
+            self.index = min(self.index, len(self.ids))
 
     def go_to(self, item_id: int) -> None:
         """Show an item, at the nearest of its places.

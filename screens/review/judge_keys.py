@@ -10,6 +10,7 @@ from textual import events, on
 from textual.widgets import Input
 
 from screens.commands import Command, label_key
+from screens.recording import Override
 from screens.review.asking import AskingQuestions
 from screens.review.bars import ReviewKeys, in_stretches
 from screens.review.citing import in_words
@@ -23,7 +24,18 @@ from store.counted import counted
 from store.recording import Action
 from store.tables.record import Judgment
 
-_OF_AN_ITEM = ("review.failure", "review.find", "review.zoom")
+MOST_NAMED = 4
+"""Answers up to which a sentence about their keys has their words too."""
+
+_OF_AN_ITEM = (
+    "review.failure",
+    "review.find",
+    "review.zoom",
+    "review.run",
+    "review.edit",
+    "review.other_run",
+    "review.cite",
+)
 
 
 def _records_of_item(command: Command) -> bool:
@@ -38,8 +50,6 @@ class JudgeKeys(AskingQuestions):
     _asked_codes: Mapping[str, str] = {}
     # Whether all of them count: a key asked for a reason. Behind a label the next question has its keys.
     _all_codes = False
-    # The override that was recorded last, while nothing else was: its action, what it is of, and its codes.
-    _overrode: tuple[Action, str, Mapping[str, str]] | None = None
 
     # -- judging --------------------------------------------------------------------------------------
 
@@ -60,7 +70,7 @@ class JudgeKeys(AskingQuestions):
             return False
         match command.id:
             case "review.next":
-                return self.order.at(1) is not None
+                return bool(self.order.ids) and not self.order.at_end
             case "review.previous":
                 return self.order.at(-1) is not None
             case "review.ask":
@@ -96,6 +106,15 @@ class JudgeKeys(AskingQuestions):
         return "edit" if self.item.editable else command.label if self.item.has_test else "write a test"
 
     @property
+    def _overrode(self) -> Override | None:
+        """The override that was recorded last, while nothing else was; a reason can still be given for it."""
+        return self.workbench.last_override
+
+    @_overrode.setter
+    def _overrode(self, override: Override | None) -> None:
+        self.workbench.last_override = override
+
+    @property
     def _overridden(self) -> float | None:
         """The label with which the rater overrides that of the agents; None without an override."""
         if self.item is None or self.item.claim is None or self.item.label is None:
@@ -108,9 +127,6 @@ class JudgeKeys(AskingQuestions):
         if isinstance(self.focused, Input):
             self._say(f"Keys are text while a line is open; {self._key('line.close')} closes it.", alarm=True)
             return False
-        if self.workbench.is_burst():
-            self._say("Several keys came at once, as from pasted text; none of them judged.", alarm=True)
-            return False
         return True
 
     def _may_judge(self) -> bool:
@@ -120,14 +136,13 @@ class JudgeKeys(AskingQuestions):
             app.say_no_rater()
         elif not self._by_hand():
             pass
-        elif self.desk is None or self.item is None:
-            self._say("There is no item on the screen yet; the key was not taken.", alarm=True)
-        elif self._painted_at is None or app.key_time < self._painted_at:
-            self._say(
-                f"Not recorded: the {self._awaited} was not on the screen when you pressed. Press again.",
-                alarm=True,
-            )
-        elif app.key_time < self._settled_at:
+        elif self._is_bare:
+            self._say("There is no item here to judge.", alarm=True)
+        elif self.desk is None or (missing := self.missing_at(app.key_time)):
+            missing = "item" if self.desk is None else missing
+            said = f"Not recorded: the {missing} was not on the screen when you pressed. Press again."
+            self._say(said, alarm=True)
+        elif self.on_screen is not None and app.key_time < self.on_screen.settled_at:
             self._say("Not recorded: the agents' label came just now. Look, then press.", alarm=True)
         else:
             return True
@@ -140,6 +155,17 @@ class JudgeKeys(AskingQuestions):
         value = self.item.question.scale.value_of(key)
         if value is not None:
             self._give(value)
+        else:
+            self._say(f"{key} is no answer here. {self._answers()}", alarm=True)
+
+    def _answers(self) -> str:
+        """Return the keys of what is asked as a sentence, with their words where those are few."""
+        keys, scale = self.value_keys(), self.scale
+        if scale is None or len(keys) > MOST_NAMED:
+            return f"Its keys: {in_stretches([*keys])}."
+        words = [(key, scale.word(scale.value_of(name) or 0)) for key, name in keys.items()]
+        named = [word if word.startswith(f"{key} ") else f"{key} {word}" for key, word in words]
+        return f"Its keys: {' · '.join(named)}."
 
     def _give(self, value: float) -> None:
         """Record a value, then ask the next question, or go to the next item."""
@@ -158,7 +184,7 @@ class JudgeKeys(AskingQuestions):
         if record.origin == "override":
             self._ask_reason(action, item.item_id)
             what = item.ask.title if len(item.asks) > 1 else item.external_id
-            self._overrode = (action, what, self._codes_of_kind(undecided=False))
+            self._overrode = Override(action, what, self._codes_of_kind(undecided=False))
             said = f"● {words} · overrides ◆{cites} · {one_line(item.external_id, 24)} · why? · "
             said += self._undo_hint
         else:
@@ -214,23 +240,29 @@ class JudgeKeys(AskingQuestions):
         self._say(f"{'⚑ flagged' if flagged else 'Flag taken away'} · {self._undo_hint}")
 
     def action_reason(self) -> None:
-        """Offer the reasons for the override that stands on the item shown."""
-        if not self._may_judge() or self.item is None:
+        """Offer the reasons for the override of the item shown, otherwise for the last one."""
+        overrode = self._overrode
+        if self.item is None and overrode is not None and self._by_hand():
+            self._ask_last_reason(overrode)
+        elif not self._may_judge() or self.item is None:
             return
-        if self._overridden is not None:
+        elif self._overridden is not None:
             self._ask_reason(None, self.item.item_id)
             label = self.item.label
             now = f" Now: {label.reason}." if label is not None and label.reason else ""
             self._say(f"Why another label than ◆?{now}", choices=self._codes(undecided=False))
-        elif self._overrode is not None:
+        elif overrode is not None:
             # The review has gone on from it: to the next question, or to the next item.
-            action, what, codes = self._overrode
-            self._ask_reason(action, action.item_id, by_key=True)
-            choices = self._offered(codes, "no reason")
-            self._say(f"Why another label than ◆ for {one_line(what, 40)}?", choices=choices)
+            self._ask_last_reason(overrode)
         else:
             none = "this question" if len(self.item.asks) > 1 else "this item"
             self._say(f"A reason belongs to an override, and {none} has none.", alarm=True)
+
+    def _ask_last_reason(self, overrode: Override) -> None:
+        """Offer the reasons for the override that was recorded last."""
+        self._ask_reason(overrode.action, overrode.action.item_id, by_key=True)
+        choices = self._offered(overrode.codes, "no reason")
+        self._say(f"Why another label than ◆ for {one_line(overrode.about, 40)}?", choices=choices)
 
     def _ask_reason(
         self, action: Action | None, item_id: int, *, undecided: bool = False, by_key: bool = False
@@ -307,18 +339,38 @@ class JudgeKeys(AskingQuestions):
             return
         event.stop()
         event.prevent_default()
-        if self.workbench.is_burst(event.time):
-            self._say("Several keys came at once, as from pasted text; no reason was taken.", alarm=True)
+        if reason is None:
+            self.leave_reason()
             return
         self._reasons_for = None
-        if reason is None:
-            self._say("No reason given.")
-        elif self.desk is not None:
+        if self.desk is not None:
             self._give_reason(action, item_id, reason, undecided=undecided)
+
+    def leave_reason(self) -> None:
+        """End the question for a reason without one; that of an override can be given later."""
+        undecided = self._reasons_for is not None and self._reasons_for[2]
+        self._reasons_for = None
+        if undecided:
+            self._say("Nothing was recorded.")
+            return
+        open_still = self._overrode is not None or self._overridden is not None
+        later = f"; {self._key('reason')} gives one" if open_still else ""
+        self._say(f"No reason given{later}.")
+
+    @property
+    def reason_still_open(self) -> str:
+        """Return that the last override has no reason yet, as a sentence; empty where none is due."""
+        overrode = self._overrode
+        if overrode is None or any(getattr(one, "reason", "") for one in overrode.action.records):
+            return ""
+        return f"No reason yet for {one_line(overrode.about, 40)}; {self._key('reason')} gives one."
 
     def _give_reason(self, action: Action | None, item_id: int, reason: str, *, undecided: bool) -> None:
         item, desk = self.item, self.desk
         if desk is None:
+            return
+        if action is not None and action.id in self.workbench.taken_back:
+            self._say("Not recorded: the label that this would be the reason of was taken back.", alarm=True)
             return
         if undecided and item is not None and item.item_id == item_id:
             given = sum(item.label_of(ask) is not None for ask in item.asks)
@@ -350,14 +402,13 @@ class JudgeKeys(AskingQuestions):
         self._overrode = None
         self.workbench.record(action)
         if item is not None and item.item_id == action.item_id:
-            self.item = replace(item, own=after(item.own, action))
+            self.show_as(replace(item, own=after(item.own, action)))
             self.citations_went(action)
             self._show_claim()
 
     def _advance(self, said: str, choices: Sequence[tuple[str, str]] = ()) -> None:
         self._say(said, choices=choices)
-        if not self._go(1):
-            self._say(f"{said} · this was the last item", choices=choices)
+        self._go(1)
 
     # -- comment --------------------------------------------------------------------------------------
 
@@ -372,6 +423,7 @@ class JudgeKeys(AskingQuestions):
         box = self.query_one(f"#{COMMENT}", Input)
         box.value = self._drafts.get(self.item.item_id, self.item.own.comment)
         box.cursor_position = len(box.value)
+        self._commented = self.item
         box.display = True
         box.focus()
 
@@ -385,7 +437,7 @@ class JudgeKeys(AskingQuestions):
     @on(Input.Submitted, "#comment")
     def _comment_given(self, event: Input.Submitted) -> None:
         event.stop()
-        item = self.item
+        item = self._commented
         if item is None or self.desk is None:
             self.keep_draft()
             return
@@ -402,17 +454,18 @@ class JudgeKeys(AskingQuestions):
 
     def _close_comment(self, *, focus: bool = True) -> None:
         self.query_one(f"#{COMMENT}", Input).display = False
+        self._commented = None
         if focus:
             self.focus_active()
 
     def keep_draft(self, *, focus: bool = True) -> bool:
         """Close the comment line and keep what is in it; return whether it was open."""
-        box = self.query_one(f"#{COMMENT}", Input)
-        if not box.display or self.item is None:
+        item = self._commented
+        if item is None:
             return False
         self._note_draft()
         self._close_comment(focus=focus)
         self.keep_place_soon()
         kept = f"Draft kept; {self._key('comment')} goes on with it."
-        self._say(kept if self.item.item_id in self._drafts else "")
+        self._say(kept if item.item_id in self._drafts else "")
         return True

@@ -208,8 +208,13 @@ class SessionCount:
         seconds = times[-1] - times[0]
         return (len(self._times) - 1) / seconds * 3600 if seconds else None
 
-    def sentence(self) -> str:
-        """Return the session line: `◷ 21 today · 48/h · 188 left`."""
+    def sentence(self, *, whole: bool = True) -> str:
+        """Return the session line: `◷ 21 today · 48/h · 188 left`.
+
+        Args:
+            whole: Whether the list on the screen is that of all items; what is left is counted over all.
+        """
         rate = self.pace
-        parts = [f"◷ {self.today:,} today", f"{rate:,.0f}/h" if rate else "", f"{self.left:,} left"]
+        left = f"{self.left:,} left" if whole else f"{self.left:,} left in all"
+        parts = [f"◷ {self.today:,} today", f"{rate:,.0f}/h" if rate else "", left]
         return " · ".join(part for part in parts if part) + " "

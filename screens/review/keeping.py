@@ -70,18 +70,19 @@ class KeepingPlaces(ShowingItems):
             self._keeping.stop()
             self._keeping = None
         self._remember_places()
-        if self.item is None:
+        if self.item is None or self._wanted is None:
             return
         self._note_draft()
         drafts = list(self._drafts.items())[-DRAFTS_KEPT:]
+        item_id = self._wanted.item_id
         self.workbench.keep_session(
             {
-                "item": self.item.item_id,
+                "item": item_id,
                 "following": self.order.ids[self.order.index + 1 :][:FOLLOWING_KEPT],
                 "queue": self.asked.kept,
                 "active": self.active,
                 "drafts": {str(number): text for number, text in drafts},
-                "places": {name: asdict(place) for name, place in self._places[self.item.item_id].items()},
+                "places": {name: asdict(place) for name, place in self._places.get(item_id, {}).items()},
                 **self._further_drafts(),
             }
         )
@@ -92,13 +93,13 @@ class KeepingPlaces(ShowingItems):
 
     def _note_draft(self) -> None:
         """Take the text of an open comment line for the item's draft."""
-        box = self.query_one(f"#{COMMENT}", Input)
-        if self.item is None or not box.display:
+        box, item = self.query_one(f"#{COMMENT}", Input), self._commented
+        if item is None:
             return
         # The latest draft comes last, so that the oldest ones go when there are too many.
-        self._drafts.pop(self.item.item_id, None)
-        if box.value.strip() and box.value != self.item.own.comment:
-            self._drafts[self.item.item_id] = box.value
+        self._drafts.pop(item.item_id, None)
+        if box.value.strip() and box.value != item.own.comment:
+            self._drafts[item.item_id] = box.value
 
     def keep_place_soon(self) -> None:
         """Store the place shortly, once for all that changes until then, also while somebody types on."""

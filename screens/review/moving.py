@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual import work
 
+from screens.help import key_name
+from screens.queue.asked import Asked
+from screens.review.items import ReviewOrder
+from screens.review.resuming import restored_order
 from screens.review.revising import RevisingTexts
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
@@ -16,10 +22,14 @@ NEAR = 256
 class MovingThrough(RevisingTexts):
     """The part of a review screen that goes from item to item."""
 
+    # What the judging part of the screen gives to this one.
+    leave_reason: Callable[[], None]
+
     def _go(self, offset: int) -> bool:
         self._remember_places()
         if not self.order.move(offset):
             return False
+        self.keep_draft()
         self.stop_searching()
         self._show_item()
         self.keep_place_soon()
@@ -30,17 +40,7 @@ class MovingThrough(RevisingTexts):
         if self.searching:
             self.next_match()
             return
-        left = self._left_elsewhere
-        further = f"{self._key('unjudged')} goes on with the {left:,} left, " if left else ""
-        self._step(1, f"This is the last item. {further}{self._key('back')} goes back.")
-
-    @property
-    def _left_elsewhere(self) -> int:
-        """How many other items are left to judge; 0 where only a part of them is listed."""
-        if self.count is None or self.item is None or self.asked.wanted != QueueFilter():
-            return 0
-        here = not self.item.is_judged and self.item.own.cannot_decide is None
-        return self.count.left - here
+        self._step(1, "This is the end of the list.")
 
     def action_previous(self) -> None:
         """Go to the previous item."""
@@ -61,7 +61,26 @@ class MovingThrough(RevisingTexts):
 
     @work(thread=True, exclusive=True, group="open")
     def _find_open(self, ids: list[int], index: int) -> None:
-        self.call_later(self._go_to_open, self._next_open(ids, index), index)
+        found = self._next_open(ids, index)
+        if found is not None or index < len(ids):
+            self.call_later(self._go_to_open, found, index)
+            return
+        # Nothing of this list is left: the review goes on with all items.
+        context = self.workbench.context
+        rater_id = context.rater.id if context.rater else 0
+        asked, order = restored_order(context.workspace, rater_id, {}, blind=context.settings.blind)
+        self.call_later(self._go_on_elsewhere, asked, order)
+
+    def _go_on_elsewhere(self, asked: Asked, order: ReviewOrder) -> None:
+        if not self.order.at_end or self._commented is not None:
+            return
+        if order.item_id in self.order.ids:
+            self._say("Every item of this workspace has your label.")
+            return
+        self.asked, self.order = asked, order
+        self._say("All items are listed again.")
+        self._show_item()
+        self.keep_place_soon()
 
     def _next_open(self, ids: list[int], index: int) -> int | None:
         """Return the next place with an item to judge, after the last from the top; None without one."""
@@ -89,8 +108,11 @@ class MovingThrough(RevisingTexts):
         return int(later[0] if len(later) else places[0])
 
     def _go_to_open(self, found: int | None, index: int) -> None:
+        if self._commented is not None:
+            # What is typed meanwhile belongs to the item on the screen.
+            return
         if found is None:
-            self._say("Every other item of this queue has your label.")
+            self._go(len(self.order.ids) - self.order.index)
         elif index == self.order.index:
             again = found < index
             self._go(found - index)
@@ -105,11 +127,11 @@ class MovingThrough(RevisingTexts):
         """End a search or a question that is open; otherwise go back to where the review was opened."""
         if self.end_search():
             return
-        if self._reasons_for is not None:
-            self._reasons_for = None
-            self._say("No reason given.")
+        escaping = self.workbench.key_name == "escape"
+        if self._reasons_for is not None and (escaping or self._ending_key != key_name("escape")):
+            self.leave_reason()
             return
-        if self.workbench.key_name == "escape":
+        if escaping:
             # On a slow line an arrow key can begin with a lone Escape, which must not throw the rater out.
             self._say(f"Nothing to end here; {self._key('back')} goes back.")
             return

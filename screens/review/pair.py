@@ -115,7 +115,7 @@ def _place(pair: PairSeen) -> str:
         return ""
     if pair.rank > pair.candidates:
         return f"rank {pair.rank}"
-    return f"candidate {pair.rank} of {pair.candidates}"
+    return f"candidate {pair.rank:,} of {pair.candidates:,}"
 
 
 def _claim(case: AgentCase | None) -> Claim | None:

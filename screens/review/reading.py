@@ -52,7 +52,6 @@ class KeepsDrafts(Protocol):
 class ReadingActions(CoveredScreen):
     """The reading half of a review screen."""
 
-    item: ItemView | None
     active: str
     preferred: str
     _panes: Panes
@@ -65,6 +64,11 @@ class ReadingActions(CoveredScreen):
     _say: SaysSentences
     _fit_prompt: Callable[[], None]
     keep_draft: KeepsDrafts
+
+    @property
+    def item(self) -> ItemView | None:
+        """The item on the screen."""
+        raise NotImplementedError
 
     @property
     def workbench(self) -> WorkbenchApp:
@@ -228,8 +232,7 @@ class ReadingActions(CoveredScreen):
         zoomed = not self.has_class("-zoom")
         self.set_class(zoomed, "-zoom")
         self._show_active()
-        if zoomed:
-            self._say(f"Zoomed; {self._key('zoom')} gives the room back.")
+        self._say(f"Zoomed; {self._key('zoom')} gives the room back." if zoomed else "")
 
     def action_wrap(self) -> None:
         """Wrap long lines of the focused pane, or let them run on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from screens.queue.asked import Asked
@@ -10,17 +11,55 @@ from screens.review.items import ReviewOrder
 from store.queries.item import has_item
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
-from store.queries.standing import skipped_in_order
+from store.queries.standing import open_among, skipped_in_order
 from store.workspace import Workspace
+
+
+def resumed_item(
+    workspace: Workspace, rater_id: int, session: Mapping[str, Any], asked: Asked, *, blind: bool
+) -> int | None:
+    """Return the item at which a session goes on; None in an empty workspace.
+
+    It is the item at which the session ended, if that is still open or has a draft, else the next open one
+    of the same queue, else the first open one of all, else again the one at which it ended.
+
+    Args:
+        workspace: The open workspace.
+        rater_id: Whose session; 0 for nobody's.
+        session: What was kept of it.
+        asked: The queue that it was in.
+        blind: Whether the agents' labels must play no part.
+    """
+    item = session.get("item")
+    kept = item if isinstance(item, int) else None
+    following = [number for number in _listed(session.get("following")) if isinstance(number, int)]
+    with workspace.reading() as connection:
+        if kept is not None and not has_item(connection, kept):
+            kept = None
+        near = open_among(connection, rater_id, [*([kept] if kept is not None else []), *following])
+    if kept is not None and (kept in near or not rater_id or _has_draft(session, kept)):
+        return kept
+    if kept is not None and (following_open := [number for number in following if number in near]):
+        return following_open[0]
+    status = asked.wanted.status
+    queues = [replace(asked, wanted=replace(asked.wanted, status="open"))] if status in (None, "open") else []
+    for each in (*queues, Asked(QueueFilter(status="open")), Asked(QueueFilter(status="skipped"))):
+        first = queue_ids(workspace, rater_id, each.wanted, each.sort, blind=blind, limit=1)
+        if len(first):
+            return int(first[0])
+    if kept is None:
+        first = queue_ids(workspace, rater_id, limit=1)
+        return int(first[0]) if len(first) else None
+    return kept
 
 
 def restored_order(
     workspace: Workspace, rater_id: int, session: Mapping[str, Any], *, blind: bool
 ) -> tuple[Asked, ReviewOrder]:
-    """Return the queue that a session was in and its order, at the item where it ended; for a thread.
+    """Return the queue in which a session goes on and its order, at the item; for a thread.
 
-    What the queue lists no more, such as an item of "unjudged" that has a label now, is put back where it
-    stood. Without such an item the review begins with the first open one.
+    An item that the queue lists no more is put back where it stood; where the session goes on with an item
+    of another queue, all items are listed.
 
     Args:
         workspace: The open workspace.
@@ -29,31 +68,37 @@ def restored_order(
         blind: Whether the agents' labels must play no part.
     """
     asked = Asked.of(session.get("queue"), blind=blind)
+    item = resumed_item(workspace, rater_id, session, asked, blind=blind)
     ids: list[int] = queue_ids(workspace, rater_id, asked.wanted, asked.sort, blind=blind).tolist()
-    kept = session.get("item")
-    item = kept if isinstance(kept, int) else None
+    if item is not None and item not in ids and item != session.get("item"):
+        asked = Asked()
+        ids = queue_ids(workspace, rater_id, asked.wanted, asked.sort, blind=blind).tolist()
     with workspace.reading() as connection:
-        known = item if item is not None and has_item(connection, item) else None
         # What was put off comes again last, in this session too.
         skipped = skipped_in_order(connection, rater_id)
     if skipped:
         listed = set(ids)
         skipped = [number for number in skipped if number in listed]
-    if known is None:
-        first = queue_ids(workspace, rater_id, QueueFilter(status="open"), limit=1)
-        known = int(first[0]) if len(first) else None
-        place = ids.index(known) if known in ids else 0
-    elif known in ids:
-        place = ids.index(known)
-    else:
-        place = _place_before(ids, session.get("following"))
-        ids.insert(place, known)
-    return asked, ReviewOrder(ids, place, skipped)
+    if item is None:
+        return asked, ReviewOrder(ids, 0, skipped)
+    if item not in ids:
+        ids.insert(_place_before(ids, session.get("following")), item)
+    return asked, ReviewOrder(ids, ids.index(item), skipped)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _has_draft(session: Mapping[str, Any], item: int) -> bool:
+    """Return whether a session left something on an item that was begun and not recorded."""
+    kinds = (session.get(name) for name in ("drafts", "citations", "texts"))
+    return any(isinstance(drafts, dict) and str(item) in drafts for drafts in kinds)
 
 
 def _place_before(ids: list[int], following: Any) -> int:
     """Return the place of the first that is listed of the items that followed; the end without one."""
-    for number in following if isinstance(following, list) else ():
+    for number in _listed(following):
         if number in ids:
             return ids.index(number)
     return len(ids)

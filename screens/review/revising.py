@@ -68,8 +68,6 @@ class RevisingTexts(EditingTests):
         app, item = self.workbench, self.item
         if app.context.rater is None:
             app.say_no_rater()
-        elif app.is_burst():
-            self._say("Several keys came at once, as from pasted text; nothing was edited.", alarm=True)
         elif item is None or self.desk is None or not (self.is_painted or self._revision_waits(item)):
             self._say("There is no item on the screen yet.")
         elif len(item.editable) == 1:
@@ -96,9 +94,6 @@ class RevisingTexts(EditingTests):
             return
         event.stop()
         event.prevent_default()
-        if self.workbench.is_burst(event.time):
-            self._say("Several keys came at once, as from pasted text; nothing was edited.", alarm=True)
-            return
         self._part_asked = None
         self._say("")
         edits(self.item, editable)
@@ -165,7 +160,7 @@ class RevisingTexts(EditingTests):
         elif self.desk is not None:
             outdated = self._is_outdated(item, editable)
             # Nothing is judged until the panes show the new text.
-            self._painted_at, self._awaited = None, "revised text"
+            self.await_paint("revised text")
             self._record(self.desk.mark(item.item_id, REVISION + editable.part, text=text))
             back = "is the imported one again" if text == editable.imported else "revised"
             over = " · in place of one that came after you began" if outdated else ""
@@ -176,11 +171,11 @@ class RevisingTexts(EditingTests):
         waiting = self._waiting(item.item_id)
         return any(_part_of(record) for action in waiting for record in action.records)
 
-    def _was_painted(self, shown: int) -> None:
+    def _was_painted(self, paint: int, moment: float) -> None:
         if self.item is not None and self._revision_waits(self.item):
-            self._awaited = "revised text"
+            self.await_paint("revised text")
         else:
-            super()._was_painted(shown)
+            super()._was_painted(paint, moment)
 
     # -- drafts ---------------------------------------------------------------------------------------
 

@@ -47,8 +47,6 @@ class RunningTests(CitingLines):
         app, item = self.workbench, self.item
         if app.context.rater is None:
             app.say_no_rater()
-        elif app.is_burst():
-            self._say(f"Several keys came at once, as from pasted text; nothing was {verb}.", alarm=True)
         elif item is None or not self.is_painted:
             self._say("There is no item on the screen yet.")
         elif self._is_blind:
@@ -99,7 +97,7 @@ class RunningTests(CitingLines):
             return
         self._chosen_runs[item.item_id] = item.runs[number].execution
         view = self._with_citations(self._as_chosen(item))
-        self.item = view
+        self.show_as(view)
         with self.app.batch_update():
             self._fill(view)
             self._show_active()

@@ -56,11 +56,11 @@ class Results(Protocol):
 def results(execution: Results) -> Iterator[str]:
     """Say in few words what the tests showed, and how far they can be trusted."""
     if execution.outcomes:
-        yield f"{execution.passed} of {len(execution.outcomes)} passed"
+        yield f"{execution.passed:,} of {len(execution.outcomes):,} passed"
     if not execution.outcomes or execution.exit_reason not in _BY_ITSELF:
         yield f"ended: {execution.exit_reason}"
     if number := execution.not_discriminating:
-        yield f"{number} {'does' if number == 1 else 'do'} not discriminate"
+        yield f"{number:,} {'does' if number == 1 else 'do'} not discriminate"
     if execution.flaky:
         yield f"{execution.flaky} flaky"
     if not execution.executable:
@@ -94,7 +94,7 @@ def runs_of(
 def _headed(run: RunShown, headings: Sequence[str], number: int, total: int) -> RunShown:
     """Return a run whose panes say whose test and whose run they show, and that there are others."""
     panes = (
-        replace(pane, heading=f"{heading} · {number} of {total}")
+        replace(pane, heading=f"{heading} · {number:,} of {total:,}")
         for pane, heading in zip(run.panes, headings, strict=True)
     )
     return replace(run, panes=tuple(panes))

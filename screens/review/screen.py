@@ -15,6 +15,7 @@ from screens.commands import Scope, bindings
 from screens.jobs.line import JobLine
 from screens.queue.asked import Asked
 from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys, SayLine
+from screens.review.end_card import EndCard
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judge_keys import JudgeKeys
 from screens.review.judging import Desk, SessionCount, desk_of
@@ -27,12 +28,15 @@ from screens.widgets.citing_pane import CitingPane
 from screens.widgets.line import Line
 from screens.widgets.text_pane import TextPane
 from store.errors import WorkbenchError
+from store.queries.queue import items_by_kind
 from store.queries.standing import StandingChange, change_of
 from store.recording import Action
 from store.tables.record import Mark
 
 FLAT_BELOW = 14
 """Rows below which a line that is written in has no border."""
+
+LOADING = "Loading …"
 
 TINY_BELOW = 10
 """Rows below which it takes the room of the lines above."""
@@ -69,6 +73,8 @@ class ReviewScreen(JudgeKeys):
         yield TextPane(id=PROMPT)
         yield ClaimLine(id="claim")
         yield CaseTabs(id="tabs")
+        with Vertical(id="end"):
+            yield EndCard()
         with Horizontal(id="body"):
             yield CitingPane(id=SUBJECT)
             with Vertical(id="case"):
@@ -93,7 +99,7 @@ class ReviewScreen(JudgeKeys):
         self._begin_code(self._panes[SUBJECT])
         self.reader = ItemReader(context.workspace, rater_id, blind=context.settings.blind)
         self.take_session(app.kept_session())
-        self._say("Loading …")
+        self._say(LOADING)
         app.saved.subscribe(self, self._action_saved, immediate=True)
         app.failed.subscribe(self, self._action_failed, immediate=True)
         app.job_events.subscribe(self, self._job_event)
@@ -105,6 +111,7 @@ class ReviewScreen(JudgeKeys):
         context = self.workbench.context
         desk, restored, count = None, None, None
         try:
+            kinds = tuple(items_by_kind(context.workspace))
             if context.rater is not None:
                 desk = desk_of(context.workspace, context.rater.id, blind=context.settings.blind)
             if self._resume_from:
@@ -114,18 +121,22 @@ class ReviewScreen(JudgeKeys):
                     self._resume_from,
                     blind=context.settings.blind,
                 )
-            self.call_later(self._begin, desk, restored)
+            self.call_later(self._begin, desk, restored, kinds)
             if context.rater is not None:
                 count = SessionCount.read(context.workspace, context.rater, blind=context.settings.blind)
                 self.call_later(self._take_count, count)
         except WorkbenchError as error:
-            self.call_later(self._not_read, error, self._shown)
+            self.call_later(self._not_read, error, self._wanted)
 
-    def _begin(self, desk: Desk | None, restored: tuple[Asked, ReviewOrder] | None) -> None:
-        self.desk = desk
+    def _begin(
+        self, desk: Desk | None, restored: tuple[Asked, ReviewOrder] | None, kinds: tuple[str, ...]
+    ) -> None:
+        self.desk, self.kinds_here = desk, kinds
         if restored is not None:
             self.asked, self.order = restored
-        self._say("")
+        if self.query_one(SayLine).said == LOADING:
+            # What is said of a key that was refused meanwhile stays.
+            self._say(self.reason_still_open)
         self._show_item()
 
     def _take_count(self, count: SessionCount) -> None:
@@ -137,6 +148,8 @@ class ReviewScreen(JudgeKeys):
     def _action_saved(self, action: Action) -> None:
         self.reader.forget(action.item_id)
         self._reload(action.item_id)
+        if self.order.at_end:
+            self._count_end(list(self.order.ids))
         self._follow_count(action)
         self._lay_out_places()
 
@@ -162,9 +175,10 @@ class ReviewScreen(JudgeKeys):
                 self._reload(event.item_id)
 
     def _reload(self, item_id: int) -> None:
-        if self.item is not None and self.item.item_id == item_id:
-            self._read_item(item_id, self._shown)
-            self._show_claim()
+        """Read an item again where it is the one that was gone to last."""
+        if self._wanted is not None and self._wanted.item_id == item_id:
+            self._read_item(self._wanted)
+        self._show_claim()
 
     def show_undone(self, action: Action, redo: bool, stored: bool = True) -> None:
         """Go to the item of an undo or redo, and say what stands now."""
@@ -174,6 +188,10 @@ class ReviewScreen(JudgeKeys):
                     self.order.put_last(record.item_id)
                 else:
                     self.order.take_last_away(record.item_id)
+        if self._commented is not None and self._commented.item_id != action.item_id:
+            # What is typed meanwhile belongs to the item on the screen.
+            self.notify(self._undone_in_words((action, redo, stored), None), markup=False)
+            return
         self._remember_places()
         self.order.go_to(action.item_id)
         self.reader.forget(action.item_id)
@@ -181,15 +199,13 @@ class ReviewScreen(JudgeKeys):
         self.keep_citations_of(action, redo=redo)
         self._wanted_question = question_of(action)
         self._undone = (action, redo, stored)
-        self._say(self._undone_in_words(self.item))
+        self._say(self._undone_in_words(self._undone, self.item))
         self._show_item()
         self.keep_place_soon()
 
-    def _undone_in_words(self, item: ItemView | None) -> str:
-        """Return what was undone or redone last, with what the question is about where the item is known."""
-        if self._undone is None:
-            return ""
-        (action, redo, stored), app = self._undone, self.workbench
+    def _undone_in_words(self, undone: tuple[Action, bool, bool], item: ItemView | None) -> str:
+        """Return what was undone or redone, with what the question is about where the item is known."""
+        (action, redo, stored), app = undone, self.workbench
         names, number = app.question_names, question_of(action)
         asks = () if item is None or number is None or item.item_id != action.item_id else item.asks
         # By its key, since names do not tell where those of models are hidden.
@@ -204,7 +220,7 @@ class ReviewScreen(JudgeKeys):
 
     def _restore_places(self, view: ItemView) -> None:
         # An item that was not on the screen is known only now; what was said since is left alone.
-        if self._undone is not None and self.query_one(SayLine).said == self._undone_in_words(None):
-            self._say(self._undone_in_words(view))
-        self._undone = None
+        undone, self._undone = self._undone, None
+        if undone is not None and self.query_one(SayLine).said == self._undone_in_words(undone, None):
+            self._say(self._undone_in_words(undone, view))
         super()._restore_places(view)

@@ -16,7 +16,7 @@ def summary(reply: Mapping[str, Any]) -> str:
     if not reply.get("executable"):
         return "would not run"
     passing = sum(test.get("outcome") == "passed" for test in tests)
-    return f"{passing} of {len(tests)} would pass"
+    return f"{passing:,} of {len(tests):,} would pass"
 
 
 def predicted(reply: Mapping[str, Any]) -> Iterator[str]:

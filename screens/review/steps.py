@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from screens.review import simulated
-from store.counted import counted
+from store.counted import counted, dollars
 from store.queries.item import StepSeen
 
 _ROLES = {
@@ -33,7 +33,7 @@ def steps_in_words(steps: tuple[StepSeen, ...]) -> str:
     lines = [*_in_all(steps), ""] if len(steps) > 1 else []
     for number, step in enumerate(steps, start=1):
         again = f" (try {step.attempt + 1})" if step.attempt else ""
-        cost = f" · ${step.money:.5f}" if step.money is not None else ""
+        cost = f" · {dollars(step.money)}" if step.money is not None else ""
         if step.from_cache:
             cost = " · from the cache, at no cost"
         spent = (
@@ -61,12 +61,12 @@ def _in_all(steps: tuple[StepSeen, ...]) -> Iterator[str]:
         said.append(f"{counted(tokens_in, 'token')} in, {sum(step.tokens_out for step in steps):,} out")
     said.append(f"{sum(step.seconds for step in steps):.2f} s")
     if known:
-        said.append(f"${sum(known):.5f}" + (" and what is not known" if unknown else ""))
+        said.append(dollars(sum(known)) + (" and what is not known" if unknown else ""))
     elif unknown:
         said.append("cost not known")
     yield " · ".join(said)
     if kept := Counter(role_word(step.role) for step in steps if step.from_cache):
-        names = (f"{count} × {name}" if count > 1 else name for name, count in kept.items())
+        names = (f"{count:,} × {name}" if count > 1 else name for name, count in kept.items())
         yield f"From the cache, at no cost: {', '.join(names)}"
 
 
@@ -85,7 +85,7 @@ def _execution(reply: Mapping[str, object]) -> Iterator[str]:
     counts = {name: int(str(reply.get(name) or 0)) for name in ("passed", "failed", "errors")}
     said = [f"ended: {reply['exit_reason']}"]
     if total := sum(counts.values()):
-        said.append(f"{counts['passed']} of {total} passed")
+        said.append(f"{counts['passed']:,} of {total:,} passed")
         said += [f"{counts['failed']} failed"] if counts["failed"] else []
         said += [counted(counts["errors"], "error")] if counts["errors"] else []
     for name, words in (("not_discriminating", "not discriminating"), ("flaky", "flaky")):

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from agents.kinds import kinds_with_agents
 from screens.widgets.visible import one_line
 from store.kinds.protocol import ranked_kinds, task_kinds
-from store.queries.rows import QueueRow
+from store.queries.rows import FAILED_PATH, QueueRow
 
 Part = Literal["mark", "yours", "agents", "text", "muted"]
 """Whose a cell is; the list has a style for each."""
@@ -68,6 +68,8 @@ def _agents_marked(row: QueueRow) -> str:
 
 
 def _agents_alone(row: QueueRow) -> str:
+    if row.agent_path == FAILED_PATH:
+        return f"! {FAILED_PATH}"
     return f"{WAITS} no sandbox" if row.needs_sandbox else _agents_marked(row)
 
 

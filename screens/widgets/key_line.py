@@ -64,6 +64,11 @@ class KeyLine(Static):
         """Whether other keys stand in place of the screen's."""
         return bool(self._choices)
 
+    @property
+    def choices(self) -> tuple[tuple[str, str], ...]:
+        """The other keys that stand in place of the screen's, with what they do."""
+        return self._choices
+
     def offer(self, choices: Sequence[tuple[str, str]]) -> None:
         """Name other keys in place of the screen's: codes of which one can be pressed, keys of an open line.
 

@@ -6,7 +6,6 @@ import unicodedata
 from typing import ClassVar
 
 from textual import events
-from textual.actions import SkipAction
 from textual.binding import BindingType
 from textual.widgets import Input
 
@@ -31,12 +30,6 @@ class Line(Input):
     """An input that takes the whole of what is pasted, and shows no character that acts on the terminal."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("line"))
-
-    def action_copy_or_quit(self) -> None:
-        """Copy what is selected; without a selection do what the key does everywhere else."""
-        if self.selection.is_empty:
-            raise SkipAction
-        self.action_copy()
 
     def validate_value(self, value: str) -> str:
         """Keep what is shown harmless, wherever it comes from."""

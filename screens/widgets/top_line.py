@@ -49,7 +49,7 @@ class TopLine(Static):
         rater = one_line(context.rater.name, RATER_CELLS) if context.rater else "nobody (--rater NAME)"
         right = f"rater: {rater} · blind: {'yes' if context.settings.blind else 'no'}"
         if app.failures:
-            right = f"! {len(app.failures)} not saved · {right}"
+            right = f"! {len(app.failures):,} not saved · {right}"
         width = max(0, self.size.width)
         left = one_line(f"{context.workspace.path.name} › {self._place}", max(0, width - cell_len(right) - 2))
         gap = " " * max(1, width - cell_len(left) - cell_len(right))

@@ -17,6 +17,7 @@ import duckdb
 from store.bulk.files import InputFile
 from store.bulk.inputs import Input
 from store.bulk.shapes import FLAT, MOMENT, UUID, Column, Read, acceptable, columns_of, quoted
+from store.formats.checking import LONGEST_ID
 from store.formats.fields import STAGED, FieldType
 
 _SHAPES = {"json lines": "newline_delimited", "JSON array": "array", "Parquet": "parquet"}
@@ -56,6 +57,10 @@ def read_into(
     records = f"{table}_records"
     try:
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {records} AS {_records(cursor, file, shape)}")
+        # DuckDB takes objects that are longer than it was told, as long as its buffer holds them.
+        longest = cursor.execute(f"SELECT max(strlen(json)) FROM {records}").fetchone()
+        if longest and (longest[0] or 0) > file.record_bytes:
+            return None
         found = columns_of(cursor, records, layout)
         if found is None or not acceptable(found, layout):
             return None
@@ -146,6 +151,8 @@ def _checks(found: Sequence[Column], values: dict[str, str]) -> Iterator[str]:
         text, value = f"{column.sql}::VARCHAR", values.get(field.name, column.sql)
         if field.filled or field.type == "id":
             yield f"coalesce({value} = '', false)"
+        if field.type == "id":
+            yield f"coalesce(length({value}) > {LONGEST_ID}, false)"
         if field.type == "number":
             yield f"coalesce(NOT isfinite({value}), false)"
         if field.type == "scores":

@@ -11,7 +11,6 @@ import csv
 import json
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import duckdb
 import pyarrow
@@ -20,9 +19,10 @@ from store.bulk.files import InputFile
 from store.bulk.inputs import Input
 from store.bulk.shapes import FLAT, MOMENT, MOST_EXTRA, NUMBER, UUID, Read, assigned, quoted
 from store.events import Progress, Report
+from store.formats.checking import LONGEST_ID
 from store.formats.fields import SCORE_PREFIX, STAGED, Field, FieldType, Layout
 
-_CHUNK = 10_000
+_CHUNK, _CHUNK_SIZE = 10_000, 1 << 25
 # Python and DuckDB write these differently in JSON.
 _CONTROL = r"[\x00-\x07\x0b\x0e-\x1f]"
 _PATTERNS: dict[FieldType, str] = {
@@ -131,7 +131,7 @@ def _load(
     types = ", ".join(f"{name} VARCHAR" for name in names)
     cursor.execute(f"CREATE OR REPLACE TEMP TABLE {records} ({types})")
     count = 0
-    while chunk := list(islice(rows, _CHUNK)):
+    for chunk in _chunks(rows):
         by_column = list(zip(*chunk, strict=True))
         if len(by_column) != width:
             raise ValueError("rows of another length than the header")
@@ -141,6 +141,20 @@ def _load(
         cursor.unregister("arriving")
         count += len(chunk)
         told(count)
+
+
+def _chunks(rows: Iterator[list[str]]) -> Iterator[list[list[str]]]:
+    """Yield the rows in chunks: so many, and no more characters than the first that goes beyond these."""
+    chunk: list[list[str]] = []
+    size = 0
+    for row in rows:
+        chunk.append(row)
+        size += sum(map(len, row))
+        if len(chunk) >= _CHUNK or size >= _CHUNK_SIZE:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
 
 
 def _selected(found: Sequence[_Column], columns: dict[str, FieldType], records: str) -> str:
@@ -196,6 +210,8 @@ def _checks(found: Sequence[_Column], values: dict[str, str]) -> Iterator[str]:
         type_ = field.type if field else "number"
         if pattern := _PATTERNS.get(type_):
             yield f"coalesce(NOT regexp_full_match({column.text}, '{pattern}'), false)"
+        if type_ == "id":
+            yield f"coalesce(length({column.text}) > {LONGEST_ID}, false)"
         if type_ == "number":
             yield f"coalesce(NOT isfinite(TRY_CAST({column.text} AS DOUBLE)), {column.text} IS NOT NULL)"
         if type_ in ("uuid", "moment"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
 import hashlib
 import zlib
@@ -14,6 +15,8 @@ from store.errors import ImportFailed
 from store.events import Progress, Report
 
 _BLOCK = 1 << 20
+RECORD_BYTES = 64 << 20
+"""The most bytes that a record may have, where nothing else is asked for."""
 _BOM = codecs.BOM_UTF8
 _STORED = frozenset({"gz", "json", "jsonl", "ndjson", "csv", "tsv", "parquet"})
 
@@ -29,6 +32,7 @@ class InputFile:
         sha256: Hash of the file as it is, hex.
         size: Bytes of the plain content.
         spare: A path where another copy may be put.
+        record_bytes: The most bytes that a record may have.
     """
 
     number: int
@@ -37,6 +41,7 @@ class InputFile:
     sha256: str
     size: int
     spare: Path
+    record_bytes: int = RECORD_BYTES
 
     @property
     def name(self) -> str:
@@ -56,7 +61,57 @@ def bare_name(name: str) -> str:
     return name
 
 
-def prepare(number: int, path: Path, folder: Path, progress: Report) -> InputFile:
+def too_long(most: int) -> str:
+    """Say of a record that it is longer than it may be.
+
+    Args:
+        most: The bytes that it may have.
+    """
+    return f"the record is longer than {most / (1 << 20):,.0f} MiB, so nothing of the file is read"
+
+
+class _Lines:
+    """Finds a line that is longer than a record may be, while the text goes by; an array may be one line.
+
+    Args:
+        path: The file, for messages.
+        most: The bytes that a record may have, no fewer than a block.
+    """
+
+    def __init__(self, path: Path, most: int) -> None:
+        self._path, self._most = path, max(most, _BLOCK)
+        self._line, self._length = 1, 0
+        self._is_text: bool | None = None
+
+    def take(self, block: bytes) -> None:
+        """Look at the next block.
+
+        Raises:
+            ImportFailed: A line has become too long.
+        """
+        if self._is_text is None:
+            start = block.removeprefix(_BOM).lstrip()
+            if not start:
+                self._line += block.count(b"\n")
+                return
+            self._is_text = not start.startswith((b"[", b"PAR1"))
+        if not self._is_text:
+            return
+        first = block.find(b"\n")
+        length = self._length + (first if first >= 0 else len(block))
+        if length > self._most:
+            raise ImportFailed(
+                "Record too long",
+                f"{self._path}:{self._line}: {too_long(self._most)}. Nothing was imported.",
+                "Take it out, or allow longer ones: --largest-record MIB",
+            )
+        self._line += block.count(b"\n")
+        self._length = length if first < 0 else len(block) - block.rfind(b"\n") - 1
+
+
+def prepare(
+    number: int, path: Path, folder: Path, progress: Report, record_bytes: int = RECORD_BYTES
+) -> InputFile:
     """Read a file once: hash it, and unpack it if need be.
 
     Args:
@@ -64,10 +119,13 @@ def prepare(number: int, path: Path, folder: Path, progress: Report) -> InputFil
         path: The file.
         folder: Where an unpacked copy may be put.
         progress: Is told the bytes read.
+        record_bytes: The most that one record may have; it is held while a file is unpacked.
 
     Raises:
-        ImportFailed: It cannot be read, is empty, or its gzip stream is damaged.
+        ImportFailed: It cannot be read, is empty, has a line that is too long for a record, or its gzip
+            stream is damaged.
     """
+    csv.field_size_limit(record_bytes)  # for whoever reads of it: its sample, and both readers
     try:
         size = path.stat().st_size
         digest = hashlib.sha256()
@@ -75,13 +133,16 @@ def prepare(number: int, path: Path, folder: Path, progress: Report) -> InputFil
             head = file.read(4)
             packed = head[:2] == b"\x1f\x8b"
             file.seek(0)
+            lines = _Lines(path, record_bytes)
             while block := file.read(_BLOCK):
                 digest.update(block)
+                if not packed:
+                    lines.take(block)
                 progress(Progress(f"reading {path.name}", file.tell(), size))
         plain = path
         if packed:
             plain = folder / f"{number}.plain"
-            size = _unpack(path, plain)
+            size = _unpack(path, plain, record_bytes)
             with plain.open("rb") as file:
                 head = file.read(4)
                 if head == b"PAR1":
@@ -99,7 +160,7 @@ def prepare(number: int, path: Path, folder: Path, progress: Report) -> InputFil
         raise ImportFailed(
             "Empty file", f"{path}:1: the file is empty. Nothing was imported.", "Check where it came from."
         )
-    return InputFile(number, path, plain, digest.hexdigest(), size, folder / f"{number}.spare")
+    return InputFile(number, path, plain, digest.hexdigest(), size, folder / f"{number}.spare", record_bytes)
 
 
 def broken_line(plain: Path) -> int | None:
@@ -119,12 +180,14 @@ def broken_line(plain: Path) -> int | None:
             line += block.count(b"\n")
 
 
-def _unpack(path: Path, plain: Path) -> int:
+def _unpack(path: Path, plain: Path, record_bytes: int) -> int:
     size = lines = 0
+    long = _Lines(path, record_bytes)
     try:
         with gzip.open(path) as packed, plain.open("wb") as out:
             # read1 hands out what was unpacked before the damage, which read would lose with the error.
             while block := packed.read1(_BLOCK):
+                long.take(block)
                 out.write(block)
                 size += len(block)
                 lines += block.count(b"\n")

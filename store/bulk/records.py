@@ -12,15 +12,13 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn, TextIO
 
 import pyarrow
 import pyarrow.parquet
 
-from store.bulk.files import InputFile, broken_line
+from store.bulk.files import InputFile, broken_line, too_long
 from store.formats.protocol import Sample
-
-csv.field_size_limit(sys.maxsize)
 
 NOT_UTF8 = "not UTF-8 text, so nothing of the file can be read; rewrite it as UTF-8"
 """What is said of a whole file in which bytes are no text."""
@@ -61,6 +59,10 @@ def _no_number(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
 # What Python says of an integer that it declines to read.
 _DIGITS = re.compile(r"value has (\d+) digits")
+# Characters that are read of a JSON text at once, no fewer.
+_PIECE = 1 << 20
+# Behind an error so near to the end of what is held the text may only be cut: a literal, an escape.
+_LONGEST_WORD = 16
 _LENIENT = json.JSONDecoder(parse_int=str)
 
 
@@ -83,8 +85,9 @@ def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
     elif sample.container == "CSV":
         yield from _csv(file, sample.delimiter)
     else:
-        text = file.plain.read_bytes().decode("utf-8")
-        yield from _json_text(text, array=sample.container == "JSON array")
+        with file.plain.open(encoding="utf-8", newline="") as text:
+            source = _Source(text, file.record_bytes)
+            yield from _json_text(source, array=sample.container == "JSON array")
 
 
 def _taken(number: int, line: int, value: Any) -> RawRecord:
@@ -95,11 +98,11 @@ def _taken(number: int, line: int, value: Any) -> RawRecord:
     return RawRecord(number, line, value)
 
 
-def _said(error: Exception) -> str:
+def _said(error: Exception, column: int | None = None) -> str:
     if isinstance(error, RecursionError):
         return "JSON nested too deeply"
     if isinstance(error, json.JSONDecodeError):
-        return f"malformed JSON: {error.msg} (column {error.colno})"
+        return f"malformed JSON: {error.msg} (column {column or error.colno})"
     if digits := _DIGITS.search(str(error)):
         most = sys.get_int_max_str_digits()
         return (
@@ -143,48 +146,151 @@ def _next(text: str, at: int) -> int:
     return at
 
 
-def _json_text(text: str, *, array: bool) -> Iterator[RawRecord]:
+class _TooLong(Exception):
+    """A record is longer than it may be."""
+
+
+class _Source:
+    """A JSON text that is read piece by piece: no more of it is held than the record that is read needs.
+
+    Args:
+        file: The text.
+        most: Characters that a record may have.
+
+    Attributes:
+        text: What is held of it.
+        at: The place in `text` up to which it is read.
+        line: The line of that place, from 1.
+    """
+
+    def __init__(self, file: TextIO, most: int) -> None:
+        self.text, self.at, self.line = "", 0, 1
+        self.most = most
+        self._file = file
+        self._counted = 0
+        # How much of the line in which `text` begins stood before it.
+        self._before = 0
+
+    def more(self) -> bool:
+        """Read on; False at the end of the file.
+
+        Raises:
+            _TooLong: What is held and not read is as much as a record may be.
+        """
+        if len(self.text) - self.at > self.most:
+            raise _TooLong
+        piece = self._file.read(max(_PIECE, len(self.text) - self.at))
+        if not piece:
+            return False
+        self.go(self.at)
+        self._before = self.column(self.at) - 1
+        self.text, self.at, self._counted = self.text[self.at :] + piece, 0, 0
+        return True
+
+    def column(self, at: int) -> int:
+        """Return the column of a place in `text`, from 1."""
+        start = self.text.rfind("\n", 0, at)
+        return at - start if start >= 0 else at + 1 + self._before
+
+    def go(self, at: int) -> None:
+        """Go on to a place in `text`."""
+        self.line += self.text.count("\n", self._counted, at)
+        self.at = self._counted = at
+
+    def following(self) -> str:
+        """Go on to what is no blank, and return it; empty at the end."""
+        while True:
+            self.go(_next(self.text, self.at))
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if not self.more():
+                return ""
+
+    def value(self) -> Any:
+        """Return the value that begins here, and go on to its end.
+
+        Raises:
+            ValueError: It is malformed; the place stays.
+            RecursionError: It is nested too deeply.
+            _TooLong: It is too long for a record.
+        """
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self.text, self.at)
+            except json.JSONDecodeError as error:
+                # What breaks off may go on in the next piece.
+                if not self._breaks_off(error) or not self.more():
+                    raise
+                continue
+            if end == len(self.text) and self.more():
+                continue  # a number, for one, may go on
+            self.go(end)
+            return value
+
+    def end_of_value(self) -> int | None:
+        """Return where the value ends that begins here, if only its numbers make it no JSON."""
+        while (end := _end_of_value(self.text, self.at)) is None:
+            if not self.more():
+                return None
+        return end
+
+    def _breaks_off(self, error: json.JSONDecodeError) -> bool:
+        return error.msg.startswith("Unterminated string") or error.pos >= len(self.text) - _LONGEST_WORD
+
+
+def _json_text(source: _Source, *, array: bool) -> Iterator[RawRecord]:
     """Read an array of objects, or objects one after another that may span lines."""
-    number, line, counted = 0, 1, 0
-    at = _next(text, _next(text, 0) + 1) if array else _next(text, 0)
-    if array and text[at : at + 1] == "]":
-        at = _next(text, at + 1)
-        if at < len(text):
-            yield RawRecord(1, text.count("\n", 0, at) + 1, None, "text after the end of the JSON array")
-        return
-    while at < len(text) or array:
+    number = 0
+    try:
+        for record in _values(source, array=array):
+            number = record.number
+            yield record
+    except _TooLong:
+        yield RawRecord(
+            number + 1, source.line, None, too_long(source.most), source.text[source.at :][:2_000]
+        )
+
+
+def _values(source: _Source, *, array: bool) -> Iterator[RawRecord]:
+    number = 0
+    if source.following() and array:
+        source.go(source.at + 1)
+        if source.following() == "]":
+            source.go(source.at + 1)
+            if source.following():
+                yield RawRecord(1, source.line, None, "text after the end of the JSON array")
+            return
+    while source.following() or array:
         number += 1
-        line, counted = line + text.count("\n", counted, at), at
+        line = source.line
         try:
-            value, end = _DECODER.raw_decode(text, at)
+            value = source.value()
         except (ValueError, RecursionError) as error:
-            if (after := _end_of_value(text, at)) is None:
-                where = error.lineno if isinstance(error, json.JSONDecodeError) else line
-                yield RawRecord(number, where, None, _broken_off(text, at, error), text[at : at + 2_000])
+            broken = isinstance(error, (json.JSONDecodeError, RecursionError))
+            after = None if broken else source.end_of_value()
+            if after is None:
+                text = source.text[source.at : source.at + 2_000]
+                yield RawRecord(number, *_broken_off(source, error), text)
                 return
-            end = after
-            yield RawRecord(number, line, None, _said(error), text[at:end])
+            yield RawRecord(number, line, None, _said(error), source.text[source.at : after])
+            source.go(after)
         else:
             yield _taken(number, line, value)
-        at = _next(text, end)
+        following = source.following()
         if not array:
             continue
-        if text[at : at + 1] == "]":
-            rest = _next(text, at + 1)
-            if rest < len(text):
-                where = line + text.count("\n", counted, rest)
-                yield RawRecord(
-                    number + 1, where, None, "text after the end of the JSON array", text[rest:][:2_000]
-                )
+        if following == "]":
+            source.go(source.at + 1)
+            if source.following():
+                rest = source.text[source.at :][:2_000]
+                yield RawRecord(number + 1, source.line, None, "text after the end of the JSON array", rest)
             return
-        if text[at : at + 1] != ",":
-            where = line + text.count("\n", counted, at)
-            what = "ends in the middle" if at >= len(text) else "lacks a comma between records"
-            yield RawRecord(
-                number + 1, where, None, f"malformed JSON: the array {what}", text[at : at + 2_000]
-            )
+        if following != ",":
+            what = "lacks a comma between records" if following else "ends in the middle"
+            rest = source.text[source.at : source.at + 2_000]
+            yield RawRecord(number + 1, source.line, None, f"malformed JSON: the array {what}", rest)
             return
-        at = _next(text, at + 1)
+        source.go(source.at + 1)
 
 
 def _end_of_value(text: str, at: int) -> int | None:
@@ -195,10 +301,14 @@ def _end_of_value(text: str, at: int) -> int | None:
         return None
 
 
-def _broken_off(text: str, at: int, error: Exception) -> str:
-    if at >= len(text):
-        return "malformed JSON: the array ends in the middle"
-    return f"{_said(error)}; nothing after it can be read"
+def _broken_off(source: _Source, error: Exception) -> tuple[int, None, str]:
+    """Return where a text cannot be read on, and why."""
+    if source.at >= len(source.text):
+        return source.line, None, "malformed JSON: the array ends in the middle"
+    if not isinstance(error, json.JSONDecodeError):
+        return source.line, None, f"{_said(error)}; nothing after it can be read"
+    line = source.line + source.text.count("\n", source.at, error.pos)
+    return line, None, f"{_said(error, source.column(error.pos))}; nothing after it can be read"
 
 
 def _csv(file: InputFile, delimiter: str) -> Iterator[RawRecord]:

@@ -105,16 +105,18 @@ def columns_of(cursor: duckdb.DuckDBPyConnection, records: str, layout: Layout) 
     fields = assigned(names, layout)
     if fields is None:
         return None
+    # One pass over the names of each shape: a record may have thousands of them.
+    seen: dict[str, Counter[str]] = {name: Counter() for name in names}
+    for shape in shapes:
+        for name, kind in zip(shape.names, shape.types, strict=True):
+            seen[name][kind] += shape.count
+    records_read = sum(shape.count for shape in shapes)
     columns = []
-    for name in names:
-        counts: Counter[str | None] = Counter()
-        for shape in shapes:
-            counts[dict(zip(shape.names, shape.types, strict=True)).get(name)] += shape.count
-        kinds = {kind: count for kind, count in counts.items() if kind not in (None, "NULL")}
+    for name, counts in seen.items():
+        given = {kind: count for kind, count in counts.items() if kind != "NULL"}
+        absent = counts.total() < records_read
         columns.append(
-            Column(
-                name, fields[name], frozenset(kinds), "NULL" in counts, None in counts, sum(kinds.values())
-            )
+            Column(name, fields[name], frozenset(given), "NULL" in counts, absent, sum(given.values()))
         )
     return columns
 

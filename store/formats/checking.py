@@ -7,6 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+LONGEST_ID = 1000
+"""Characters of an id."""
+
 _WHOLE = 1 << 63
 _NAMED = {
     str: "text",
@@ -68,14 +71,17 @@ def filled(value: Any, name: str) -> str:
 
 
 def identity(value: Any, name: str) -> str:
-    """Return an id as text: a text that is not empty, or a whole number.
+    """Return an id as text: a text that is neither empty nor too long, or a whole number.
 
     Raises:
         Refused: It is something else.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    return filled(value, name)
+    found = filled(value, name)
+    if len(found) > LONGEST_ID:
+        raise Refused(f"{name!r} has {len(found):,} characters, where an id has at most {LONGEST_ID:,}")
+    return found
 
 
 def whole(value: Any, name: str) -> int:

@@ -15,6 +15,8 @@ from store.formats.protocol import Container, Sample
 
 _LOOK = 1 << 18
 _LINES = 20
+_MOST = 1 << 24
+"""The most bytes of a file's beginning that are read to find its first record."""
 
 
 def look_at(path: Path, plain: Path) -> Sample:
@@ -118,7 +120,8 @@ def _more(plain: Path, start: str, opening: str) -> str:
         decoder.raw_decode(start[len(opening) :].lstrip())
     except (ValueError, RecursionError):
         if len(start) >= _LOOK // 4:
-            return plain.read_text(encoding="utf-8", errors="replace").lstrip()
+            with plain.open("rb") as file:
+                return file.read(_MOST).decode("utf-8", errors="replace").lstrip()
     return start
 
 
@@ -146,7 +149,7 @@ def _objects_head(plain: Path) -> tuple[Container, list[dict[str, Any]]]:
     """Tell one object a line from objects that span lines."""
     records: list[dict[str, Any]] = []
     with plain.open("rb") as file:
-        lines = [line for _, line in zip(range(_LINES), file, strict=False)]
+        lines = [line for _ in range(_LINES) if (line := file.readline(_MOST))]
     for line in lines:
         if line.strip():
             records += _decoded(line.decode("utf-8", errors="replace"))

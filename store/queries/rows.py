@@ -28,6 +28,9 @@ NEEDS_SANDBOX = "Needs a sandbox"
 WAITING_PATH = "needs_sandbox"
 """In place of a path: agents have no verdict, since nothing is here that could run the test."""
 
+FAILED_PATH = "failed"
+"""In place of a path: a run has no verdict, since it failed on the item."""
+
 SORT_KEYS: tuple[SortKey, ...] = ("position", "title", "label", "agent", "similarity", "rank", "status")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,9 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Select, Subquery, case, func, select
 
-from store.queries.rows import NEEDS_SANDBOX
+from store.queries.rows import FAILED_PATH, NEEDS_SANDBOX, WAITING_PATH
 from store.queries.run_outputs import items_replied
-from store.tables.columns import table_of
+from store.tables.columns import among, table_of
 from store.tables.runs import StepRow, VerdictRow
 
 if TYPE_CHECKING:
@@ -172,6 +173,29 @@ def run_items(workspace: Workspace, run_id: UUID, group: ItemGroup) -> Ids:
     if group.message is not None:
         wanted = wanted.where(ended.c.error == group.message)
     return workspace.column(wanted)
+
+
+def run_outcomes(
+    connection: Connection, run_id: UUID, item_ids: Collection[int]
+) -> dict[int, tuple[float | None, str]]:
+    """Return how a run ended on some items: its label with the way to it, or none with why.
+
+    Args:
+        connection: An open connection.
+        run_id: The run.
+        item_ids: The items; those on which it did nothing are left out.
+    """
+    verdict, ended = table_of(VerdictRow), failed_steps(run_id).subquery()
+    labels = select(verdict.c.item_id, verdict.c.value, verdict.c.path).where(
+        verdict.c.run_id == run_id, among(verdict.c.item_id, item_ids)
+    )
+    found: dict[int, tuple[float | None, str]] = {
+        item_id: (value, path) for item_id, value, path in connection.execute(labels)
+    }
+    failed = select(ended.c.item_id, ended.c.cause).where(among(ended.c.item_id, item_ids))
+    for item_id, cause in connection.execute(failed):
+        found[item_id] = (None, WAITING_PATH if cause == WAITING else FAILED_PATH)
+    return found
 
 
 def failed_steps(run_id: UUID) -> Select[Any]:

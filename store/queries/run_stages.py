@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -47,6 +48,29 @@ class StageCounts:
     unpriced: int
     from_cache: int
     seconds: float
+
+    @classmethod
+    def together(cls, stages: Sequence[StageCounts]) -> StageCounts:
+        """Return the turns of all roles as one: which of them took part tells what was found of an item."""
+        known = [stage.money for stage in stages if stage.money is not None]
+        summed = (
+            "turns",
+            "failed",
+            "lately",
+            "requests",
+            "tokens_in",
+            "tokens_out",
+            "unpriced",
+            "from_cache",
+        )
+        sums = {name: sum(getattr(stage, name) for stage in stages) for name in summed}
+        return cls(
+            role="all",
+            items=max((stage.items for stage in stages), default=0),
+            money=sum(known) if known else None,
+            seconds=sum(stage.seconds for stage in stages),
+            **sums,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as values that JSON knows, with the mean of a turn's seconds."""

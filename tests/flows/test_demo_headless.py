@@ -97,7 +97,7 @@ def test_what_it_printed_is_on_disk(at):
 def test_without_a_terminal_it_says_so_and_does_the_same_again(workbench, at):
     done = workbench("demo", "--at", at)
     assert done.code == 0
-    assert "No terminal" in done.err
+    assert done.says("No terminal")
     assert "nothing to do" in done.out
     assert NOTICE in done.out
     assert "76 of 85" in done.out

@@ -110,7 +110,7 @@ async def test_an_empty_workspace_teaches_the_ways_in(empty: Workspace) -> None:
         assert list(steps(app)) == ["i", "d"]
         assert "workbench import study.duckdb FILE" in steps(app)["i"]
         assert "resume" not in keys(app)
-        await pilot.press("enter", "q", "g")
+        await pilot.press("enter", "tab", "g")
         assert home_of(app)
 
 
@@ -124,7 +124,7 @@ async def test_the_paragraph_says_what_the_report_says(workspace: Workspace) -> 
         assert "labelled 8 of 10 pairs (80%)" in said
         assert "You agree with them on 67% (n = 3" in said
         assert "3,360 tokens, $0.0008" in said
-        assert list(steps(app)) == ["Enter", "J", "q"]
+        assert list(steps(app)) == ["Enter", "J", "Tab"]
         assert "Begin with the first without your label, item q/4" in steps(app)["Enter"]
         assert "the 2 pairs" in steps(app)["J"]
         assert "No model is set. Name one in" in steps(app)["J"]
@@ -189,7 +189,7 @@ async def test_a_file_is_imported_and_home_knows_of_it(empty: Workspace, in_fold
         await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "1 pair from" in about(app))
         assert items_in(empty) == 1
         assert "Enter" in steps(app)
-        await pilot.press("q")
+        await pilot.press("tab")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen.items.count == 1)
 
 
@@ -236,7 +236,7 @@ async def test_agents_are_offered_only_where_they_can_work(empty: Workspace, tmp
         await ready(pilot)
         assert "2 completions from tasks.jsonl." in about(app)
         assert "agents" not in about(app)
-        assert list(steps(app)) == ["Enter", "q"]
+        assert list(steps(app)) == ["Enter", "Tab"]
         assert "g start" not in keys(app)
         await pilot.press("g")
         assert any("No agents work on items" in each for each in notices(app))
@@ -278,7 +278,7 @@ async def test_keys_of_the_configuration_are_the_keys_that_are_named(workspace: 
         await ready(pilot)
         assert "x queue" in keys(app)
         assert "x" in steps(app)
-        await pilot.press("q")
+        await pilot.press("tab")
         assert home_of(app)
         await pilot.press("x")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
@@ -299,11 +299,12 @@ async def test_the_import_names_the_key_that_leaves_it(empty: Workspace, in_fold
 
 
 def test_files_that_match_what_is_typed(in_folder: Path) -> None:
-    for name in ("pairs.jsonl", "pairs.txt", "other.csv.gz", ".hidden.json"):
+    for name in ("pairs.jsonl", "pairs.txt", "other.csv.gz", ".hidden.json", "p.duckdb.journal.jsonl"):
         (in_folder / name).touch()
     (in_folder / "parts").mkdir()
     (in_folder / "parts" / "one.parquet").touch()
     assert matching_files("pa") == ["pairs.jsonl", "parts/"]
+    assert matching_files("p.") == []
     assert matching_files("") == ["other.csv.gz", "pairs.jsonl", "parts/"]
     assert matching_files("parts/") == ["parts/one.parquet"]
     assert matching_files(f"{in_folder}/o") == [f"{in_folder}/other.csv.gz"]
@@ -352,7 +353,7 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(
     app = app_of(empty)
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot)
-        for key in ("enter", "q", "g"):
+        for key in ("enter", "tab", "g"):
             await pilot.press(key)
             await until(pilot, lambda: "The workspace is empty. i imports a file." in notices(app))
             app.clear_notifications()
@@ -361,7 +362,7 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot)
         line = str(app.screen.query_one(KeyLine).content)
-        assert "q queue" in line
+        assert "Tab queue" in line
         assert "g start" not in line
         assert "d look" not in line
         await pilot.press("d")
@@ -373,3 +374,40 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(
 def notices(app: WorkbenchApp) -> list[str]:
     """What the app told in toasts."""
     return [each.message for each in app._notifications]
+
+
+@pytest.mark.parametrize("key", ["ctrl+q", "ctrl+c"])
+@pytest.mark.parametrize(
+    "opening", [("i",), ("g",), ("tab", "f"), ("tab", "o"), ("tab", "slash"), ("question_mark",), ("ctrl+p",)]
+)
+async def test_every_dialog_can_be_quit(workspace: Workspace, opening: tuple[str, ...], key: str) -> None:
+    settings = AnnotationSettings(model="scripted:none")
+    app = app_of(workspace, annotation=settings, annotation_problem="")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        for each in opening:
+            screen = app.screen
+            await pilot.press(each)
+            if each != "slash":
+                await until(pilot, lambda before=screen: app.screen is not before)
+        await pilot.press(key)
+        await until(pilot, lambda: not app.is_running)
+
+
+async def test_q_on_home_quits(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press("q")
+        await until(pilot, lambda: not app.is_running)
+
+
+async def test_ctrl_c_copies_what_is_selected_in_a_field(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press("tab")
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen._complete)
+        await pilot.press("slash", *"words", "shift+home", "ctrl+c")
+        await until(pilot, lambda: app.clipboard == "words")
+        assert app.is_running

@@ -21,6 +21,7 @@ from screens.jobs.line import JobLine
 from screens.jobs.outcomes import OutcomesScreen
 from screens.jobs.paced import LEAST_SECONDS, Paced
 from screens.jobs.screen import JobsScreen
+from screens.jobs.start import StartScreen
 from screens.jobs.wording import bar, in_words
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
@@ -30,6 +31,7 @@ from store.tables.runs import Run, StepRow
 from store.workspace import Workspace
 from tests.app_at_work import app_of, labelled_by_agents, script, until
 from tests.loopback_models import LoopbackModels, Status
+from tests.review_bench import screen_text
 from tests.small_workspace import GOOD, pairs_workspace, rows, verdicts
 
 COUNT = 12
@@ -89,8 +91,8 @@ async def test_a_job_runs_to_its_end_before_ones_eyes(workspace: Workspace, tmp_
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         assert "g lets them label" in text(app, "#now")
-        await pilot.press("g")
-        await until(pilot, lambda: "✓ done · 12 of 12 · 2 failed" in text(app, "#now"))
+        await pilot.press("g", "enter")
+        await until(pilot, lambda: "✓ done · 10 of 12 labelled · 2 failed" in text(app, "#now"))
         await until(pilot, lambda: screen.counts is not None and screen.counts.labelled == 10)
         await until(pilot, lambda: "labels" in text(app, "#funnel") and " 10 " in text(app, "#funnel"))
         assert "0 no match 3 · 1 match 7" in text(app, "#funnel")
@@ -102,14 +104,96 @@ async def test_a_job_runs_to_its_end_before_ones_eyes(workspace: Workspace, tmp_
         assert rows(workspace, Run)[0]["state"] == "done"
 
 
+async def test_a_blind_review_sees_progress_and_no_labels(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    with pairs_workspace(tmp_path / "one", [("q/1", "query 1", GOOD)]) as one:
+        settings = script(tmp_path, [("q/1", "clear_match", 0.0)])
+        app = app_of(one, annotation=settings, annotation_problem="", blind=True)
+        async with app.run_test(size=(120, 40)) as pilot:
+            screen = await opened(pilot)
+            await pilot.press("g", "enter")
+            await until(pilot, lambda: "✓ done · 1 of 1 labelled" in text(app, "#now"))
+            await until(pilot, lambda: screen.counts is not None and screen.counts.labelled == 1)
+            await until(pilot, lambda: screen.stages is not None and "labelled" in text(app, "#funnel"))
+            shown = screen_text(app)
+            assert "labels and assessments are hidden" in shown
+            for word in ("match", "unclear", "screen", "ruled", "executed"):
+                assert word not in shown.lower(), shown
+
+
+async def test_a_dialog_says_what_a_run_will_take_before_it_starts(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    settings = replace(script(tmp_path, replies()), budget=Budget(requests=50))
+    app = app_of(workspace, annotation=settings, annotation_problem="")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: isinstance(app.screen, StartScreen) and app.screen.estimate is not None)
+        shown = screen_text(app)
+        for words in ("full. All agents", "scripted:", "50 requests", "12 pairs", "tokens"):
+            assert words in shown
+        assert not app.jobs
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, JobsScreen))
+        assert not app.jobs
+        await pilot.press("g", "x", "enter")
+        await until(pilot, lambda: "Type a whole number of items" in screen_text(app))
+        assert isinstance(app.screen, StartScreen)
+        await pilot.press("backspace", "4")
+        await until(pilot, lambda: "4 pairs" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "✓ done · 3 of 4 labelled · 1 failed" in text(app, "#now"))
+        assert len(app.jobs) == 1
+
+
+async def test_nothing_is_started_where_nothing_is_left_to_do(workspace: Workspace, tmp_path: Path) -> None:
+    app = app_of(
+        workspace,
+        annotation=script(tmp_path, [(name, "clear_match", 0) for name, *_ in replies()]),
+        annotation_problem="",
+    )
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("g", "enter")
+        await until(pilot, lambda: "✓ done · 12 of 12 labelled" in text(app, "#now"))
+        await pilot.press("g")
+        await until(pilot, lambda: "nothing to do: all pairs have a label of this run" in screen_text(app))
+        await pilot.press("enter")
+        assert isinstance(app.screen, StartScreen)
+        assert len(app.jobs) == 1
+
+
+async def test_what_another_run_labelled_is_not_told_of_the_run_that_failed(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    labelled_by_agents(workspace, [(number, 1.0, "screened") for number in range(1, 13)])
+    app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        await pilot.press("g", "enter")
+        await until(pilot, lambda: "✓ done · 10 of 12 labelled · 2 failed" in text(app, "#now"))
+        await pilot.press("enter")
+        items = await listed(pilot)
+        await until(pilot, lambda: items.items.row_of(3) is not None)
+        rows = [items.items.row_of(number) for number in (3, 5)]
+        assert [(row.agent_label, row.agent_path) for row in rows if row] == [(None, "failed")] * 2
+        assert "failed" in screen_text(app)
+        await pilot.press("escape", "down")
+        # What steers a job is not offered for another run.
+        await until(pilot, lambda: "2 of 2 labelled" in text(app, "#now") or "12 of 12" in text(app, "#now"))
+        assert "p pause" not in text(app, "KeyLine")
+        assert "r retry" not in text(app, "KeyLine")
+
+
 async def test_a_running_job_shows_on_every_screen_and_can_be_steered(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     app = app_of(workspace, annotation=script(tmp_path, replies(hold=11)), annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await pilot.press("g")
-        await until(pilot, lambda: "▶ running · 10 of 12 · 2 failed" in text(app, "#now"))
+        await pilot.press("g", "enter")
+        await until(pilot, lambda: "▶ running · 8 of 12 labelled · 2 failed" in text(app, "#now"))
         assert "p pause" in text(app, "KeyLine")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
@@ -117,7 +201,7 @@ async def test_a_running_job_shows_on_every_screen_and_can_be_steered(
         await until(pilot, lambda: line.display and "▶ agents running" in str(line.content))
         assert "10 of 12" in str(line.content)
         assert "J shows more" in str(line.content)
-        await pilot.press("q")
+        await pilot.press("tab")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
         assert app.screen.query_one(JobLine).display
         await pilot.press("J", "p")
@@ -140,13 +224,13 @@ async def test_a_stopped_run_goes_on_where_it_stopped(workspace: Workspace, tmp_
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await pilot.press("g")
-        await until(pilot, lambda: "10 of 12" in text(app, "#now"))
+        await pilot.press("g", "enter")
+        await until(pilot, lambda: "8 of 12 labelled · 2 failed" in text(app, "#now"))
         await pilot.press("x")
         await until(pilot, lambda: "■ stopped" in text(app, "#now"))
-        await pilot.press("g")
+        await pilot.press("g", "enter")
         # Of the four that have no verdict, the two that failed are tried again first.
-        await until(pilot, lambda: "▶ running · 2 of 4 · 2 failed" in text(app, "#now"))
+        await until(pilot, lambda: "▶ running · 8 of 12 labelled · 2 failed" in text(app, "#now"))
         assert len(verdicts(workspace)) == 8
         assert len(rows(workspace, Run)) == 1
         await pilot.press("x")
@@ -172,7 +256,7 @@ async def test_a_model_that_cannot_be_opened_is_said(workspace: Workspace, tmp_p
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await pilot.press("g")
+        await pilot.press("g", "enter")
         await until(pilot, lambda: text(app, "#now").startswith("! "))
         assert "replies.jsonl" in text(app, "#now")
 
@@ -244,8 +328,8 @@ async def test_what_failed_is_listed_opened_and_tried_again(workspace: Workspace
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        await pilot.press("g")
-        await until(pilot, lambda: "✓ done · 12 of 12 · 2 failed" in text(app, "#now"))
+        await pilot.press("g", "enter")
+        await until(pilot, lambda: "✓ done · 10 of 12 labelled · 2 failed" in text(app, "#now"))
         await until(pilot, lambda: bool(screen.causes))
         await until(pilot, lambda: "r retry failed" in text(app, "KeyLine"))
         await pilot.press("enter")
@@ -264,7 +348,7 @@ async def test_what_failed_is_listed_opened_and_tried_again(workspace: Workspace
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
         await pilot.press("r")
-        await until(pilot, lambda: "✓ done · 2 of 2 · 2 failed" in text(app, "#now"))
+        await until(pilot, lambda: len(app.jobs) == 2 and app.jobs[-1].state == "done")
         assert len(rows(workspace, Run)) == 1
         assert sorted(step["item_id"] for step in rows(workspace, StepRow) if step["attempt"]) == [3, 5]
 
@@ -339,7 +423,7 @@ async def test_a_run_that_paused_at_its_budget_is_given_more_and_goes_on(
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        await pilot.press("g")
+        await pilot.press("g", "enter")
         await until(pilot, lambda: f"budget {said}" in text(app, "#now") and "‖ paused" in text(app, "#now"))
         assert "Budget reached" in text(app, "#now")
         assert "p gives more and goes on" in text(app, "#now")
@@ -354,7 +438,7 @@ async def test_a_run_that_paused_at_its_budget_is_given_more_and_goes_on(
             await pilot.press("enter")
             if answer:
                 await until(pilot, lambda answer=answer: answer in text(app, "#wrong"))
-        await until(pilot, lambda: "✓ done · 12 of 12 · 2 failed" in text(app, "#now"))
+        await until(pilot, lambda: "✓ done · 10 of 12 labelled · 2 failed" in text(app, "#now"))
         assert len(verdicts(workspace)) == 10
         assert len(rows(workspace, StepRow)) == 12
         steps = rows(workspace, StepRow)
@@ -369,7 +453,7 @@ async def test_a_run_left_at_its_budget_stays_paused(workspace: Workspace, tmp_p
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        await pilot.press("g")
+        await pilot.press("g", "enter")
         await until(pilot, lambda: "p more budget" in text(app, "KeyLine"))
         await pilot.press("p")
         await until(pilot, lambda: isinstance(app.screen, BudgetScreen))
@@ -396,7 +480,7 @@ async def test_equal_outputs_stand_once_and_open_to_their_items(workspace: Works
     app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
     async with app.run_test(size=(100, 30)) as pilot:
         await opened(pilot)
-        await pilot.press("g")
+        await pilot.press("g", "enter")
         await until(pilot, lambda: "✓ done" in text(app, "#now"))
         await pilot.press("enter")
         items = await listed(pilot)
@@ -426,7 +510,7 @@ async def test_a_service_that_is_used_up_is_waited_for_and_that_is_said_once(wor
         app = app_of(workspace, annotation=settings, annotation_problem="")
         async with app.run_test(size=(80, 24)) as pilot:
             await opened(pilot)
-            await pilot.press("g")
+            await pilot.press("g", "enter")
             status = re.compile(r"▶ running · waits for the service until \d\d:\d\d:\d\d")
             await until(pilot, lambda: bool(status.search(text(app, "#now"))))
             await until(pilot, lambda: "limits are used up" in log_lines(app))

@@ -103,7 +103,7 @@ def said(app: WorkbenchApp, selector: str) -> str:
 async def opened(pilot: Pilot[Any]) -> QueueScreen:
     """Open the queue from home and wait until it is read."""
     app = cast(WorkbenchApp, pilot.app)
-    await pilot.press("q")
+    await pilot.press("tab")
     await until(pilot, lambda: isinstance(app.screen, QueueScreen) and read(app.screen), "a queue")
     return queue_of(app)
 
@@ -257,6 +257,23 @@ async def test_leaving_the_filter_changes_nothing_and_reset_takes_all_away(
         await pilot.press("f", "right", "r", "enter")
         await until(pilot, lambda: app.screen is screen)
         assert screen.asked.wanted == QueueFilter()
+
+
+async def test_a_filter_goes_to_the_first_match_that_is_not_judged(
+    at_home: Callable[..., WorkbenchApp],
+) -> None:
+    app = at_home()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press(*["down"] * 40)
+        await pilot.press("slash", *"sort list", "enter")
+        await until(pilot, lambda: read(screen) and screen.items.count == COUNT // 4)
+        # Items 2, 6, 10, 14 and 18 have a label: the sixth match is the first without one.
+        assert (screen.items.cursor, screen.items.item_id) == (5, 22)
+        await pilot.press("c")
+        await until(pilot, lambda: read(screen) and screen.items.count == COUNT)
+        # The cursor stays with its item where that is listed still.
+        assert screen.items.item_id == 22
 
 
 async def test_nothing_matches_is_said_with_the_keys_that_mend_it(
@@ -498,7 +515,7 @@ async def test_enter_before_the_queue_is_read_opens_the_item_when_it_is(
     held = HeldReads(monkeypatch)
     app = app_of(workspace)
     async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.press("q")
+        await pilot.press("tab")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
         await pilot.press("enter")
         assert isinstance(app.screen, QueueScreen)
@@ -595,7 +612,7 @@ async def test_new_items_are_told_and_listed_when_asked_for(
         file = tmp_path / "more.jsonl"
         file.write_text('{"id": "n1", "query": "new query", "code": "def f(): pass"}\n', encoding="utf-8")
         app.context.import_file(file, silent)
-        await pilot.press("q")
+        await pilot.press("tab")
         await until(pilot, lambda: "1 new, r lists them" in said(app, "#sentence"))
         assert screen.items.count == COUNT
         await pilot.press("r")

@@ -168,7 +168,7 @@ async def test_enter_still_gives_no_reason(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "0", "enter")
-        assert said(app) == "No reason given."
+        assert said(app) == "No reason given; o gives one."
 
 
 async def test_what_cannot_be_cited_is_said(workspace: Workspace) -> None:

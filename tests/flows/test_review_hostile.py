@@ -104,7 +104,7 @@ async def test_what_is_said_of_hostile_names_and_comments_is_harmless(workspace:
         assert "[bold" in said(app)
         await press(pilot, "x", "p")
         await settled(pilot)
-        await press(pilot, "c")
+        await press(pilot, "m")
         event = events.Paste(HOSTILE)
         event.set_sender(app)
         app.post_message(event)
@@ -146,7 +146,7 @@ async def test_a_comment_of_another_program_is_harmless_in_the_line(workspace: W
         app.record(screen.desk.mark(1, "comment", text="two\nlines \x1b[31m"))
         await until(pilot, lambda: review_of(app).item is not None and "two" in str(review_of(app).item))
         await settled(pilot)
-        await press(pilot, "c")
+        await press(pilot, "m")
         assert app.screen.query_one("#comment", Input).value == "two lines [31m"
         await pilot.press("enter")
         assert said(app) == "The comment is as it was."

@@ -122,7 +122,8 @@ async def test_a_hostile_question_is_harmless_and_exact(tmp_path: Path, size: tu
             issue = await copied(pilot, app, "issue")
             assert (issue.count(HTML), issue.count(BIDI)) == (2, 2)
             await press(pilot, "1", "2", "3", "o")
-            await press(pilot, "4")
+            await pilot.press("4")
+            await until(pilot, lambda: "End of the list" in screen_text(app))
             await settled(pilot)
             assert harmless(screen_text(app) + said(app))
 

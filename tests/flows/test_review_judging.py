@@ -89,7 +89,7 @@ async def test_a_label_is_saved_and_the_next_item_is_shown(workspace: Workspace)
         assert row["elapsed_ms"] >= row["active_ms"] >= 0
         assert not row["blind"]
         assert said(app) == "● 1 match · accepts ◆ · clear-match · u undo"
-        assert "pairs › 2 of 8" in line_of(app, PlaceLine)
+        assert "pairs, 2 of 8" in line_of(app, PlaceLine)
         assert counts(app) == (1, 7)
         await press(pilot, "p")
         assert "● your label: 1 match" in line_of(app, ClaimLine)
@@ -128,9 +128,9 @@ async def test_the_question_for_a_reason_can_be_left_and_stops_no_key(workspace:
         await press(pilot, "0")
         await painted(pilot, 2)
         await press(pilot, "enter")
-        assert said(app) == "No reason given."
+        assert said(app) == "No reason given; o gives one."
         await press(pilot, "1", "escape")
-        assert said(app) == "No reason given."
+        assert said(app) == "No reason given; o gives one."
         await press(pilot, "a")
         await painted(pilot, 4)
         await press(pilot, "b")
@@ -219,7 +219,7 @@ async def test_a_skipped_item_comes_back_last_in_this_session_and_the_next(works
         await painted(pilot, 2)
         await settled(pilot)
         assert marks(workspace) == [(1, "skip", True, "", "independent")]
-        assert "pairs › 2 of 8 " in line_of(app, PlaceLine)
+        assert "pairs, 2 of 8 " in line_of(app, PlaceLine)
         assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8, 1]
     app = review_app(workspace, at=None)
     async with app.run_test(size=SIZE) as pilot:
@@ -227,11 +227,12 @@ async def test_a_skipped_item_comes_back_last_in_this_session_and_the_next(works
         assert review_of(app).order.ids == [1, 2, 3, 4, 5, 6, 7, 8, 1]
         await press(pilot, *"nnnnnnn")
         await painted(pilot, 9)
-        assert "pairs › 1 of 8 · again" in line_of(app, PlaceLine)
+        assert "pairs, 1 of 8 · again" in line_of(app, PlaceLine)
         assert "» skipped" in line_of(app, ClaimLine)
-        await press(pilot, "1")
+        await pilot.press("1")
+        await until(pilot, lambda: "End of the list: pairs" in screen_text(app))
         await settled(pilot)
-        assert said(app).endswith("this was the last item")
+        assert said(app).startswith("● 1 match · accepts ◆")
         assert judgments(workspace) == [(1, 1, "accept", "")]
         assert marks(workspace)[-1] == (1, "skip", False, "", "independent")
 
@@ -302,7 +303,7 @@ async def test_flags_pressed_faster_than_the_disk_follow_the_last_key(workspace:
 async def test_a_comment_is_saved_by_enter_and_changed_later(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "c")
+        await press(pilot, "m")
         await pilot.press(*"10 a?")
         assert judgments(workspace) == []
         await pilot.press("enter")
@@ -312,11 +313,11 @@ async def test_a_comment_is_saved_by_enter_and_changed_later(workspace: Workspac
         assert "10 a?" in text_of(app, "history")
         assert app.focused is not None
         assert app.focused.id == "subject"
-        await press(pilot, "c")
+        await press(pilot, "m")
         assert app.screen.query_one("#comment", Input).value == "10 a?"
         await pilot.press("enter")
         assert said(app) == "The comment is as it was."
-        await press(pilot, "c")
+        await press(pilot, "m")
         await pilot.press("ctrl+u", "enter")
         await settled(pilot)
         assert marks(workspace)[-1] == (1, "comment", False, "", "independent")
@@ -368,26 +369,93 @@ async def test_moving_stops_at_the_ends_and_finds_what_is_open(workspace: Worksp
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "p")
         assert said(app) == "This is the first item."
-        await press(pilot, "1", "1", "b", "d", "m")
+        await press(pilot, "1", "1", "b", "d", "w")
         await painted(pilot, 4)
         await settled(pilot)
         await press(pilot, "p", "p", "p", "j")
         await painted(pilot, 4)
-        await press(pilot, *"nnnn", "n")
-        # Three have a label or a "cannot decide" now, and this one has none yet.
-        assert said(app) == "This is the last item. j goes on with the 4 left, q goes back."
-        await press(pilot, "j")
+        await press(pilot, *"nnnn")
+        await pilot.press("n")
+        # Three have a label or a "cannot decide" now.
+        await until(pilot, lambda: "j  the next of 5 in this list without your label" in screen_text(app))
+        await pilot.press("n")
+        assert said(app) == "This is the end of the list."
+        await pilot.press("j")
         await painted(pilot, 4)
         assert said(app) == "Started again from the top of the queue."
+
+
+async def test_the_end_of_a_list_says_what_is_done_and_what_is_next(workspace: Workspace) -> None:
+    app = review_app(workspace, asked=Asked(QueueFilter(text="zero bytes")))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await painted(pilot, 1)
+        assert "pairs, 1 of 1 " in line_of(app, PlaceLine)
+        await pilot.press("1")
+        await until(pilot, lambda: "1 of 1 done" in screen_text(app))
+        shown = screen_text(app)
+        assert "End of the list: pairs · contains “zero bytes”" in shown
+        assert "pairs, end of 1" in shown
+        assert "j  goes on: 7 pairs without your label" in shown
+        assert said(app).startswith("● 1 match · overrides ◆")
+        # Nothing is judged here, and the reason of the last override can still be given.
+        await pilot.press("0")
+        assert said(app) == "There is no item here to judge."
+        await pilot.press("o")
+        await pilot.press("b")
+        await settled(pilot)
+        assert judgments(workspace)[-1] == (4, 1, "override", "boundary case")
+        assert len(judgments(workspace)) == 2
+        await pilot.press("p")
+        await painted(pilot, 1)
+        await pilot.press("n", "j")
+        screen = await painted(pilot, 1)
+        assert (screen.order.total, screen.order.item_id) == (8, 1)
+        assert said(app) == "All items are listed again."
+
+
+async def test_a_session_that_ended_at_the_end_of_a_list_goes_on_at_an_open_item(
+    workspace: Workspace,
+) -> None:
+    app = review_app(workspace, asked=Asked(QueueFilter(text="zero bytes")))
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        await pilot.press("0")
+        await until(pilot, lambda: "End of the list" in screen_text(app))
+        await settled(pilot)
+        await pilot.press("ctrl+q")
+    again = review_app(workspace, at=None)
+    async with again.run_test(size=SIZE) as pilot:
+        screen = await painted(pilot, 1)
+        assert screen.order.item_id == 1
+        assert "pairs, 1 of 8" in line_of(again, PlaceLine)
 
 
 async def test_nothing_open_is_said(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, *"1" * 8)
+        await press(pilot, *"1" * 7)
+        await pilot.press("1")
         await settled(pilot)
-        await press(pilot, "j")
-        await until(pilot, lambda: said(app) == "Every other item of this queue has your label.")
+        await until(pilot, lambda: "Every item of this workspace has your label." in screen_text(app))
+        await pilot.press("p", "j")
+        await until(pilot, lambda: "8 of 8 done" in screen_text(app))
+        await pilot.press("j")
+        await until(pilot, lambda: said(app) == "Every item of this workspace has your label.")
+
+
+async def test_the_review_is_left_at_once_and_the_reason_can_be_given_later(workspace: Workspace) -> None:
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "0")
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        await pilot.press("enter")
+        await painted(pilot, 2)
+        assert said(app) == "No reason yet for clear-match; o gives one."
+        await pilot.press("o", "b")
+        await settled(pilot)
+        assert judgments(workspace) == [(1, 0, "override", ""), (1, 0, "override", "boundary case")]
+        await painted(pilot, 2)
 
 
 async def test_the_order_stays_as_it_was_when_the_queue_was_opened(workspace: Workspace) -> None:
@@ -403,7 +471,7 @@ async def test_the_order_stays_as_it_was_when_the_queue_was_opened(workspace: Wo
         await painted(pilot, 3)
         await settled(pilot)
         assert review_of(app).order.ids == order
-        assert "› 3 of 3 · unjudged" in line_of(app, PlaceLine)
+        assert "pairs, 3 of 3 · unjudged" in line_of(app, PlaceLine)
         assert [row[0] for row in judgments(workspace)] == [5, 3]
 
 
@@ -414,8 +482,8 @@ async def test_judgments_as_fast_as_the_items_come_lose_nothing(tmp_path: Path) 
         async with app.run_test(size=SIZE) as pilot:
             for number in range(60):
                 screen = await painted(pilot, number + 1)
-                await pilot.press("01"[number % 2])
                 assert screen.item is not None
+                await pilot.press("01"[number % 2])
             await settled(pilot)
             assert counts(app) == (60, 0)
         found = judgments(workspace)
@@ -443,7 +511,8 @@ async def test_the_agents_label_that_arrives_is_shown_and_not_judged_by_a_key_on
         await settled(pilot)
         assert judgments(workspace) == []
         screen = review_of(app)
-        await until(pilot, lambda: _later_than(screen._settled_at))
+        settled_at = screen.on_screen.settled_at if screen.on_screen else 0
+        await until(pilot, lambda: _later_than(settled_at))
         await pilot.press("a")
         await settled(pilot)
         assert judgments(workspace) == [(7, 0, "accept", "")]
@@ -477,7 +546,10 @@ async def test_blind_means_that_no_agents_label_is_there(workspace: Workspace) -
             shown = line_of(app, ClaimLine)
             assert shown.startswith(" blind: the agents' labels are not shown")
             assert text_of(app, "guideline") == GUIDELINE
-            await press(pilot, "n")
+            await pilot.press("n")
+        await until(pilot, lambda: "End of the list" in screen_text(app))
+        await pilot.press("p")
+        await painted(pilot, len(CASES))
         await press(pilot, "a")
         assert said(app) == "Nothing to accept: the review is blind. Nothing was recorded."
         await press(pilot, "1")
@@ -486,7 +558,7 @@ async def test_blind_means_that_no_agents_label_is_there(workspace: Workspace) -
         assert row["blind"]
         assert (row["origin"], row["shown_verdict"]) == ("independent", None)
         app.post_message(JobReported(ItemAnnotated(1, uid(0), 8, "step-failed", 1.0, "screened", None)))
-        await press(pilot, "f")
+        await press(pilot, "p", "f")
         await settled(pilot)
         assert said(app) == "⚑ flagged · u undo"
         assert "blind: yes" in line_of(app, PlaceLine)
@@ -539,7 +611,7 @@ async def test_an_empty_queue_says_so(workspace: Workspace) -> None:
         app.call_later(app.open_review, queue_ids(workspace, 0)[:0], 0, Asked(QueueFilter(flagged=True)))
         await until(pilot, lambda: said(app) == "No items here. q goes back.")
         await pilot.press("1")
-        assert said(app) == "There is no item on the screen yet; the key was not taken."
+        assert said(app) == "There is no item here to judge."
         await pilot.press("n", "p", "j", "g", "y", "z", "tab", "right_square_bracket", "slash", "escape", "u")
         await until(pilot, lambda: said(app) == "Nothing to undo.")
         await pilot.press("q")
@@ -566,7 +638,9 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(work
             await until(pilot, lambda why=why: said(app) == why, why)
         assert judgments(workspace) == []
         await press(pilot, "n")
+        await pilot.press("n")
         assert " n next ·" not in named(app)
+        await pilot.press("p")
         await press(pilot, *"pppp")
         await painted(pilot, 4)
         assert " a accept" in named(app)
@@ -626,7 +700,7 @@ async def test_what_the_review_says_names_the_keys_that_are_configured(workspace
         await press(pilot, "d")
         assert "F2 records nothing" in screen_text(app)
         await press(pilot, "f2")
-        assert said(app) == "No reason given."
+        assert said(app) == "Nothing was recorded."
         await press(pilot, "slash")
         await pilot.press("d", "enter")
         await until(pilot, lambda: said(app).endswith("F2 ends"))
@@ -641,7 +715,7 @@ async def test_what_is_typed_is_in_sight_in_the_smallest_terminal(
 ) -> None:
     app = review_app(workspace)
     async with app.run_test(size=size) as pilot:
-        await press(pilot, "c")
+        await press(pilot, "m")
         await pilot.press(*"half a thought")
         await pilot.pause()
         assert "half a thought" in screen_text(app)

@@ -97,14 +97,20 @@ async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspac
         await asked(pilot, 2, 3)
         await press(pilot, "p")
         await asked(pilot, 1, 1)
-        assert "c comment" in line_of(app, ReviewKeys)
+        assert "m comment" in line_of(app, ReviewKeys)
+        # A value of a completion's question is none of a pair's, and no other command's key either.
         await pilot.press("c")
+        await settled(pilot)
+        assert not app.screen.query_one("#comment").display
+        await pilot.press("m")
         await until(pilot, lambda: app.screen.query_one("#comment").display)
         await pilot.press("escape", "t")
         assert said(app) == "This item is asked one question."
-        # What a pair is not asked does nothing by its key, and has no name in the palette.
+        # What a pair is not asked says so by its key, and has no name in the palette.
         await pilot.press("5")
-        assert said(app) == "This item is asked one question."
+        assert said(app) == "5 is no answer here. Its keys: 1 match · 0 no match."
+        await settled(pilot)
+        assert not [row for row in given(kinds) if row[0] == 1]
         await pilot.press("ctrl+p", *"review.label")
         await until(pilot, lambda: "Give the label 1 match." in screen_text(app))
         assert app.screen.query_one(OptionList).option_count == 2
@@ -250,10 +256,10 @@ async def test_a_key_of_one_kind_is_not_that_of_the_next(kinds: Workspace) -> No
 @pytest.mark.parametrize(
     ("keys", "answer", "comment"),
     [
-        ({"review.accept": "l"}, "a", "c"),
-        ({"review.label_a": "l"}, "l", "c"),
+        ({"review.accept": "l"}, "a", "m"),
+        ({"review.label_a": "l"}, "l", "m"),
         ({"review.comment": "l"}, "a", "l"),
-        ({"review.label_c": "l"}, "a", "c"),
+        ({"review.label_c": "l"}, "a", "m"),
     ],
 )
 async def test_keys_that_two_commands_share_can_be_others(

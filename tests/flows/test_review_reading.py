@@ -30,7 +30,7 @@ from textual.selection import Selection
 from textual.widgets import Input
 
 from screens.app import WorkbenchApp
-from screens.help import KeysScreen
+from screens.keys_screen import KeysScreen, lines
 from screens.review.bars import ClaimLine, ReviewKeys
 from screens.review.copying import OSC52_LIMIT
 from screens.review.tabs import CaseTabs
@@ -225,7 +225,7 @@ async def test_judging_while_searching_ends_the_search(workspace: Workspace) -> 
 async def test_tab_and_a_click_close_a_text_line(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=WIDE) as pilot:
-        for opening, box in (("slash", "#find"), ("c", "#comment")):
+        for opening, box in (("slash", "#find"), ("m", "#comment")):
             await press(pilot, opening)
             await pilot.press("x", "tab")
             await until(pilot, lambda box=box: not app.screen.query_one(box, Input).display)
@@ -356,7 +356,7 @@ async def test_the_help_names_every_key_of_the_screen(workspace: Workspace) -> N
         await pilot.press("question_mark")
         await until(pilot, lambda: isinstance(app.screen, KeysScreen))
         assert isinstance(app.screen, KeysScreen)
-        listed = "\n".join(app.screen.lines())
+        listed = "\n".join(lines(app.screen.sections))
         from screens.commands import commands_of, label_key
 
         for command in (*commands_of("review"), *commands_of("app")):
@@ -364,10 +364,17 @@ async def test_the_help_names_every_key_of_the_screen(workspace: Workspace) -> N
             assert command.help in listed or label_key(command) is not None
             bound.discard(command.id)
         assert bound == {None} or bound == set()
-        assert "1            Give the label 1 match." in listed
-        assert "0            Give the label 0 no match." in listed
+        assert " 1            Answer 1 match." in listed
+        assert " 0            Answer 0 no match." in listed
         assert "Scroll one row up" in listed
+        await pilot.press(*"number")
+        await until(pilot, lambda: "Show or hide line numbers." in screen_text(app))
+        assert "Answer 1 match." not in screen_text(app)
+        await pilot.press(*"zz")
+        await until(pilot, lambda: "No key does anything with “numberzz”." in screen_text(app))
         await pilot.press("escape")
+        await until(pilot, lambda: "Answer 1 match." in screen_text(app))
+        await pilot.press("pagedown", "escape")
         await until(pilot, lambda: app.screen is screen)
 
 

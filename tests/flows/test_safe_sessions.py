@@ -271,14 +271,14 @@ async def test_what_the_record_refuses_is_said_and_not_tried_again(workspace: Wo
 async def test_escape_keeps_a_draft_and_a_restart_keeps_it_too(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "c")
+        await press(pilot, "m")
         await pilot.press(*"half a")
         await pilot.press("escape")
-        assert said(app) == "Draft kept; c goes on with it."
-        await press(pilot, "n", "c")
+        assert said(app) == "Draft kept; m goes on with it."
+        await press(pilot, "n", "m")
         assert app.screen.query_one("#comment", Input).value == ""
         await pilot.press(*"other", "tab")
-        await press(pilot, "p", "c")
+        await press(pilot, "p", "m")
         assert app.screen.query_one("#comment", Input).value == "half a"
         await pilot.press("space", *"thought")
         assert marks(workspace) == []
@@ -286,15 +286,15 @@ async def test_escape_keeps_a_draft_and_a_restart_keeps_it_too(workspace: Worksp
     app = review_app(workspace, at=None)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
-        assert said(app) == "Your unsaved comment is kept: c goes on with it."
-        await press(pilot, "c")
+        assert said(app) == "Your unsaved comment is kept: m goes on with it."
+        await press(pilot, "m")
         assert app.screen.query_one("#comment", Input).value == "half a thought"
         await pilot.press("enter")
         await settled(pilot)
         assert marks(workspace) == [(1, "comment", True, "half a thought", "independent")]
         await press(pilot, "n")
-        assert said(app) == "Your unsaved comment is kept: c goes on with it."
-        await press(pilot, "c")
+        assert said(app) == "Your unsaved comment is kept: m goes on with it."
+        await press(pilot, "m")
         assert app.screen.query_one("#comment", Input).value == "other"
         await pilot.press("ctrl+u", "escape")
         await pilot.press("q")
@@ -307,7 +307,7 @@ async def test_escape_keeps_a_draft_and_a_restart_keeps_it_too(workspace: Worksp
 async def test_a_draft_that_is_being_written_is_stored_without_leaving(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "c")
+        await press(pilot, "m")
         await pilot.press(*"a thought")
 
         def kept() -> str:
@@ -346,17 +346,17 @@ async def test_a_resumed_review_keeps_filter_order_and_place(workspace: Workspac
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1", "1", "1", "p")
         await settled(pilot)
-        assert "pairs › 3 of 8 · unjudged" in line_of(app, PlaceLine)
+        assert "pairs, 3 of 8 · unjudged" in line_of(app, PlaceLine)
         await pilot.press("ctrl+q")
     app = review_app(workspace, at=None)
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
-        # The item that was left has a label by now; it stands before those that followed it.
-        assert screen.order.ids == [6, 5, 4, 3, 2, 1]
-        assert "pairs › 1 of 6 · unjudged" in line_of(app, PlaceLine)
-        assert "● your label: 1 match" in line_of(app, ClaimLine)
+        # The item that was left has a label by now: the next one without goes on.
+        assert screen.order.ids == [5, 4, 3, 2, 1]
+        assert "pairs, 1 of 5 · unjudged" in line_of(app, PlaceLine)
+        assert "○ your label: none" in line_of(app, ClaimLine)
         await press(pilot, "n")
-        assert screen.order.item_id == 5
+        assert screen.order.item_id == 4
 
 
 async def test_a_resumed_review_brings_back_only_what_its_queue_lists(workspace: Workspace) -> None:

@@ -54,7 +54,7 @@ def test_import_judge_undo_export_and_import_again(tmp_path: Path) -> None:
     try:
         terminal.wait_for("rater: dana")
         terminal.settle()
-        terminal.press("q")
+        terminal.press("Tab")
         terminal.wait_for("all items")
         terminal.settle()
         terminal.press("Enter")

@@ -11,7 +11,7 @@ from agents.sandbox import bubblewrap
 from agents.sandbox.settings import SandboxSettings
 
 
-@pytest.fixture(params=["bubblewrap", "forks", "docker"])
+@pytest.fixture(params=["forks", "docker"])
 def sandbox(request):
     if request.param == "docker":
         return request.getfixturevalue("docker_sandbox")
@@ -20,7 +20,7 @@ def sandbox(request):
     if not check.works and os.geteuid() != 0 and not os.environ.get("CI"):
         pytest.skip(f"bubblewrap does not work here: {check.detail}")
     assert check.works, check
-    return box if request.param == "bubblewrap" else BOXES["forks"]()
+    return BOXES["forks"]()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -36,8 +36,8 @@ def with_image(address, archive):
 
 
 @pytest.fixture(scope="module")
-def settings(archive, tmp_path_factory):
-    with podman(tmp_path_factory.mktemp("p")) as address:
+def settings(archive):
+    with podman() as address:
         yield with_image(address, archive)
 
 
@@ -70,8 +70,8 @@ async def test_podman_runs_programs_from_a_pool_and_passes_the_trial_of_its_limi
     assert containers(settings) == []
 
 
-def test_podman_without_rights_over_cgroups_is_refused(archive, tmp_path_factory):
-    with podman(tmp_path_factory.mktemp("r"), rootless=True) as address:
+def test_podman_without_rights_over_cgroups_is_refused(archive):
+    with podman(rootless=True) as address:
         sandbox = docker.create(with_image(address, archive))
         check = asyncio.run(sandbox.check())
         with pytest.raises(SandboxError, match="limits do not bite"):

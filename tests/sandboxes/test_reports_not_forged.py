@@ -147,3 +147,70 @@ def test_the_time_of_a_test_is_not_its_own_to_say(sandbox):
 
     assert outcomes(report) == [("test_a", "passed")]
     assert report.outcomes[0].seconds > 0.5
+
+
+FRAMES_OF_THE_HARNESS = """
+import os, sys
+def secret():
+    frame = sys._getframe()
+    while "report" not in frame.f_locals or not hasattr(frame.f_locals["report"], "_secret"):
+        frame = frame.f_back
+    return frame.f_locals["report"]
+def forge():
+    report = secret()
+    os.write(report._channel, {records!r}.replace("SECRET", report._secret).encode())
+    os._exit(0)
+"""
+# test_a has begun when the candidate writes.
+OUTCOME = "SECRETevent=outcome\tname=test_a\toutcome=passed\tmessage=\ttrace=\tcategory="
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        "SECRETevent=finished\n",
+        OUTCOME + "\nSECRETevent=finished\n",  # test_b has neither begun nor was it absent
+        OUTCOME + "\nSECRETevent=packages\tnames=numpy==9.9\nSECRETevent=finished\n",
+        OUTCOME + "\tinvented=1\n",
+        OUTCOME.replace("name=", 'name", "x": "') + "\n",
+        OUTCOME.replace("passed", "perfect") + "\n",
+        OUTCOME.replace("category=", "category=\x1b[2J") + "\n",
+        OUTCOME + "\nSECRETevent=start\tname=test_c\n",
+    ],
+)
+def test_a_program_that_reads_the_secret_cannot_hide_a_test_or_invent_a_field(sandbox, records):
+    report = run(sandbox, FRAMES_OF_THE_HARNESS.format(records=records))
+
+    assert report.exit_reason == "error", report
+    assert report.error.startswith("DamagedReport: ")
+    assert report.packages == ()
+    assert {test.name for test in report.outcomes} <= {"test_a"}
+
+
+def test_packages_are_told_before_the_program_begins(sandbox):
+    records = "SECRETevent=packages\tnames=numpy==9.9\n"
+    report = run(sandbox, FRAMES_OF_THE_HARNESS.format(records=records) + "forge()\n")
+
+    assert report.error.startswith("DamagedReport: ")
+    assert report.packages == ()
+
+
+def test_a_test_that_is_taken_away_is_told(sandbox):
+    candidate = "import sys\ndef forge():\n    pass\n"
+    test = (
+        TESTS.replace("assert False", "pass")
+        + "del test_b\nclass TestC:\n    test_d = 1\n    def test_e(self):\n        pass\n"
+    )
+    report = run(sandbox, candidate, test)
+
+    assert (report.exit_reason, outcomes(report)) == (
+        "ok",
+        [("test_a", "passed"), ("TestC.test_e", "passed")],
+    )
+    assert "ABSENT test_b: not there when the module had been loaded" in report.stdout
+
+
+def test_escapes_in_a_message_reach_nobody(sandbox):
+    report = run(sandbox, "def forge():\n    pass\n", "def test_a():\n    assert 0, '\\x1b]0;mine\\x07'\n")
+
+    assert report.outcomes[0].message == "AssertionError: \\x1b]0;mine\\x07"

@@ -260,7 +260,7 @@ async def settled(pilot: Pilot[Any]) -> None:
 async def at_queue(pilot: Pilot[Any]) -> QueueScreen:
     """Open the queue and wait until it is read, the preview too."""
     await at_home(pilot)
-    await pilot.press("q")
+    await pilot.press("tab")
     await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen) and pilot.app.screen._complete)
     screen = pilot.app.screen
     assert isinstance(screen, QueueScreen)

@@ -98,7 +98,7 @@ def test_a_budget_has_an_exit_code_of_its_own_and_the_same_command_goes_on(workb
     done = workbench(*command, "--budget-requests", "2")
     assert (done.code, done.json()["state"], done.json()["labelled"]) == (3, "stopped", 2)
     assert done.json()["budget_reached"] == {"budget": "requests", "limit": 2, "spent": 2}
-    assert "--budget-requests" in done.err
+    assert done.says("--budget-requests")
     assert workbench(*command, "--budget-money", "1").json()["error"]["title"] == "Price not known"
     assert workbench(*command, "--budget-requests", "9").json()["labelled"] == 4
 
@@ -244,7 +244,7 @@ def test_a_configuration_that_gives_up_keeps_the_next_from_beginning(workbench, 
     command = ("annotate", study, "--model", f"scripted:{script}", "--agents", "single", "--agents", "ps-fa")
     done = workbench(*command, "--json")
     assert (done.code, len(done.json()["runs"])) == (2, 1)
-    assert "Not begun: ps-fa." in done.err
+    assert done.says("Not begun: ps-fa.")
 
 
 def test_only_what_no_run_has_labelled(workbench, study, everyone):

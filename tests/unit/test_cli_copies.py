@@ -59,9 +59,9 @@ def test_agents_work_in_a_copy_and_what_they_did_comes_back(workbench, study):
 
 def test_what_cannot_be_merged_or_copied_ends_with_code_2(workbench, study, hold):
     for arguments in (("merge", study, study), ("merge", study, "none.duckdb"), ("copy", study, study)):
-        done = workbench(*arguments, "--json")
-        assert (done.code, "Nothing was" in done.err or "no file" in done.err) == (2, True)
-        assert done.json()["error"]["hint"]
+        done = workbench(*arguments)
+        assert (done.code, done.says("Nothing was") or done.says("no file")) == (2, True)
+        assert workbench(*arguments, "--json").json()["error"]["hint"]
     with hold(study) as process:
         done = workbench("copy", study, "c.duckdb", "--json")
     assert (done.code, f"process {process.pid}" in done.json()["error"]["message"]) == (2, True)

@@ -179,3 +179,22 @@ def test_a_judgment_whose_verdict_stayed_in_another_workspace_is_no_problem(work
     assert done.code == 0
     assert done.json()["workspace"]["elsewhere"] == {"judgment.shown_verdict": 1}
     assert done.json()["problems"] == []
+
+
+@pytest.mark.parametrize("damage", ["cut off", "overwritten"])
+def test_a_damaged_workspace_is_told_with_what_brings_it_back(workbench, in_folder, damage):
+    lines = (json.dumps({"id": f"p{n}", "query": "q" * 50, "code": f"c{n} " * 50}) for n in range(3000))
+    (in_folder / "p.jsonl").write_text("\n".join(lines))
+    assert workbench("import", "w.duckdb", "p.jsonl").code == 0
+    size = (in_folder / "w.duckdb").stat().st_size
+    with (in_folder / "w.duckdb").open("r+b") as file:
+        if damage == "cut off":
+            file.truncate(size * 2 // 3)
+        else:
+            for place in range(12288 + 1000, size, 262144):
+                file.seek(place)
+                file.write(b"\xff" * 64)
+    told = workbench("doctor", "w.duckdb", "--json")
+    assert told.code == 2
+    assert "Restore a copy" in told.json()["error"]["hint"]
+    assert "workbench recover" in told.json()["error"]["hint"]

@@ -68,7 +68,7 @@ def test_every_command_is_known_to_the_one_that_suggests_them():
 def test_what_cannot_be_a_workspace_to_open_is_told_to_be_no_command(workbench, arguments, said):
     done = workbench(*arguments)
     assert done.code == 2
-    assert said in done.err
+    assert done.says(said)
     assert "open" not in done.err
 
 
@@ -81,7 +81,7 @@ def test_without_a_terminal_the_app_is_refused_and_nothing_is_made(workbench, in
     ]:
         done = workbench(*arguments)
         assert done.code == 2
-        assert "No terminal" in done.err
+        assert done.says("No terminal")
         assert done.out == ""
     assert list(in_folder.iterdir()) == []
 
@@ -90,13 +90,13 @@ def test_the_app_does_not_start_for_a_rater_who_cannot_judge(workbench, in_folde
     monkeypatch.setattr("workbench.opening.in_terminal", lambda: True)
     done = workbench("new.duckdb", "--rater", " ")
     assert done.code == 2
-    assert "No rater" in done.err
+    assert done.says("No rater")
     assert list(in_folder.iterdir()) == []
     (in_folder / "p.csv").write_text("id,query,code,label\n1,add,x + 1,1\n", encoding="utf-8")
     assert workbench("import", "study.duckdb", "p.csv", "--label-as", "ana").code == 0
     done = workbench("study.duckdb", "--rater", "ana")
     assert done.code == 2
-    assert "Name taken" in done.err
+    assert done.says("Name taken")
     assert "Traceback" not in done.err
 
 
@@ -126,8 +126,8 @@ def test_there_is_a_terminal_when_keys_come_from_one_and_output_goes_to_one(
 def test_a_slip_of_the_hand_makes_no_workspace(workbench, in_folder):
     done = workbench("improt")
     assert done.code == 2
-    assert "Did you mean `workbench import`?" in done.err
-    assert "improt.duckdb" in done.err
+    assert done.says("Did you mean `workbench import`?")
+    assert done.says("improt.duckdb")
     assert list(in_folder.iterdir()) == []
 
 
@@ -156,7 +156,10 @@ def test_a_usage_error_is_json_where_json_was_asked_for(workbench, in_folder, ar
     assert set(done.json()["error"]) == {"title", "message", "hint"}
     assert says in done.json()["error"]["message"]
     assert hint in done.json()["error"]["hint"]
-    assert says in done.err
+    assert done.err == ""
+    plain = workbench(*(each for each in arguments if each != "--json"))
+    assert (plain.code, plain.out) == (2, "")
+    assert plain.says(says)
     assert workbench(*(each for each in arguments if each != "--json")).out == ""
 
 
@@ -167,13 +170,13 @@ def test_an_argument_that_only_looks_like_the_option_asks_for_no_json(workbench,
 def test_an_error_is_a_panel_and_json_where_json_was_asked_for(workbench, in_folder):
     plain = workbench("items", "none.duckdb")
     assert (plain.code, plain.out) == (2, "")
-    assert "There is no file none.duckdb" in plain.err
-    assert "workbench import" in plain.err
+    assert plain.says("There is no file none.duckdb")
+    assert plain.says("workbench import")
     done = workbench("items", "none.duckdb", "--json")
     assert done.code == 2
     assert done.json()["error"]["title"] == "No workspace"
     assert set(done.json()["error"]) == {"title", "message", "hint"}
-    assert "No workspace" in done.err
+    assert done.err == ""
 
 
 def test_a_wrong_configuration_is_said_by_every_command(workbench, in_folder):
@@ -184,11 +187,21 @@ def test_a_wrong_configuration_is_said_by_every_command(workbench, in_folder):
     ]:
         done = workbench(*arguments)
         assert done.code == 2
-        assert "wrong.toml, line 1: ratr" in done.err
+        assert done.says("wrong.toml, line 1: ratr")
 
 
 def test_what_is_printed_cannot_command_a_terminal(workbench, in_folder):
     done = workbench("items", "\x1b]0;title\x07[red]\u202e.duckdb")
     assert done.code == 2
-    assert "[red]" in done.err
+    assert done.says("[red]")
     assert not {"\x1b", "\x07", "\u202e"} & set(done.err)
+
+
+def test_a_job_that_fails_says_so_once(workbench, in_folder):
+    pairs = in_folder / "pairs.jsonl"
+    pairs.write_text('{"id": "a", "query": "q", "code": "def f(): pass"}\n', encoding="utf-8")
+    assert workbench("import", "study.duckdb", pairs).code == 0
+    done = workbench("annotate", "study.duckdb", "--model", "scripted:none.jsonl", "--json")
+    assert done.code == 2
+    assert done.json()["error"]["title"]
+    assert "╭" not in done.err

@@ -189,7 +189,7 @@ def test_no_secret_is_shown(write, monkeypatch):
 def test_variables_that_nothing_reads_are_noticed(monkeypatch):
     monkeypatch.setenv("WORKBENCH_RATTER", "dana")
     monkeypatch.setenv("WORKBENCH_RATER", "dana")
-    monkeypatch.setenv("WORKBENCH_SCREENS__REASONS__M", "odd")
+    monkeypatch.setenv("WORKBENCH_SCREENS__REASONS__I", "odd")
     assert load_config().unread == ("WORKBENCH_RATTER",)
 
 

@@ -50,6 +50,13 @@ def test_what_is_generated_is_current(repository):
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: run python -m workbench.reference"
 
 
+def test_the_picture_of_the_readme_is_current(repository):
+    pictures = repository / "tests" / "snapshots" / "__snapshots__" / "test_review"
+    shown = pictures / "test_review[failing-120x40].svg"
+    told = f"cp '{shown.relative_to(repository)}' docs/review.svg"
+    assert (repository / "docs" / "review.svg").read_bytes() == shown.read_bytes(), told
+
+
 def anchors(page):
     """The places in a page that links can name, as its headings make them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)

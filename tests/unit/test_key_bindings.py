@@ -13,9 +13,11 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 import screens
-from screens.commands import WHERE, WITHIN, all_commands, commands_of
-from screens.help import KeysScreen, first_key, hint, with_keys, wrap
+from screens.commands import WHERE, WITHIN, all_commands, commands_of, label_key
+from screens.help import first_key, hint, with_keys
+from screens.keys_screen import lines, sections, wrap
 from screens.settings import ScreenSettings
+from store.kinds.answer import ANSWER
 
 
 def bound() -> Iterator[tuple[type, Binding]]:
@@ -42,22 +44,39 @@ def test_every_binding_is_a_command_of_the_catalogue() -> None:
 
 def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
     listed = {
-        scope: "\n".join(KeysScreen(scope, ScreenSettings()).lines())
+        scope: "\n".join(lines(sections(scope, ScreenSettings())))
         for scope in ("home", "queue", "review", "jobs", "outcomes")
     }
     for command in all_commands():
+        if label_key(command) is not None:
+            continue  # the question on the screen tells of these
         on = [scope for scope in listed if command.scope in (scope, "app", "keys", *WITHIN[scope])]
         assert on, command.id
         assert all(command.help in listed[scope] for scope in on), command.id
 
 
 def test_words_that_need_further_rows_stand_below_each_other() -> None:
-    for line in KeysScreen("review", ScreenSettings()).lines():
+    for line in lines(sections("review", ScreenSettings())):
         rows = wrap(line, 40)
         assert " ".join(row.strip() for row in rows).split() == line.split()
         assert max(map(len, rows)) <= 40
-        is_key = line[12:13] == " " and line[:1] != " " and line[13:14] != ""
-        assert all(row.startswith(" " * 13) == is_key for row in rows[1:])
+        assert all(row.startswith(" " * 14) == line.startswith(" ") for row in rows[1:])
+
+
+def test_the_values_of_a_scale_are_listed_in_its_order() -> None:
+    accuracy = next(spec for spec in ANSWER.questions if spec.title == "accuracy")
+    answer = next(sections("review", ScreenSettings(), accuracy.scale))
+    assert answer.title == "Answer"
+    assert [key for key, _ in answer.rows[:10]] == ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"]
+    assert answer.rows[9][1].startswith("Answer 10 ")
+
+
+def test_a_filter_lists_what_contains_it_with_its_title() -> None:
+    found = lines(section.matching("wrap") for section in sections("review", ScreenSettings()))
+    assert found == ["Show", " W            Wrap long lines, or let them run on."]
+    copying = lines(section.matching("COPY") for section in sections("review", ScreenSettings()))
+    assert copying[0] == "Copy"
+    assert len(copying) >= 4
 
 
 def test_the_scopes_are_named() -> None:
@@ -89,7 +108,6 @@ def test_no_sentence_names_a_key_that_can_be_another_one(repository: Path) -> No
         described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described:
-                # The names of keys themselves, and the keys by which Textual scrolls the list of keys.
-                if file.name == "help.py" and (len(node.value) < 5 or "scroll" in node.value):
+                if file.name == "help.py" and len(node.value) < 5:  # the names of keys themselves
                     continue
                 assert not key.search(node.value), f"{file.name}:{node.lineno} {node.value!r}"

@@ -81,3 +81,18 @@ def test_a_key_that_comes_by_again_is_no_burst() -> None:
     bursts.arrived(1.0)
     bursts.arrived(1.0)
     assert not bursts.is_burst(1.0)
+
+
+def test_the_end_of_a_paste_that_came_in_a_read_of_its_own_belongs_to_it() -> None:
+    bursts = Bursts()
+    pasted = [100.0 + number / 1e6 for number in range(20)]
+    bursts.came_together(pasted)
+    assert bursts.is_burst(100.02)
+    assert bursts.is_burst(100.06), "the paste goes on"
+    assert not bursts.is_burst(100.2)
+
+
+def test_two_keys_that_a_slow_line_brought_together_are_no_paste() -> None:
+    bursts = Bursts()
+    bursts.came_together([100.0, 100.000001])
+    assert not bursts.is_burst(100.02)

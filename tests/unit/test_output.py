@@ -8,7 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from workbench.output import Bar, harmless, print_json, print_table, share
+from store.counted import dollars
+from workbench.output import Bar, harmless, print_facts, print_json, print_table, share
 
 
 def test_json_is_plain_ascii_and_knows_our_values(capsys):
@@ -51,6 +52,20 @@ def test_a_table_shortens_the_column_that_gives_way_and_no_other(capsys, monkeyp
     assert "qqq…" in lines[1]
     assert lines[1].rstrip().endswith("end")
     assert lines[2].split() == ["item-2", "end"]
+
+
+def test_numbers_have_one_form_everywhere(capsys):
+    print_facts("", [("left", 1439), ("sources", "1439")])
+    print_table(("left",), [(1439,)])
+    printed = capsys.readouterr().out.split()
+    assert printed == ["left", "1,439", "sources", "1439", "left", "1,439"]
+    assert [dollars(money) for money in (0, 1234.5, 12.5, 0.62, 0.0008)] == [
+        "$0.00",
+        "$1,234.50",
+        "$12.50",
+        "$0.6200",
+        "$0.0008",
+    ]
 
 
 def test_an_empty_table_is_its_headings(capsys):

@@ -1,6 +1,7 @@
 """Recovery: what the journal tells is in the workspace again, each record once."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -368,3 +369,33 @@ def test_what_stands_in_the_place_of_a_journal_is_named(tmp_path):
         journal_path(workspace.path).mkdir()
         with pytest.raises(WorkspaceError, match="Is a directory"):
             journal_ahead(workspace)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", " dana", "da\x1b[2Jna", "dana\u202e", "d" * 201],
+    ids=["empty", "blank", "escape", "bidi", "long"],
+)
+def test_a_name_that_nobody_can_have_is_put_aside(judged, tmp_path, pairs, name):
+    changed = tmp_path / "changed.jsonl"
+    lines = [json.loads(line) for line in journal_path(judged.path).read_text().splitlines()]
+    changed.write_text("".join(json.dumps(line | {"rater": name}) + "\n" for line in lines))
+    with Workspace.create(tmp_path / "other.duckdb") as other:
+        import_files(other, [pairs])
+        report = recover(other, changed)
+    assert report.added == 0
+    assert len(report.homeless) == report.lines
+    assert all("which is the rater" in reason for _, reason in report.homeless)
+    assert "\x1b" not in str(report.homeless)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+def test_a_journal_that_is_no_file_is_refused_at_once(workbench, tmp_path, pairs, make):
+    path = tmp_path / "w.duckdb"
+    with Workspace.create(path) as workspace:
+        import_files(workspace, [pairs])
+    make(journal_path(path))
+    for command in (("judge", path, "p0", "1", "--rater", "dana"), ("report", path), ("recover", path)):
+        told = workbench(*command)
+        assert told.code == 2, told
+        assert "The journal is no file" in told.err or "No journal" in told.err

@@ -303,6 +303,14 @@ def test_history_tells_who_what_and_why(fresh: Workspace) -> None:
 # -- the order and the reader -------------------------------------------------------------------------
 
 
+def numbered(order: ReviewOrder) -> tuple[int, int, bool]:
+    """The number of the item shown, of how many, and whether it comes again."""
+    place = order.place
+    assert place is not None
+    assert place.item_id == order.item_id
+    return place.number, place.total, place.again
+
+
 def test_the_order_moves_within_its_ends_and_takes_skipped_items_last() -> None:
     order = ReviewOrder([1, 2, 3], 1)
     assert (order.item_id, order.at(1), order.at(2), order.at(-1)) == (2, 3, None, 1)
@@ -310,9 +318,9 @@ def test_the_order_moves_within_its_ends_and_takes_skipped_items_last() -> None:
     order.put_last(2)
     assert order.ids == [1, 2, 3, 2]
     order.index = 3
-    assert (order.number, order.total, order.comes_again) == (2, 3, True)
+    assert numbered(order) == (2, 3, True)
     order.index = 1
-    assert (order.number, order.total, order.comes_again) == (2, 3, False)
+    assert numbered(order) == (2, 3, False)
     order.take_last_away(2)
     assert order.ids == [1, 2, 3]
     assert not order.move(5)
@@ -323,7 +331,7 @@ def test_the_order_moves_within_its_ends_and_takes_skipped_items_last() -> None:
 
 def test_going_to_an_item_takes_its_nearest_place() -> None:
     order = ReviewOrder([1, 2, 3, 4, 5], 7, again=[1, 2, 1])
-    assert (order.number, order.total) == (1, 5)
+    assert numbered(order) == (1, 5, True)
     order.go_to(2)
     assert order.index == 6
     order.go_to(1)
@@ -331,14 +339,13 @@ def test_going_to_an_item_takes_its_nearest_place() -> None:
     order.go_to(3)
     assert order.index == 2
     order.go_to(99)
-    assert (order.item_id, order.ids[:4], order.number, order.total) == (99, [1, 2, 99, 3], 3, 6)
+    assert (order.item_id, order.ids[:4], numbered(order)) == (99, [1, 2, 99, 3], (3, 6, False))
 
 
 def test_an_item_that_is_not_listed_stands_before_those_that_come_again() -> None:
     order = ReviewOrder([1, 2], 2, again=[1])
     order.go_to(99)
-    assert (order.ids, order.index, order.number, order.total) == ([1, 2, 99, 1], 2, 3, 3)
-    assert not order.comes_again
+    assert (order.ids, order.index, numbered(order)) == ([1, 2, 99, 1], 2, (3, 3, False))
 
 
 def test_taking_back_the_skip_of_the_last_item_takes_nothing_out_of_the_order() -> None:

@@ -95,18 +95,18 @@ def turn(role, tokens, money, seconds=1.25, *, kept=False):
     [
         (
             [turn("screener", 400, 0.0001), turn("executor", 0, None, 3.0), turn("arbiter", 1_600, 0.0005)],
-            ["All 3 turns · 2,000 tokens in, 200 out · 5.50 s · $0.00060"],
+            ["All 3 turns · 2,000 tokens in, 200 out · 5.50 s · $0.0006"],
         ),
         (
             [*(turn("bug_fixer", 0, 0.0, 0.0, kept=True) for _ in range(2)), turn("arbiter", 100, None)],
             [
-                "All 3 turns · 100 tokens in, 10 out · 1.25 s · $0.00000 and what is not known",
+                "All 3 turns · 100 tokens in, 10 out · 1.25 s · $0.00 and what is not known",
                 "From the cache, at no cost: 2 × Bug fixer",
             ],
         ),
         (
             [turn("screener", 0, 0.0, 0.0, kept=True), turn("arbiter", 0, 0.0, 0.0, kept=True)],
-            ["All 2 turns · 0.00 s · $0.00000", "From the cache, at no cost: Screener, Arbiter"],
+            ["All 2 turns · 0.00 s · $0.00", "From the cache, at no cost: Screener, Arbiter"],
         ),
         (
             [turn("screener", 9, None), turn("executor", 0, None)],

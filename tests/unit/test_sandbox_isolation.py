@@ -37,21 +37,19 @@ def why_not_bubblewrap():
     return "" if check.works else f"bubblewrap does not work here: {check.detail}"
 
 
-@pytest.fixture(params=["started", *BOXES])
+@pytest.fixture(params=BOXES)
 def isolated(request):
     if why_not_bubblewrap():
         pytest.skip(why_not_bubblewrap())
-    if request.param == "started":
-        return bubblewrap.create(SandboxSettings(), None)
     return BOXES[request.param]()
 
 
-@pytest.fixture(params=["started", "forks"])
-def bounded(request):
+@pytest.fixture(params=["forks"])
+def bounded():
     """Where no program has root's own user or group: the kernel counts its processes, and hides others' files."""
     if why_not_bubblewrap():
         pytest.skip(why_not_bubblewrap())
-    return bubblewrap.create(SandboxSettings(), None) if request.param == "started" else Forks()
+    return Forks()
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def why_not_bubblewrap():
     return "" if check.works else f"bubblewrap does not work here: {check.detail}"
 
 
-@pytest.fixture(params=["bubblewrap", "forks", "docker", "process"])
+@pytest.fixture(params=["forks", "docker", "process"])
 def sandbox(request):
     if request.param == "docker":
         return request.getfixturevalue("docker_sandbox")
@@ -35,7 +35,7 @@ def sandbox(request):
         return process.create(SandboxSettings(), None)
     if why_not_bubblewrap():
         pytest.skip(why_not_bubblewrap())
-    return Forks() if request.param == "forks" else bubblewrap.create(SandboxSettings(), None)
+    return Forks()
 
 
 def outcomes(report):

@@ -173,3 +173,26 @@ def test_equal_environments_have_equal_digests_and_others_have_others():
 
     assert report(BEGIN, END).environment == report(BEGIN, START, PASSED, END).environment
     assert report(BEGIN, END).environment != other.environment
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        START | {"further": ""},
+        {"event": "start", "na\x1bme": "test_b"},
+        {"event": "absent"},
+        {"event": "exit", "code": "0"},
+        {"event": "exit", "code": True},
+        PASSED | {"seconds": 1},
+        {"event": "finished"},
+    ],
+)
+def test_a_record_with_other_fields_or_types_is_damage(record):
+    assert report(BEGIN, START, record, END).error.startswith("DamagedReport: ")
+
+
+def test_what_a_terminal_would_obey_is_made_visible():
+    failed = PASSED | {"outcome": "failed", "message": "\x1b[2Jgone\u202e", "trace": "a\n\tb\x07"}
+    (test,) = report(BEGIN, START, failed, END).outcomes
+    assert test.message == "\\x1b[2Jgone\\u202e"
+    assert test.trace == "a\n\tb\\x07"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import time
+from typing import Any, cast
 
 import pytest
 from textual import events
+from textual.drivers._writer_thread import WriterThread
 from textual.message import Message
 
 from screens.key_guard import TORN_SECONDS
-from screens.terminal import InputReads, printable_times
+from screens.terminal import InputReads, Mark, MarkedFile, text_times
 
 
 def keys(messages: list[Message]) -> list[str]:
@@ -73,6 +76,28 @@ def test_what_the_parser_cannot_take_does_not_stop_the_keys() -> None:
 
 def test_keys_of_one_read_are_told() -> None:
     reads = InputReads()
-    assert len(printable_times(reads.feed("10", 1.0))) == 2
-    assert len(printable_times(reads.feed("1", 2.0))) == 1
-    assert printable_times(reads.feed("\x1b[A\x1b[B", 3.0)) == []
+    assert len(text_times(reads.feed("10", 1.0))) == 2
+    assert len(text_times(reads.feed("1", 2.0))) == 1
+    assert text_times(reads.feed("\x1b[A\x1b[B", 3.0)) == []
+
+
+def test_what_is_written_is_told_when_it_has_left_and_not_before() -> None:
+    """The thread that writes is behind: a mark is reached when what was put before it is flushed."""
+    told: list[tuple[str, float]] = []
+
+    class SlowFile(io.StringIO):
+        def flush(self) -> None:
+            time.sleep(0.05)
+            told.append((f"flushed {self.getvalue()}", time.monotonic()))
+
+    writer = WriterThread(cast(Any, MarkedFile(SlowFile())))
+    mark = Mark()
+    mark.reached = lambda moment: told.append(("reached", moment))
+    writer.start()
+    writer.write("item 1")
+    writer.write(mark)
+    writer.write("item 2")
+    writer.stop()
+    names = [name for name, _ in told]
+    assert names.index("flushed item 1") < names.index("reached") < names.index("flushed item 1item 2")
+    assert [moment for _, moment in told] == sorted(moment for _, moment in told)

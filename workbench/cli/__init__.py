@@ -17,9 +17,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from workbench.cli.options import wants_json
         from workbench.cli.program import print_usage_error
 
-        sys.stderr.write("workbench: an argument is not UTF-8; nothing was done.\n")
         if wants_json(given):
             print_usage_error("An argument is not UTF-8; nothing was done.", "workbench")
+        else:
+            sys.stderr.write("workbench: an argument is not UTF-8; nothing was done.\n")
         raise SystemExit(2)
     from workbench.cli.plain import plain_opening
 

@@ -164,15 +164,15 @@ def annotate_command(
         for job in jobs:
             reports.append(annotate(opened, replace(job, item_ids=drawn, missing_at=missing_at)))
             if not as_json:
-                print_report(reports[-1])
+                print_report(reports[-1], blind=loaded.screens.blind)
             if reports[-1].state != "done":
                 break
     if as_json:
-        told = [{**report.as_json(), "asked": asked} for report in reports]
+        told = [{**report.as_json(blind=loaded.screens.blind), "asked": asked} for report in reports]
         print_json({"runs": told} if len(jobs) > 1 else told[0])
     if left := [job.asked for job in jobs[len(reports) :]]:
         note(f"Not begun: {', '.join(left)}.")
-    tell_the_end(*reports)
+    tell_the_end(*reports, as_json=as_json)
 
 
 def _kind(opened: OpenWorkspace, otherwise: str) -> str:
@@ -221,8 +221,13 @@ def annotate(opened: OpenWorkspace, job: AnnotationSettings) -> AnnotationReport
         return run_annotation(opened, job, Teller(bar))
 
 
-def tell_the_end(*reports: AnnotationReport) -> None:
-    """Say why jobs did not end by themselves or left items out, and end the command accordingly."""
+def tell_the_end(*reports: AnnotationReport, as_json: bool) -> None:
+    """Say why jobs did not end by themselves or left items out, and end the command accordingly.
+
+    Args:
+        reports: What the jobs came to.
+        as_json: Whether they were printed as JSON, which says what went wrong already.
+    """
     from agents.sandbox.errors import INSTALL_HINT
     from workbench.output import note, show_error
     from workbench.stopping import code_when_stopped
@@ -235,7 +240,8 @@ def tell_the_end(*reports: AnnotationReport) -> None:
         note("Stopped. What was recorded is kept; the same command goes on from there.")
         raise typer.Exit(code_when_stopped())
     if last.error is not None:
-        show_error(last.error, as_json=False)
+        if not as_json:
+            show_error(last.error, as_json=False)
         raise typer.Exit(last.error.exit_code)
     waiting = sum(report.waiting for report in reports)
     failed = sum(report.failed for report in reports)
@@ -253,33 +259,39 @@ def tell_the_end(*reports: AnnotationReport) -> None:
         raise typer.Exit(1)
 
 
-def print_report(report: AnnotationReport) -> None:
+def print_report(report: AnnotationReport, *, blind: bool) -> None:
     """Print what a job came to."""
     from workbench.output import print_facts
 
-    print_facts(f"{report.run_name}: {report.state}", report_facts(report))
+    print_facts(f"{report.run_name}: {report.state}", report_facts(report, blind=blind))
 
 
-def report_facts(report: AnnotationReport) -> list[tuple[str, Any]]:
-    """Return the facts of a job and its run, for people."""
+def report_facts(report: AnnotationReport, *, blind: bool) -> list[tuple[str, Any]]:
+    """Return the facts of a job and its run, for people.
+
+    Args:
+        report: What the job came to.
+        blind: Leave out labels and assessments, and what tells of them.
+    """
     from store.counted import counted
     from workbench.output import cost, share, tokens
 
     counts = report.counts
     labels = ", ".join(f"{count:,} × {value:g}" for value, count in counts.labels.items())
     causes = ", ".join(f"{count:,} {cause.replace('_', ' ')}" for cause, count in counts.causes.items())
-    executes = report.sandbox or counts.executed
+    executes = (report.sandbox or counts.executed) and not blind
+    screened = counts.clear_match + counts.clear_nonmatch + counts.unclear
     return [
         ("agents", report.configuration),
         ("model", report.model),
         ("sandbox", report.sandbox or "none: nothing is executed"),
         ("this job", _ended(report)),
         ("items of the run", f"{counts.items:,}"),
-        *(_screened(counts) if counts.clear_match + counts.clear_nonmatch + counts.unclear else ()),
+        *(_screened(counts) if screened and not blind else ()),
         ("executed", f"{counts.executed:,}" if executes else None),
         ("executable", share(counts.executable, counts.executed) if executes else None),
         ("needs a sandbox", f"{counts.needs_sandbox:,}" if counts.needs_sandbox else None),
-        ("labels", f"{counts.labelled:,}" + (f" ({labels})" if labels else "")),
+        ("labels", f"{counts.labelled:,}" + (f" ({labels})" if labels and not blind else "")),
         ("failed", f"{counts.failed:,}" + (f" ({causes})" if causes else "")),
         ("requests", f"{counts.requests:,}"),
         ("from the cache", counted(counts.from_cache, "reply", "replies") if counts.from_cache else None),

@@ -57,13 +57,13 @@ def demo_command(
     with Workspace.open(path) as workspace:
         report = demo_report(workspace, annotate(workspace, job))
     if as_json:
-        print_json(report.to_dict())
+        print_json(report.to_dict(blind=loaded.screens.blind))
     else:
-        _print(report)
-    tell_the_end(report.annotation)
+        _print(report, blind=loaded.screens.blind)
+    tell_the_end(report.annotation, as_json=as_json)
 
 
-def _print(report: DemoReport) -> None:
+def _print(report: DemoReport, *, blind: bool) -> None:
     from store.counted import counted
     from store.kinds.counting import counted_kinds
     from workbench.cli.annotate import report_facts
@@ -71,28 +71,29 @@ def _print(report: DemoReport) -> None:
     from workbench.sample import NOTICE
 
     against, raters, alpha = report.with_majority, report.among_raters, report.alpha
+    agreement = [
+        (
+            "with the raters' majority",
+            f"{share(against.agreed, against.n)} agree, {counted(against.ties, 'tie')} left out",
+        ),
+        (
+            "among the raters",
+            None
+            if raters.value is None
+            else f"{100 * raters.value:.1f} % of pairs of labels agree, "
+            f"n = {counted(raters.units, 'item')}, {counted(len(against.raters), 'rater')}",
+        ),
+        (
+            "Krippendorff's alpha",
+            None if alpha.value is None else f"{alpha.value:.3f} nominal, n = {counted(alpha.units, 'item')}",
+        ),
+    ]
     print_facts(
         f"Demo in {report.workspace}",
         [
             ("items", counted_kinds(report.items)),
-            *report_facts(report.annotation),
-            (
-                "with the raters' majority",
-                f"{share(against.agreed, against.n)} agree, {counted(against.ties, 'tie')} left out",
-            ),
-            (
-                "among the raters",
-                None
-                if raters.value is None
-                else f"{100 * raters.value:.1f} % of pairs of labels agree, "
-                f"n = {counted(raters.units, 'item')}, {counted(len(against.raters), 'rater')}",
-            ),
-            (
-                "Krippendorff's alpha",
-                None
-                if alpha.value is None
-                else f"{alpha.value:.3f} nominal, n = {counted(alpha.units, 'item')}",
-            ),
+            *report_facts(report.annotation, blind=blind),
+            *([] if blind else agreement),
         ],
     )
     say("", NOTICE, f"Look at it: workbench {report.workspace}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from store.counted import dollars
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -50,7 +52,7 @@ def _print_sum(found: Sequence[Estimate]) -> None:
         [
             ("requests", f"{sums['requests']:,}"),
             ("tokens", f"{sums['tokens_in']:,} in, {sums['tokens_out']:,} out"),
-            ("cost", f"${sum(known):,.4f}" if len(known) == len(found) else _UNKNOWN),
+            ("cost", dollars(sum(known)) if len(known) == len(found) else _UNKNOWN),
         ],
     )
 
@@ -79,7 +81,7 @@ def _print(found: Estimate) -> None:
                 round(role.requests),
                 round(role.tokens_in),
                 round(role.tokens_out),
-                None if role.money is None else f"${role.money:,.4f}",
+                None if role.money is None else dollars(role.money),
             )
             for role in found.roles
         ],
@@ -90,4 +92,4 @@ def _print(found: Estimate) -> None:
 
 def _cost(found: Estimate) -> str:
     money = found.money or 0.0
-    return f"${money:,.4f}" + (f", ${money / found.pairs:,.5f} a pair" if found.pairs else "")
+    return dollars(money) + (f", {dollars(money / found.pairs)} a pair" if found.pairs else "")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from store.events import Progress
     from store.exporting import ExportReport
     from store.workspace import Workspace as OpenWorkspace
+    from workbench.config import Config
 
 
 _SHOWN = 20
@@ -102,6 +103,9 @@ def import_command(
         typer.Option(metavar="FILE", help="Take the good records, and write the bad ones here with reasons."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, and import nothing.")] = False,
+    largest_record: Annotated[
+        int, typer.Option(min=1, max=1024, metavar="MIB", help="The most that one record may have, in MiB.")
+    ] = 64,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -127,6 +131,7 @@ def import_command(
             setting=setting,
             rejects=rejects,
             dry_run=dry_run,
+            record_bytes=largest_record << 20,
             progress=shown_by(bar),
         )
     if as_json:
@@ -166,6 +171,7 @@ def export_command(
         bool, typer.Option("--only-kept", help="Only the completions that the rater keeps.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
+    config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Export judgments with their provenance, current labels, or items and what models made of them.
@@ -194,10 +200,13 @@ def export_command(
             progress=shown_by(bar),
             overwrite=overwrite,
         )
+    revealed = _revealed(report, settings(config))
     if as_json:
-        print_json({"workspace": workspace, **report.to_dict()})
+        print_json({"workspace": workspace, **report.to_dict(), "reveals": revealed})
         return
     say(*_exported(report))
+    if revealed:
+        say(f"You review blind, and this export holds {revealed}: read it when your review is over.")
 
 
 @command
@@ -232,6 +241,21 @@ def recover_command(
         placeless = counted(len(report.homeless), "record")
         say(f"No place was found for {placeless}; what cannot be placed is in {report.aside}:")
         say(*(f"  line {number}: {reason}" for number, reason in report.homeless[:_SHOWN]))
+
+
+LABEL_FREE = ("crosscodeeval", "predictions", "questions")
+"""Formats that hold no labels unless a rater is named."""
+
+
+def _revealed(report: ExportReport, loaded: Config) -> str | None:
+    """Return whose labels an export holds that a blind review does not show; None where there are none."""
+    from workbench.rater import rater_name
+
+    if not loaded.screens.blind:
+        return None
+    if report.rater is not None:
+        return None if report.rater == rater_name(None, loaded) else f"the labels of {report.rater}"
+    return None if report.format in LABEL_FREE else "the labels of every rater"
 
 
 def _exported(report: ExportReport) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from store.errors import UnknownName
+from store.errors import UnknownName, WorkbenchError
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from store.queries.expert_runs import ExpertRunSeen
     from store.queries.rows import QueueRow
     from store.tables.people import Rater
+    from workbench.config import Config
 
 
 MOST_FOR_PEOPLE = 500
@@ -51,6 +52,29 @@ def reader(connection: Connection, given: str | None, configured: str | None) ->
         return Rater(id=0, kind="human", name=configured or "", created_at=now())
 
 
+def check_view(given: str | None, loaded: Config) -> None:
+    """Refuse a view of another rater's labels in a blind review.
+
+    Args:
+        given: The rater that was named on the command line; None for nobody.
+        loaded: The configuration.
+
+    Raises:
+        WorkbenchError: The review is blind, and the rater is another one than the configuration's.
+    """
+    from workbench.rater import rater_name
+
+    own = rater_name(None, loaded)
+    if loaded.screens.blind and given is not None and given.strip() != own:
+        raise WorkbenchError(
+            "Blind review",
+            f"The labels of {given.strip()} are not those of {own or 'this session'}: a blind review keeps "
+            "the labels of others out of sight.",
+            "Leave --rater out to see your own; if that is you, set rater in the configuration. When the "
+            "review is over, set screens.blind = false.",
+        )
+
+
 @command
 def items_command(
     workspace: Workspace,
@@ -82,6 +106,7 @@ def items_command(
     wanted = QueueFilter(
         kind=None if kind is None else kind_called(kind), status=status.value if status else None, text=text
     )
+    check_view(given_rater(rater), loaded)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
             who = reader(connection, given_rater(rater), rater_name(None, loaded))

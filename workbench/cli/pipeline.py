@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from store.counted import counted, dollars
+
 if TYPE_CHECKING:
     from store.pipeline_report import PairSeconds, RunFigures
     from store.workspace import Workspace
 
 
-def report_pipeline(path: Path, run: str | None, *, as_json: bool) -> None:
+def report_pipeline(path: Path, run: str | None, *, blind: bool, as_json: bool) -> None:
     """Print the figures of every run, or of one.
 
     Whoever opens a workspace is alone in it, so a run that a killed program left at work is told as stopped.
@@ -19,6 +21,7 @@ def report_pipeline(path: Path, run: str | None, *, as_json: bool) -> None:
     Args:
         path: The workspace file.
         run: The run's name, or how it begins or ends, as long as that names one.
+        blind: Leave out labels and assessments, and what tells of them.
         as_json: Whether JSON is printed.
 
     Raises:
@@ -36,10 +39,12 @@ def report_pipeline(path: Path, run: str | None, *, as_json: bool) -> None:
             runs = [one for one in all_runs(connection) if one.kind == "pair"]
         chosen = runs if run is None else [named_run(runs, run)]
         found = figures_of(opened, chosen)
-        parts = _parts_of(opened, found) if as_json else []
+        parts = _parts_of(opened, found, blind=blind) if as_json else []
     if as_json:
-        runs_told = [one.to_dict() | own for one, own in zip(found, parts, strict=True)]
-        print_json({"report": "pipeline", "runs": runs_told})
+        runs_told = [one.to_dict(blind=blind) | own for one, own in zip(found, parts, strict=True)]
+        print_json({"report": "pipeline", "blind": blind, "runs": runs_told})
+    elif found and blind:
+        _print_blind(path.name, found)
     elif found:
         _print_runs(path.name, found)
     else:
@@ -49,20 +54,20 @@ def report_pipeline(path: Path, run: str | None, *, as_json: bool) -> None:
         )
 
 
-def _parts_of(opened: Workspace, found: Sequence[RunFigures]) -> list[dict[str, Any]]:
+def _parts_of(opened: Workspace, found: Sequence[RunFigures], *, blind: bool) -> list[dict[str, Any]]:
     """Return what the Jobs screen shows of each run beside its figures: its roles, and its failures."""
     from store.ids import now
     from store.queries.run_failures import failure_causes
     from store.queries.run_stages import stage_counts
 
     with opened.reading() as connection:
-        return [
-            {
-                "roles": [stage.to_dict() for stage in stage_counts(connection, one.id, now())],
-                "failures": [cause.to_dict() for cause in failure_causes(connection, one.id)],
-            }
-            for one in found
-        ]
+        parts = []
+        for one in found:
+            stages = stage_counts(connection, one.id, now())
+            roles = {} if blind else {"roles": [stage.to_dict() for stage in stages]}
+            failures = [cause.to_dict() for cause in failure_causes(connection, one.id)]
+            parts.append({**roles, "failures": failures})
+        return parts
 
 
 def _print_runs(name: str, found: Sequence[RunFigures]) -> None:
@@ -88,6 +93,18 @@ def _print_runs(name: str, found: Sequence[RunFigures]) -> None:
     for place, one in enumerate(found, start=1):
         say("")
         _print_run(place, one)
+
+
+def _print_blind(name: str, found: Sequence[RunFigures]) -> None:
+    """Print progress, failures and cost of runs, and nothing that tells of labels."""
+    from workbench.output import print_facts, say
+
+    say(name, "You review blind: labels and assessments are not shown.")
+    for place, one in enumerate(found, start=1):
+        say("")
+        hidden = ("labels", "screened", "different codes")
+        facts = [fact for fact in [*_outcome(one), *_account(one)] if fact[0] not in hidden]
+        print_facts(f"{place}  {one.run}: {one.state}", facts)
 
 
 def _print_run(place: int, one: RunFigures) -> None:
@@ -123,7 +140,6 @@ def _outcome(one: RunFigures) -> list[tuple[str, str | None]]:
 
 
 def _testing(one: RunFigures) -> list[tuple[str, str | None]]:
-    from store.counted import counted
     from workbench.output import share
 
     repairs, tests = one.repairs, one.mean_test_cases
@@ -142,7 +158,6 @@ def _testing(one: RunFigures) -> list[tuple[str, str | None]]:
 
 
 def _account(one: RunFigures) -> list[tuple[str, str | None]]:
-    from store.counted import counted
     from workbench.output import tokens
 
     return [
@@ -173,22 +188,18 @@ def _percent(share: float | None) -> str | None:
 
 
 def _dollars(value: float | None) -> str:
-    return "unknown" if value is None else f"${value:,.5f}"
+    return "unknown" if value is None else dollars(value)
 
 
 def _from_cache(one: RunFigures) -> str | None:
-    from store.counted import counted
-
     if not one.from_cache:
         return None
-    cost = "nobody knows how much" if one.cost_from_cache is None else f"${one.cost_from_cache:,.4f}"
+    cost = "nobody knows how much" if one.cost_from_cache is None else dollars(one.cost_from_cache)
     return f"{counted(one.from_cache, 'step')}, which cost {cost} when they were paid for"
 
 
 def _cost(one: RunFigures) -> str:
-    from store.counted import counted
-
     if one.cost is None:
         return "unknown"
     without = counted(one.unpriced_steps, "step")
-    return f"${one.cost:,.4f}" + (f", and {without} at no known price" if one.unpriced_steps else "")
+    return dollars(one.cost) + (f", and {without} at no known price" if one.unpriced_steps else "")

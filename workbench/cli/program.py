@@ -30,6 +30,9 @@ from workbench.cli.sandbox import sandbox_command, sandbox_commands
 
 OPEN = "open"
 
+UsageError: Any = typer.BadParameter.__base__
+"""What the command line raises when its arguments are wrong; Typer exports only the class below it."""
+
 
 def _no_command(args: Sequence[str]) -> str:
     """Return what is said of arguments that begin with no command's name."""
@@ -53,16 +56,19 @@ class WorkspaceOrCommand(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **options: Any) -> Any:
-        """Run the command line; what is wrong with the arguments is JSON, too, where JSON was asked for."""
+        """Run the command line; what is wrong with the arguments is told in JSON where JSON was asked for."""
         given = sys.argv[1:] if args is None else list(args)
-        try:
+        if not wants_json(given):
             return super().main(args, *others, **options)
-        except SystemExit as end:
-            # Typer has said on stderr what is wrong, and ends the process while it handles the error.
-            if wants_json(given) and (told := getattr(end.__context__, "format_message", None)) is not None:
-                context = getattr(end.__context__, "ctx", None)
-                print_usage_error(told(), context.command_path if context else "workbench")
-            raise
+        try:
+            ended = super().main(args, *others, **{**options, "standalone_mode": False})
+        except UsageError as error:
+            print_usage_error(
+                error.format_message(),
+                error.ctx.command_path.removesuffix(f" {OPEN}") if error.ctx else "workbench",
+            )
+            raise SystemExit(error.exit_code) from error
+        raise SystemExit(ended if isinstance(ended, int) else 0)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Say in the usage line that a workspace can stand in place of a command."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from store.counted import counted, dollars
 from workbench.cli.options import AsJson, Workspace, command
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ def _as_json(one: ListedReply) -> dict[str, object]:
 
 
 def _print(name: str, totals: ReplyTotals, listed: list[ListedReply]) -> None:
-    from store.counted import counted
     from workbench.output import cost, print_facts, print_table, say
 
     print_facts(
@@ -82,7 +82,7 @@ def _print(name: str, totals: ReplyTotals, listed: list[ListedReply]) -> None:
                 one.tokens_in,
                 one.tokens_cached,
                 one.tokens_out,
-                None if one.money is None else f"${one.money:.5f}",
+                None if one.money is None else dollars(one.money),
                 one.used,
             )
             for one in listed

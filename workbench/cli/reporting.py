@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.errors import UnknownName, WorkbenchError
-from workbench.cli.items import reader
+from workbench.cli.items import check_view, reader
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.pipeline import report_pipeline
 
@@ -62,7 +62,7 @@ def report_command(
 
     loaded = settings(config)
     if report is Report.pipeline:
-        report_pipeline(workspace, run, as_json=as_json)
+        report_pipeline(workspace, run, blind=loaded.screens.blind, as_json=as_json)
         return
     if run is not None:
         raise WorkbenchError(
@@ -79,6 +79,7 @@ def report_command(
             f"--question names a question, and the report {report} is about all of them.",
             f"workbench report {workspace} agreement --question {question}",
         )
+    check_view(given_rater(rater), loaded)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
         who = reader(connection, given_rater(rater), rater_name(None, loaded))
         found = progress(connection, who, blind=loaded.screens.blind)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from agents.events import ItemAnnotated, JobLog, JobProgressed
 from agents.sandbox.errors import NeedsSandbox
+from store.counted import counted, dollars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,8 +74,6 @@ class Teller:
 
 def _so_far(event: JobProgressed) -> Iterator[str]:
     """Return what the bar says of a job, and of what its run has spent, the most important first."""
-    from store.counted import counted
-
     yield f"{event.ended:,}/{event.total:,}"
     if event.failed:
         yield f"{event.failed:,} failed"
@@ -83,6 +82,6 @@ def _so_far(event: JobProgressed) -> Iterator[str]:
     yield f"{event.per_minute:,.0f}/min"
     spent = event.spent
     if spent.money is not None:
-        yield f"${spent.money:,.4f}" + (" and more" if spent.unpriced else "")
+        yield dollars(spent.money) + (" and more" if spent.unpriced else "")
     yield counted(spent.tokens, "token")
     yield counted(spent.requests, "request")

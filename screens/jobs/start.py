@@ -1,0 +1,169 @@
+"""The dialog before agents start: who is asked, how many items, the budget and the estimate."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from agents.kinds import agents_part
+from screens.commands import bindings
+from screens.help import hint
+from screens.jobs.wording import amount, shortened
+from screens.widgets.line import Line
+from screens.widgets.visible import one_line
+from store.counted import counted, dollars
+from store.errors import WorkbenchError
+from store.kinds.protocol import task_kinds
+
+if TYPE_CHECKING:
+    from agents.estimate import Estimate
+    from agents.settings import AnnotationSettings
+    from screens.app import WorkbenchApp
+
+_COUNT = re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,12}")
+_TITLE_CELLS = 15
+_VALUE_CELLS = 55
+"""Cells of what stands beside a title; with the title and the frame they fit into 80."""
+
+
+class StartScreen(ModalScreen["AnnotationSettings | None"]):
+    """Shows what a run would do and cost; dismissed with what is to start, None when nothing is.
+
+    Args:
+        settings: What the run is told.
+        sandbox: Where test programs run, in a sentence.
+    """
+
+    CSS_PATH: ClassVar[str] = "budget.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("start"))
+
+    def __init__(self, settings: AnnotationSettings, sandbox: str) -> None:
+        super().__init__()
+        self.settings = settings
+        self.estimate: Estimate | None = None
+        self._sandbox = sandbox
+        self._is_wrong = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out the facts, the number of items, the estimate and the keys."""
+        with Vertical(classes="modal") as box:
+            box.border_title = "Start the agents"
+            yield Static(Content("\n").join(self._facts()), id="facts")
+            with Horizontal(id="how-many"):
+                yield Static(Content(f"{'items at most':<{_TITLE_CELLS}}"), id="title")
+                yield Line(id="limit", placeholder="all that have no label of this run")
+            yield Static(id="expected")
+            yield Static(id="wrong")
+            keys = hint(self._app.context.settings, ("start.begin", "starts"), ("start.leave", "leaves"))
+            yield Static(Content(keys), classes="keys")
+
+    @property
+    def _app(self) -> WorkbenchApp:
+        return cast("WorkbenchApp", self.app)
+
+    def on_mount(self) -> None:
+        """Estimate what the run will take."""
+        self._show_estimate(["Estimating …"])
+        self._estimate(self.settings)
+
+    def _facts(self) -> list[Content]:
+        settings = self.settings
+        configuration = agents_part(settings.kind).configuration(settings.agents)
+        own = settings.asked not in ("", settings.agents)
+        name = f"{settings.asked} ({settings.agents})" if own else settings.agents
+        roles = [f"{role} {one_line(own.model, 40)}" for role, own in settings.roles.items() if own.model]
+        limits = settings.budget.model_dump(exclude_none=True)
+        budget = ", ".join(amount(what, limit) for what, limit in limits.items())
+        facts = [
+            ("configuration", f"{one_line(name, 40)}. {configuration.sentence}"),
+            ("model", shortened(settings.model, _VALUE_CELLS)),
+            *([("other models", ", ".join(roles))] if roles else []),
+            ("sandbox", self._sandbox),
+            ("budget", budget or "none; agents.budget in the configuration sets one"),
+        ]
+        return [_row(title, words) for title, words in facts if words]
+
+    @work(thread=True, group="estimate")
+    def _estimate(self, settings: AnnotationSettings) -> None:
+        from agents.estimate import estimate
+
+        try:
+            found = estimate(self._app.context.workspace, settings)
+        except WorkbenchError as error:
+            self.call_later(self._not_estimated, settings, error)
+        else:
+            self.call_later(self._estimated, settings, found)
+
+    def _not_estimated(self, settings: AnnotationSettings, error: WorkbenchError) -> None:
+        if settings is self.settings:
+            self._show_estimate([f"! {error.title}: {one_line(error.message, 300)}", error.hint])
+
+    def _estimated(self, settings: AnnotationSettings, found: Estimate) -> None:
+        if settings is not self.settings:
+            return
+        self.estimate = found
+        kind = task_kinds()[settings.kind]
+        if not found.pairs:
+            self._show_estimate([f"nothing to do: all {kind.plural} have a label of this run"])
+            return
+        money = "cost not known: no price is set for the model"
+        if found.money is not None:
+            money = f"about {dollars(found.money)}"
+        tokens = found.total("tokens_in") + found.total("tokens_out")
+        self._show_estimate(
+            [
+                counted(found.pairs, kind.singular, kind.plural),
+                f"{counted(found.total('requests'), 'request')} · {counted(tokens, 'token')} · {money}",
+                " ".join(found.based_on),
+            ]
+        )
+
+    def _show_estimate(self, lines: list[str]) -> None:
+        first, *others = [one_line(line, 400) for line in lines if line]
+        rows = [_row("estimate", first), *(_row("", line) for line in others)]
+        self.query_one("#expected", Static).update(Content("\n").join(rows))
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        text = event.value.strip()
+        self._is_wrong = bool(text) and not self._limit(text)
+        wrong = "! Type a whole number of items, such as 200." if self._is_wrong else ""
+        self.query_one("#wrong", Static).update(Content(wrong))
+        if not self._is_wrong:
+            self.settings, self.estimate = replace(self.settings, limit=self._limit(text)), None
+            self._show_estimate(["Estimating …"])
+            self._estimate(self.settings)
+
+    @staticmethod
+    def _limit(text: str) -> int | None:
+        found = _COUNT.fullmatch(text)
+        return int(found[0].replace(",", "")) or None if found else None
+
+    def action_begin(self) -> None:
+        """Start what is shown, unless the number of items is none."""
+        nothing = self.estimate is not None and not self.estimate.pairs
+        if not self._is_wrong and not nothing:
+            self.dismiss(self.settings)
+
+    def action_leave(self) -> None:
+        """Start nothing."""
+        self.dismiss(None)
+
+
+def _row(title: str, words: str) -> Content:
+    lines = Content(words).wrap(_VALUE_CELLS)
+    rows = [
+        Content.assemble((f"{title if not number else '':<{_TITLE_CELLS}}", "bold"), line)
+        for number, line in enumerate(lines)
+    ]
+    return Content("\n").join(rows)

@@ -1,0 +1,229 @@
+"""The list of keys: what can be done on the screen below, in groups, filtered as one types."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from screens.commands import WHERE, WITHIN, Command, Scope, bindings, commands_of, label_key
+from screens.help import first_key, key_name, keys_of
+from screens.widgets.line import Line
+
+if TYPE_CHECKING:
+    from screens.settings import ScreenSettings
+    from store.scales import Scale
+
+_KEY_CELLS = 13
+"""Cells of a key and the gap after it."""
+
+GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Answer", ("accept", "undecided", "reason", "ask", "ask_back", "undo", "redo")),
+    ("Mark", ("skip", "flag", "comment", "cite", "follow")),
+    ("Go", ("next", "previous", "unjudged", "back")),
+    ("Read", ("pane", "pane_back", "tab", "tab_back", "find", "find_back", "failure", "sides", "zoom")),
+    ("Show", ("wrap", "numbers", "source")),
+    ("Tests and texts", ("run", "edit", "edit_outside", "other_run")),
+    ("Copy", ("copy", "copy_file", "pager")),
+)
+"""The commands of the review in groups, by what stands behind `review.` in their ids."""
+
+SIGNS = (
+    ("●  ○", "You have labelled the item, or not yet."),
+    ("◆", "The agents' label."),
+    ("✓  ✗  !", "A test passed, failed by an assertion, ended in another error."),
+    ("~", "A test passed, but passes on a stub of the code too: it says nothing."),
+    ("│", "What the commands of a repair wrote."),
+)
+"""What the signs of a review mean."""
+
+NOTE = (
+    "Keys in a text field are text. Keys typed before an item is on the screen, and pasted text, never judge."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A group of keys: its title, and each key with what it does."""
+
+    title: str
+    rows: tuple[tuple[str, str], ...]
+
+    def matching(self, text: str) -> Section:
+        """Return the section with the rows that contain a text; all of them where its title does."""
+        wanted = text.casefold()
+        if wanted in self.title.casefold():
+            return self
+        return Section(self.title, tuple(row for row in self.rows if wanted in " ".join(row).casefold()))
+
+
+def sections(scope: Scope, settings: ScreenSettings, asked: Scale | None = None) -> Iterator[Section]:
+    """Return the keys of a screen, of its parts and dialogs, and of every screen, in groups.
+
+    Args:
+        scope: The screen.
+        settings: Which keys are other ones.
+        asked: The scale of the question that the screen asks. Its values alone are listed, in its order, and
+            of what shares a key with one of them the other keys; None while no item is shown.
+    """
+
+    def row(command: Command) -> tuple[str, str]:
+        return key_name(keys_of(command, settings)), command.help
+
+    own = list(commands_of(scope)) if scope != "app" else []
+    if scope == "review":
+        yield from _review_sections(own, settings, asked)
+        yield Section("Reasons of an override, offered after the key", tuple(settings.reasons.items()))
+        yield Section("Reasons for cannot decide, offered after the key", tuple(settings.undecided.items()))
+        yield Section("Signs", SIGNS)
+    elif own:
+        yield Section(WHERE[scope], tuple(map(row, own)))
+    yield Section(WHERE["app"], tuple(map(row, commands_of("app"))))
+    for part in (*WITHIN.get(scope, ()), "keys"):
+        yield Section(WHERE[part], tuple(map(row, commands_of(part))))
+
+
+def _review_sections(
+    commands: Sequence[Command], settings: ScreenSettings, asked: Scale | None
+) -> Iterator[Section]:
+    by_verb = {command.id.removeprefix("review."): command for command in commands}
+    grouped = {verb for _, verbs in GROUPS for verb in verbs}
+    others = tuple(verb for verb in by_verb if verb not in grouped and label_key(by_verb[verb]) is None)
+    for title, verbs in (*GROUPS, ("More", others)):
+        rows = list(_values(commands, settings, asked)) if title == GROUPS[0][0] else []
+        for verb in verbs:
+            command = by_verb[verb]
+            keys = keys_of(command, settings).split(",")
+            free = [key for key in map(str.strip, keys) if asked is None or asked.value_of(key) is None]
+            if free:
+                rows.append((key_name(",".join(free)), command.help))
+        if rows:
+            yield Section(title, tuple(rows))
+
+
+def _values(
+    commands: Iterable[Command], settings: ScreenSettings, asked: Scale | None
+) -> Iterator[tuple[str, str]]:
+    """Return the keys of the values of a scale, in its order."""
+    named = {key: command for command in commands if (key := label_key(command)) is not None}
+    if asked is None:
+        yield "…", "The keys of the answers are those of the question on the screen, which names them."
+        return
+    for known in asked.values:
+        yield key_name(keys_of(named[known.key], settings)), f"Answer {asked.word(known.value)}."
+
+
+class _KeyList(Static):
+    """Groups of keys and words, in which words that need further rows stay below each other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: list[str] = []
+
+    def show(self, lines: list[str]) -> None:
+        """Show other lines."""
+        self._lines = lines
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        """Wrap the words to the width that there is."""
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        width = max(self.size.width, 2 * _KEY_CELLS)
+        rows = []
+        for line in self._lines:
+            style = "" if line.startswith(" ") or not line else "bold $text-accent"
+            rows += [Content.styled(row, style) for row in wrap(line, width)]
+        self.update(Content("\n").join(rows))
+
+
+def wrap(line: str, width: int) -> list[str]:
+    """Break a line of the list into rows, the later ones indented like the words of a key."""
+    indent = " " * (_KEY_CELLS + 1) if line.startswith(" ") else ""
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+
+
+def lines(listed: Iterable[Section]) -> list[str]:
+    """Return sections as lines: a title, and below it a line for each key."""
+    found: list[str] = []
+    for section in listed:
+        if section.rows:
+            found += [""] if found else []
+            found += [section.title, *(f" {key:<{_KEY_CELLS - 1}} {words}" for key, words in section.rows)]
+    return found
+
+
+class KeysScreen(ModalScreen[None]):
+    """What can be done on the screen below, and by which keys; see `sections`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("keys"))
+    DEFAULT_CSS = """
+    KeysScreen { align: center middle; }
+    KeysScreen Vertical {
+        width: 78; max-width: 96%; height: auto; max-height: 92%;
+        border: round $primary; border-title-color: $text-primary; background: $surface; padding: 0 1;
+    }
+    KeysScreen VerticalScroll { height: auto; max-height: 100%; scrollbar-size: 1 1; }
+    KeysScreen Static { height: auto; }
+    KeysScreen Input { height: 1; border: none; padding: 0; background: $foreground 10%; }
+    KeysScreen Input:focus { border: none; }
+    """
+
+    def __init__(self, scope: Scope, settings: ScreenSettings, asked: Scale | None = None) -> None:
+        super().__init__()
+        self._scope: Scope = scope
+        self._settings = settings
+        self.sections = tuple(sections(scope, settings, asked))
+
+    def compose(self) -> ComposeResult:
+        """Lay out the line that filters, and the groups below it."""
+        with Vertical() as box:
+            up, down, close = (first_key(self._settings, f"keys.{name}") for name in ("up", "down", "close"))
+            box.border_title = f"Keys · {WHERE[self._scope]}"
+            box.border_subtitle = f"{up} {down} scroll · {close} closes"
+            yield Line(placeholder="type to filter")
+            with VerticalScroll(can_focus=False):
+                yield _KeyList()
+
+    def on_mount(self) -> None:
+        """List all keys."""
+        self._show("")
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._show(event.value.strip())
+
+    def _show(self, text: str) -> None:
+        found = lines(section.matching(text) for section in self.sections)
+        if not text and self._scope == "review":
+            found += ["", NOTE]
+        self.query_one(_KeyList).show(found or [f"No key does anything with “{text}”."])
+        self.query_one(VerticalScroll).scroll_home(animate=False)
+
+    def action_close(self) -> None:
+        """Close the list; what was typed into it is cleared first."""
+        box = self.query_one(Input)
+        if box.value:
+            box.value = ""
+        else:
+            self.dismiss()
+
+    def action_row(self, rows: int) -> None:
+        """Scroll the list by some rows."""
+        self.query_one(VerticalScroll).scroll_relative(y=rows, animate=False)
+
+    def action_page(self, pages: int) -> None:
+        """Scroll the list by some pages."""
+        box = self.query_one(VerticalScroll)
+        box.scroll_relative(y=pages * max(1, box.size.height - 1), animate=False)

@@ -1,0 +1,114 @@
+"""What a review shows after the last item of its list: what is done, and what comes next with its key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+from textual.widgets import Static
+
+from screens.jobs.wording import bar
+from store.kinds.counting import counted_kinds
+from store.queries.queue import items_by_kind, queue_ids
+from store.queries.rows import QueueFilter, Status
+
+if TYPE_CHECKING:
+    from store.workspace import Workspace
+
+BAR_CELLS = 30
+
+_STATUSES: tuple[Status, ...] = ("judged", "cannot_decide", "skipped", "open")
+
+
+@dataclass(frozen=True, slots=True)
+class ListCounts:
+    """How far a rater is with the items of a list.
+
+    Attributes:
+        counts: How many items of the list have each status.
+        elsewhere: Items in no part of the list that are not judged yet, by kind.
+    """
+
+    counts: Mapping[Status, int]
+    elsewhere: Mapping[str, int]
+
+    @property
+    def left(self) -> int:
+        """Items of the list that the rater has neither judged nor said to be undecidable."""
+        return self.counts["skipped"] + self.counts["open"]
+
+
+def count_list(workspace: Workspace, rater_id: int, item_ids: Sequence[int]) -> ListCounts:
+    """Count the items of a list by status, and the open ones that it does not list; slow, so for a thread.
+
+    Args:
+        workspace: The open workspace.
+        rater_id: Whose work is counted.
+        item_ids: The items of the list; some may stand there twice.
+    """
+    import numpy
+
+    listed = numpy.unique(numpy.asarray(item_ids, dtype=numpy.int64))
+    counts: dict[Status, int] = {}
+    for status in _STATUSES:
+        ids = numpy.asarray(queue_ids(workspace, rater_id, QueueFilter(status=status)))
+        counts[status] = int(numpy.isin(ids, listed).sum())
+    elsewhere = {}
+    for kind in items_by_kind(workspace):
+        unjudged = [
+            numpy.asarray(queue_ids(workspace, rater_id, QueueFilter(kind=kind, status=status)))
+            for status in ("open", "skipped")
+        ]
+        number = int((~numpy.isin(numpy.concatenate(unjudged), listed)).sum())
+        if number:
+            elsewhere[kind] = number
+    return ListCounts(counts, elsewhere)
+
+
+class EndCard(Static):
+    """The card in place of an item, once the list is at its end."""
+
+    DEFAULT_CSS = """
+    EndCard {
+        width: 76; max-width: 100%; height: auto; margin: 1 2; padding: 1 2;
+        border: round $accent; border-title-color: $text-accent;
+    }
+    """
+
+    def show(self, listed: str, total: int, found: ListCounts | None, keys: Mapping[str, str]) -> None:
+        """Show what is done and what is next.
+
+        Args:
+            listed: What the list is, as a phrase: "completions".
+            total: How many items it lists.
+            found: What was counted; None before.
+            keys: The first keys of the commands unjudged, back, previous and undo.
+        """
+        self.border_title = Content(f"End of the list: {listed}")
+        if found is None:
+            self.update(Content("Counting …"))
+            return
+        counts, done = found.counts, total - found.left
+        said = [f"{counts['cannot_decide']:,} cannot decide"] if counts["cannot_decide"] else []
+        said += [f"{counts['skipped']:,} skipped"] if counts["skipped"] else []
+        lines = [
+            Content.assemble((bar(done, total, BAR_CELLS), "$text-accent"), f"  {done:,} of {total:,} done"),
+            Content(" · ".join([f"{counts['judged']:,} judged", *said])),
+            Content(""),
+        ]
+        steps = []
+        if found.left:
+            steps.append((keys["unjudged"], f"the next of {found.left:,} in this list without your label"))
+        elif found.elsewhere:
+            steps.append((keys["unjudged"], f"goes on: {counted_kinds(found.elsewhere)} without your label"))
+        else:
+            lines.append(Content("Every item of this workspace has your label."))
+        steps += [(keys["back"], "back"), (keys["previous"], "the item before")]
+        steps.append((keys["undo"], "takes back what you did last"))
+        width = max(len(key) for key, _ in steps)
+        lines += [
+            Content.assemble((f"{key:<{width}}", "bold $foreground"), f"  {words}") for key, words in steps
+        ]
+        self.update(Content("\n").join(lines))
