@@ -216,9 +216,11 @@ def script(
 async def until(
     pilot: Pilot[Any], true: Callable[[], bool], what: str = "", *, seconds: float = 30.0
 ) -> None:
-    """Let the app work until something is true; fail when it does not come about."""
+    """Let the app work until something is true and drawn; fail when it does not come about."""
     for _ in range(round(seconds * 100)):
         if true():
+            for _ in range(2):  # A widget has the text before its screen has laid it out: once for each.
+                await pilot.pause(0)
             return
         await pilot.pause(0.01)
     raise AssertionError(f"never came about: {what or true}")
