@@ -171,8 +171,7 @@ def containers(options: argparse.Namespace, stack: ExitStack) -> Sandbox:
 
     from agents.sandbox.image import build_image
 
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    address = stack.enter_context(engine(folder))
+    address = stack.enter_context(engine())
     settings = SandboxSettings(docker_host=address, image=IMAGE, ready_containers=options.pool)
     build_image(settings, "local")
     return docker.create(settings)
