@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    import numpy
+
+    Ratings = Sequence[float | None] | numpy.ndarray[Any, Any]
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
@@ -80,7 +85,7 @@ def raw_agreement(units: Iterable[Sequence[float | None]]) -> Agreement:
     return Agreement(sum(shares) / len(shares), len(shares), dropped, total)
 
 
-def cohen_kappa(units: Iterable[tuple[float | None, float | None]]) -> Agreement:
+def cohen_kappa(one: Ratings, other: Ratings) -> Agreement:
     """Compute Cohen's kappa of two raters: (p_o - p_e) / (1 - p_e), observed over chance agreement.
 
     p_o is the share of units on which both agree, and p_e = sum_k p_1k p_2k, with the share p_rk of the
@@ -88,33 +93,33 @@ def cohen_kappa(units: Iterable[tuple[float | None, float | None]]) -> Agreement
     and Psychological Measurement 20(1), 1960). Not weighted: any two different values disagree alike.
 
     Args:
-        units: Both raters' values of each unit; None for no value.
+        one: A rater's values, n units long; None or NaN for no value.
+        other: The other rater's, in the same order of units.
 
     Returns:
         The coefficient, at most 1.
+
+    Raises:
+        ValueError: The raters have different numbers of units.
     """
-    first: Counter[float] = Counter()
-    second: Counter[float] = Counter()
-    number = dropped = agreed = 0
-    for one, other in units:
-        if one is None or other is None:
-            dropped += 1
-            continue
-        number += 1
-        agreed += one == other
-        first[one] += 1
-        second[other] += 1
+    import numpy
+
+    both = _matrix([one, other])
+    paired = both[:, ~numpy.isnan(both).any(axis=0)]
+    number, dropped = paired.shape[1], both.shape[1] - paired.shape[1]
     if not number:
         return Agreement(None, 0, dropped, 0, "no unit has two values")
+    first, second = (dict(zip(*numpy.unique(row, return_counts=True), strict=True)) for row in paired)
     # In whole numbers, n^2 times each, so that nothing is rounded before the division.
-    by_chance = sum(count * second[value] for value, count in first.items())
+    by_chance = sum(int(count) * int(second.get(value, 0)) for value, count in first.items())
     if by_chance == number * number:
         return Agreement(None, number, dropped, 2 * number, "all values are equal")
+    agreed = int((paired[0] == paired[1]).sum())
     kappa = (number * agreed - by_chance) / (number * number - by_chance)
     return Agreement(kappa, number, dropped, 2 * number)
 
 
-def krippendorff_alpha(ratings: Mapping[str, Sequence[float | None]], level: Level = "nominal") -> Agreement:
+def krippendorff_alpha(ratings: Mapping[str, Ratings], level: Level = "nominal") -> Agreement:
     """Compute Krippendorff's alpha: 1 - D_o / D_e, observed over expected disagreement.
 
     D_o = 1/n sum_ck o_ck d(c, k) over the coincidences of values within units, and
@@ -124,7 +129,7 @@ def krippendorff_alpha(ratings: Mapping[str, Sequence[float | None]], level: Lev
     definition has it. 1 is full agreement, 0 that of chance, below 0 less than that.
 
     Args:
-        ratings: Each rater's values, n units long and in the same order of units; None for no value.
+        ratings: Each rater's values, n units long and in the same order of units; None or NaN for no value.
         level: The level of measurement, which decides on the distance of two values.
 
     Returns:
@@ -134,15 +139,18 @@ def krippendorff_alpha(ratings: Mapping[str, Sequence[float | None]], level: Lev
         ValueError: The raters have different numbers of units.
         WorkbenchError: The package `krippendorff` is not installed.
     """
-    units = list(zip(*ratings.values(), strict=True))
-    paired = [unit for unit in units if sum(value is not None for value in unit) >= 2]
-    dropped = len(units) - len(paired)
-    values = [value for unit in paired for value in unit if value is not None]
-    if not paired:
+    import numpy
+
+    given = _matrix(list(ratings.values()))
+    paired = given[:, (~numpy.isnan(given)).sum(axis=0) >= 2]
+    units, dropped = paired.shape[1], given.shape[1] - paired.shape[1]
+    if not units:
         return Agreement(None, 0, dropped, 0, "no unit has two values")
-    if len(set(values)) == 1:
+    there = paired[~numpy.isnan(paired)]
+    domain = numpy.unique(there)
+    if len(domain) == 1:
         # Expected disagreement is 0, and 0/0 is neither agreement nor chance.
-        return Agreement(None, len(paired), dropped, len(values), "all values are equal")
+        return Agreement(None, units, dropped, len(there), "all values are equal")
     try:
         import krippendorff
     except ImportError as error:
@@ -151,8 +159,15 @@ def krippendorff_alpha(ratings: Mapping[str, Sequence[float | None]], level: Lev
             "Krippendorff's alpha is computed by the package krippendorff, which is not installed.",
             "Install it: pip install krippendorff",
         ) from error
-    matrix = [
-        [float("nan") if value is None else value for value in row] for row in zip(*paired, strict=True)
-    ]
-    alpha = float(krippendorff.alpha(reliability_data=matrix, level_of_measurement=level))
-    return Agreement(alpha, len(paired), dropped, len(values))
+    counts = numpy.stack([(paired == value).sum(axis=0) for value in domain], axis=1)
+    alpha = krippendorff.alpha(value_counts=counts, value_domain=domain, level_of_measurement=level)
+    return Agreement(float(alpha), units, dropped, len(there))
+
+
+def _matrix(ratings: Sequence[Ratings]) -> numpy.ndarray[Any, Any]:
+    """Return ratings as floats of shape (raters, units), NaN for no value."""
+    import numpy
+
+    if len({len(row) for row in ratings}) > 1:
+        raise ValueError("Each rater has a value or None for each unit; one row is shorter than another.")
+    return numpy.array([*ratings], dtype=float).reshape(len(ratings), -1) if ratings else numpy.empty((0, 0))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, FromClause, Select, and_, case, func, or_, select, true
 
 from store.errors import UnknownName
 from store.kinds.counting import in_order
-from store.kinds.instances import Instance
 from store.kinds.protocol import QuestionSpec, TaskKind, task_kinds
-from store.measures.agreement import Agreement, Level, cohen_kappa, krippendorff_alpha, raw_agreement
+from store.measures.agreement import Agreement, Level, cohen_kappa, krippendorff_alpha
 from store.queries.current import REVIEW, current_values
 from store.queries.due import response_names
 from store.tables.columns import table_of
@@ -23,41 +23,33 @@ from store.tables.responses import Response, Score
 from store.tables.runs import Run, VerdictRow
 
 if TYPE_CHECKING:
+    import numpy
     from sqlalchemy import Connection
 
+    Array = numpy.ndarray[Any, Any]
 
-Unit = tuple[int, str]
-"""What has a label: an item, and which of its responses, as the name of the question says it after `@`; empty
-for the item itself."""
+
+_ITEMS_AT_ONCE = 25_000
+"""Items whose labels are read together, so that memory does not grow with the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
 class RaterLabels:
-    """One rater's standing labels of one question.
+    """How much one rater labelled.
 
     Attributes:
         name: The rater's name; an agents' run has its own.
         kind: `human`, `import`, `agent`, or `judge` for whom files name as the judge of responses.
-        labels: The label of each unit that has one.
-        blind: Units that were judged in a blind review.
-        revealed: Units that were judged with a label of agents or a judge on the screen.
+        labelled: Units with a label that stands: items, or responses.
+        blind: Those that were judged in a blind review.
+        revealed: Those that were judged with a label of agents or a judge on the screen.
     """
 
     name: str
     kind: str
-    labels: Mapping[Unit, float]
-    blind: frozenset[Unit] = frozenset()
-    revealed: frozenset[Unit] = frozenset()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rater and how many labels there are, as JSON-able fields."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "labelled": len(self.labels),
-            "blind": len(self.blind),
-            "revealed": len(self.revealed),
-        }
+    labelled: int
+    blind: int
+    revealed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +118,7 @@ class AgreementReport:
             "phase": self.phase,
             "items": self.items,
             "responses": self.responses,
-            "raters": [rater.to_dict() for rater in self.raters],
+            "raters": [asdict(rater) for rater in self.raters],
             "pairs": [pair.to_dict() for pair in self.pairs],
             "krippendorff_alpha": {
                 **self.alpha.to_dict(),
@@ -148,24 +140,26 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
     Raises:
         UnknownName: No registered kind asks it, or no item has the response that it names.
     """
+    import numpy
+
     kind, spec = _asked(question)
     base, _, only = question.partition("@")
-    if only and not any(only in names for names in _responses(connection).values()):
+    if only and not _has_response(connection, only):
         raise UnknownName(
             "Unknown question",
             f"No item has a response that {question!r} names.",
             f"After @ stands the model, [its setting] and #its trial. Over all responses: {base}.",
         )
+    over_responses = spec.of_responses and not only
+    given = _people(connection, question, phase, over_responses=over_responses)
+    if question == (kind.label_question.name if kind.label_question else None):
+        given += _runs(connection, kind.name)
+    if spec.of_responses:
+        given += _judges(connection, kind.name, spec.title, only)
+    units = numpy.unique(numpy.concatenate([numpy.empty(0, numpy.int64), *(one.units for one in given)]))
+    given = [labels.over(units) for labels in given]
     item, response = table_of(Item), table_of(Response)
     of_kind = select(func.count()).select_from(item).where(item.c.kind == kind.name)
-    over_responses = spec.of_responses and question == question.partition("@")[0]
-    raters = [*_people(connection, question, phase, over_responses=over_responses)]
-    if question == (kind.label_question.name if kind.label_question else None):
-        raters += _runs(connection, kind.name)
-    if spec.of_responses:
-        raters += _judges(connection, kind.name, question, spec.title)
-    units = sorted(set().union(*(rater.labels for rater in raters)))
-    ratings = {str(place): [rater.labels.get(unit) for unit in units] for place, rater in enumerate(raters)}
     responses = None
     if over_responses:
         joined = of_kind.join(response, response.c.item_id == item.c.id)
@@ -176,9 +170,14 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
         level=spec.scale.level,
         items=connection.execute(of_kind).scalar_one(),
         responses=responses,
-        raters=tuple(raters),
-        pairs=tuple(_pair(one, other) for one, other in combinations(raters, 2)),
-        alpha=krippendorff_alpha(ratings, spec.scale.level),
+        raters=tuple(
+            RaterLabels(one.name, one.kind, one.labelled, int(one.blind.sum()), int(one.revealed.sum()))
+            for one in given
+        ),
+        pairs=tuple(_pair(one, other) for one, other in combinations(given, 2)),
+        alpha=krippendorff_alpha(
+            {str(place): one.values for place, one in enumerate(given)}, spec.scale.level
+        ),
     )
 
 
@@ -200,115 +199,181 @@ def _asked(question: str) -> tuple[TaskKind, QuestionSpec]:
     raise UnknownName("Unknown question", f"No question is called {question!r}.", f"Questions: {known}.")
 
 
-def _people(
-    connection: Connection, question: str, phase: str, *, over_responses: bool
-) -> Sequence[RaterLabels]:
+@dataclass(frozen=True, slots=True)
+class _Labels:
+    """The labels of one rater, of n units.
+
+    Attributes:
+        name: The rater's name.
+        kind: See `RaterLabels`.
+        units: What has a label, each once, of shape (n,): the key of an item, or that of a response below 0.
+        values: The values, of shape (n,); NaN for none.
+        blind: Which were judged in a blind review, of shape (n,).
+        revealed: Which were judged with what agents or a judge said in sight, of shape (n,).
+    """
+
+    name: str
+    kind: str
+    units: Array
+    values: Array
+    blind: Array
+    revealed: Array
+
+    @property
+    def labelled(self) -> int:
+        """How many units have a value."""
+        import numpy
+
+        return int((~numpy.isnan(self.values)).sum())
+
+    def over(self, units: Array) -> _Labels:
+        """Return these labels over more units, which are in ascending order."""
+        import numpy
+
+        place = numpy.searchsorted(units, self.units)
+        values = numpy.full(len(units), numpy.nan)
+        blind, revealed = (numpy.zeros(len(units), dtype=bool) for _ in range(2))
+        values[place], blind[place], revealed[place] = self.values, self.blind, self.revealed
+        return _Labels(self.name, self.kind, units, values, blind, revealed)
+
+
+def _has_response(connection: Connection, name: str) -> bool:
+    names = response_names(None)
+    return connection.execute(select(names.c.id).where(names.c.place == f"@{name}")).first() is not None
+
+
+def _people(connection: Connection, question: str, phase: str, *, over_responses: bool) -> list[_Labels]:
     """Return the standing labels of humans and imported raters, by name."""
-    people, asked = table_of(Rater), table_of(Question)
-    names: tuple[str, ...] = (question,)
+    import numpy
+
+    rater, asked = table_of(Rater), table_of(Question)
+    named = asked.c.name == question
     if over_responses:
-        about = select(asked.c.name).where(asked.c.name.startswith(f"{question}@", autoescape=True))
-        names = (question, *connection.execute(about).scalars())
-    labels = current_values(None, phase, questions=names)
-    rows = connection.execute(
-        select(
-            people.c.name,
-            people.c.kind,
-            labels.c.item_id,
-            asked.c.name.label("question"),
-            labels.c.value,
-            labels.c.blind,
-            labels.c.shown_verdict.is_not(None).label("revealed"),
+        named = or_(named, asked.c.name.startswith(f"{question}@", autoescape=True))
+    questions, item = select(asked.c.id).where(named), table_of(Item)
+    found: dict[int, list[tuple[Array, ...]]] = defaultdict(list)
+    last = connection.execute(select(func.coalesce(func.max(item.c.id), 0))).scalar_one()
+    for start in range(0, last + 1, _ITEMS_AT_ONCE):
+        labels = current_values(None, phase, range(start, start + _ITEMS_AT_ONCE), questions)
+        unit: ColumnElement[int] = labels.c.item_id
+        joined: FromClause = labels
+        if over_responses:
+            # Not counted: a label of a response that is not here, or of an item that has responses now.
+            names, response = response_names(None), table_of(Response)
+            of_item = and_(asked.c.name == question, labels.c.item_id.not_in(select(response.c.item_id)))
+            unit = case((of_item, labels.c.item_id), else_=-names.c.id)
+            one = and_(
+                names.c.item_id == labels.c.item_id, asked.c.name == func.concat(question, names.c.place)
+            )
+            joined = labels.join(asked, asked.c.id == labels.c.question_id).outerjoin(names, one)
+        revealed = labels.c.shown_verdict.is_not(None).label("revealed")
+        rows = _columns(
+            connection,
+            select(labels.c.rater_id, unit.label("unit"), labels.c.value, labels.c.blind, revealed)
+            .select_from(joined)
+            .where(unit.is_not(None))
+            # The latest of several assignments stands.
+            .order_by(labels.c.id),
         )
-        .join(people, people.c.id == labels.c.rater_id)
-        .join(asked, asked.c.id == labels.c.question_id)
-        .where(people.c.kind != "agent")
-        # The latest of several assignments stands.
-        .order_by(people.c.name, labels.c.id)
-    )
-    found: dict[tuple[str, str], dict[Unit, tuple[float, bool, bool]]] = {}
-    there = _responses(connection) if over_responses else {}
-    for name, kind, item_id, about_it, value, blind, revealed in rows:
-        unit = (item_id, about_it.partition("@")[2])
-        if over_responses and unit[1] not in there.get(item_id, {""}):
-            # Of a response that is not here, or of an item to which responses came later.
-            continue
-        found.setdefault((name, kind), {})[unit] = (value, blind, revealed)
+        whose = rows.pop("rater_id")
+        for number in set(whose.tolist()):
+            found[number].append(tuple(_latest(*(column[whose == number] for column in rows.values()))))
+    people = select(rater.c.id, rater.c.name, rater.c.kind).where(rater.c.kind != "agent")
     return [
-        RaterLabels(
-            name,
-            kind,
-            {unit: value for unit, (value, _, _) in given.items()},
-            frozenset(unit for unit, (_, blind, _) in given.items() if blind),
-            frozenset(unit for unit, (_, _, revealed) in given.items() if revealed),
-        )
-        for (name, kind), given in found.items()
+        _Labels(name, kind, *(numpy.concatenate(parts) for parts in zip(*found[number], strict=True)))
+        for number, name, kind in connection.execute(people.order_by(rater.c.name))
+        if number in found
     ]
 
 
-def _responses(connection: Connection) -> dict[int, set[str]]:
-    """Return which responses items have, as the names of questions say it; items without any are left out."""
-    names = response_names(None)
-    found: dict[int, set[str]] = {}
-    for item_id, place in connection.execute(select(names.c.item_id, names.c.place)):
-        found.setdefault(item_id, set()).add(place.removeprefix("@"))
-    return found
-
-
-def _runs(connection: Connection, kind: str) -> Sequence[RaterLabels]:
+def _runs(connection: Connection, kind: str) -> list[_Labels]:
     """Return the verdicts of every run over items of a kind, in the order of the runs."""
     run, verdict = table_of(Run), table_of(VerdictRow)
-    rows = connection.execute(
-        select(run.c.id, run.c.name, verdict.c.item_id, verdict.c.value)
-        .join(verdict, verdict.c.run_id == run.c.id)
-        .where(run.c.kind == kind)
-        .order_by(run.c.id)
-    )
-    found: dict[tuple[Any, str], dict[Unit, float]] = {}
-    for number, name, item_id, value in rows:
-        found.setdefault((number, name), {})[item_id, ""] = value
-    return [RaterLabels(name, "agent", labels) for (_, name), labels in found.items()]
+    runs = select(run.c.id, run.c.name).where(run.c.kind == kind).order_by(run.c.id)
+    found = []
+    for number, name in connection.execute(runs).all():
+        of_run = select(verdict.c.item_id, verdict.c.value).where(verdict.c.run_id == number)
+        rows = _columns(connection, of_run)
+        found.append(_Labels(name, "agent", *_latest(*rows.values())))
+    return [labels for labels in found if len(labels.units)]
 
 
-def _judges(connection: Connection, kind: str, question: str, measure: str) -> Sequence[RaterLabels]:
-    """Return what judges said last under a measure of the responses of a kind, by the judges' names."""
-    item, response, score = (table_of(model) for model in (Item, Response, Score))
-    rows = connection.execute(
-        select(
-            score.c.judge,
-            response.c.item_id,
-            response.c.model,
-            response.c.setting,
-            response.c.trial,
-            score.c.value,
-        )
-        .join(response, response.c.id == score.c.response_id)
-        .join(item, item.c.id == response.c.item_id)
+def _judges(connection: Connection, kind: str, measure: str, only: str) -> list[_Labels]:
+    """Return what judges said last under a measure of the responses of a kind, by the judges' names.
+
+    Args:
+        connection: A reading connection.
+        kind: The kind of the items.
+        measure: The name of the measure.
+        only: The response of each item that alone counts, as the names of questions say it; empty for all.
+    """
+    item, score, names = table_of(Item), table_of(Score), response_names(None)
+    rows = _columns(
+        connection,
+        select(score.c.judge, (names.c.item_id if only else -names.c.id).label("unit"), score.c.value)
+        .join(names, names.c.id == score.c.response_id)
+        .join(item, item.c.id == names.c.item_id)
         .where(item.c.kind == kind, score.c.measure == measure)
-        .order_by(score.c.judge, score.c.sequence)
+        .where(names.c.place == f"@{only}" if only else true())
+        .order_by(score.c.sequence),
     )
-    base, _, only = question.partition("@")
-    found: dict[str, dict[Unit, float | None]] = {}
-    for judge, item_id, model, setting, trial, value in rows:
-        place = Instance(base, model, setting, trial).name.partition("@")[2]
-        if only in ("", place):
-            found.setdefault(judge, {})[item_id, place] = value
-    return [
-        RaterLabels(judge, "judge", {unit: value for unit, value in scores.items() if value is not None})
-        for judge, scores in found.items()
-    ]
+    found = []
+    for judge in sorted(set(rows["judge"])):
+        own = rows["judge"] == judge
+        found.append(_Labels(judge, "judge", *_latest(rows["unit"][own], rows["value"][own])))
+    return [labels for labels in found if len(labels.units)]
 
 
-def _pair(one: RaterLabels, other: RaterLabels) -> PairAgreement:
-    shared = sorted(one.labels.keys() & other.labels.keys())
-    both = [(one.labels[unit], other.labels[unit]) for unit in shared]
+def _latest(units: Array, values: Array, *how: Array) -> Iterator[Array]:
+    """Keep the last label of each unit, if that has a value.
+
+    Args:
+        units: What was labelled, in the order of the record.
+        values: The values, NaN for none.
+        how: Which were judged blind, and which with a label in sight; no array where none was.
+
+    Returns:
+        The fields of `_Labels`, from `units` on.
+    """
+    import numpy
+
+    found, place = numpy.unique(units[::-1], return_index=True)
+    place = len(units) - 1 - place
+    there = ~numpy.isnan(values[place])
+    place = place[there]
+    yield found[there]
+    yield values[place]
+    for mask in how or [numpy.zeros(len(units), dtype=bool)] * 2:
+        yield mask[place].astype(bool)
+
+
+def _columns(connection: Connection, statement: Select[Any]) -> dict[str, Array]:
+    """Run a select and return its columns as arrays; NaN for a number that is null."""
+    import numpy
+
+    columns = connection.execute(statement).cursor.fetchnumpy()
+    return {
+        name: column.filled(numpy.nan)
+        if numpy.ma.isMaskedArray(column) and column.dtype.kind == "f"
+        else column
+        for name, column in columns.items()
+    }
+
+
+def _pair(one: _Labels, other: _Labels) -> PairAgreement:
+    """Compare two raters' labels over the same units."""
+    import numpy
+
+    both = ~numpy.isnan(one.values) & ~numpy.isnan(other.values)
+    either = ~numpy.isnan(one.values) | ~numpy.isnan(other.values)
+    n, agreed = int(both.sum()), int((one.values == other.values).sum())
     return PairAgreement(
         raters=(one.name, other.name),
-        n=len(shared),
-        dropped=len(one.labels) + len(other.labels) - 2 * len(shared),
-        agreed=sum(first == second for first, second in both),
-        blind=len((one.blind | other.blind).intersection(shared)),
-        revealed=len((one.revealed | other.revealed).intersection(shared)),
-        share=raw_agreement(both).value,
-        kappa=cohen_kappa(both),
+        n=n,
+        dropped=int(either.sum()) - n,
+        agreed=agreed,
+        blind=int(((one.blind | other.blind) & both).sum()),
+        revealed=int(((one.revealed | other.revealed) & both).sum()),
+        share=agreed / n if n else None,
+        kappa=cohen_kappa(one.values[both], other.values[both]),
     )

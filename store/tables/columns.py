@@ -7,7 +7,18 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, DateTime, Double, String, Table, Uuid, bindparam
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    DateTime,
+    Double,
+    String,
+    Table,
+    Uuid,
+    and_,
+    bindparam,
+    literal_column,
+)
 from sqlmodel import Field, SQLModel
 
 
@@ -50,8 +61,10 @@ def among(column: ColumnElement[Any], keys: Collection[int] | Collection[UUID]) 
 
     Args:
         column: A column of integers or UUIDs.
-        keys: The keys; with none of them the condition is false.
+        keys: The keys; with none of them the condition is false. A range of them is compared as one.
     """
+    if isinstance(keys, range):
+        return and_(column >= literal_column(str(keys.start)), column < literal_column(str(keys.stop)))
     return column.in_(bindparam("keys", list(keys), expanding=True, literal_execute=True, unique=True))
 
 

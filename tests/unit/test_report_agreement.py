@@ -14,13 +14,9 @@ from store.queries.agreement import agreement
 from store.raters import ensure_rater
 
 
-def by_item(labels):
-    assert {place for _, place in labels} <= {""}
-    return {item: value for (item, _), value in labels.items()}
-
-
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_it_counts_what_stands_of_people_and_of_each_run(tmp_path, seed):
+def test_it_counts_what_stands_of_people_and_of_each_run(tmp_path, monkeypatch, seed):
+    monkeypatch.setattr("store.queries.agreement._ITEMS_AT_ONCE", 7)
     made = recorded_workspace(tmp_path, seed=seed, items=30, records=300)
     with made.workspace as workspace, workspace.reading() as connection:
         found = agreement(connection, "pair.match")
@@ -30,8 +26,8 @@ def test_it_counts_what_stands_of_people_and_of_each_run(tmp_path, seed):
         labels[name] = {item: one.value for item, one in given.items() if one is not None}
     for place, run in enumerate(sorted({one.run_id for one in made.verdicts})):
         labels[f"annotation/{place}"] = {one.item_id: one.value for one in made.verdicts if one.run_id == run}
-    assert {one.name: (one.kind, by_item(one.labels)) for one in found.raters} == {
-        name: ("agent" if "/" in name else "human", given) for name, given in labels.items() if given
+    assert {one.name: (one.kind, one.labelled) for one in found.raters} == {
+        name: ("agent" if "/" in name else "human", len(given)) for name, given in labels.items() if given
     }
     assert [pair.raters for pair in found.pairs] == list(combinations([one.name for one in found.raters], 2))
     for pair in found.pairs:
@@ -43,7 +39,7 @@ def test_it_counts_what_stands_of_people_and_of_each_run(tmp_path, seed):
         )
         assert pair.agreed == sum(one[item] == other[item] for item in both)
         assert pair.share == pytest.approx(pair.agreed / pair.n)
-        assert pair.kappa == cohen_kappa([(one[item], other[item]) for item in both])
+        assert pair.kappa == cohen_kappa([one[item] for item in both], [other[item] for item in both])
     labelled = [item for item in made.items if any(item in given for given in labels.values())]
     assert found.alpha == krippendorff_alpha(
         {name: [given.get(item) for item in labelled] for name, given in labels.items()}
@@ -169,9 +165,7 @@ def test_labels_of_the_sample_agree_as_counted(tmp_path, sample_folder):
     for line in (sample_folder / "labels.csv").read_text(encoding="utf-8").splitlines()[1:]:
         item, _, rater, value = line.split(",")[:4]
         given.setdefault(rater, {})[item] = float(value)
-    assert {one.name: len(one.labels) for one in found.raters} == {
-        name: len(own) for name, own in given.items()
-    }
+    assert {one.name: one.labelled for one in found.raters} == {name: len(own) for name, own in given.items()}
     for pair in found.pairs:
         one, other = (given[name] for name in pair.raters)
         assert pair.agreed == sum(one[item] == other[item] for item in one.keys() & other.keys())

@@ -192,7 +192,7 @@ def _print_agreement(name: str, found: AgreementReport) -> None:
     say("")
     print_table(
         ("rater", "kind", "labels", "blind", "revealed"),
-        [(one.name, one.kind, len(one.labels), len(one.blind), len(one.revealed)) for one in found.raters],
+        [(one.name, one.kind, one.labelled, one.blind, one.revealed) for one in found.raters],
         wide=("rater",),
     )
     say("")
