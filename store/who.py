@@ -39,7 +39,7 @@ class Who:
 # Control, format and surrogate characters, and line and paragraph ends: none of them can be seen in a name.
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 LONGEST_NAME = 200
-"""Characters of a rater's name."""
+"""Characters of a name: a rater's, a model's, a judge's."""
 
 _JOINERS = "\u200c\u200d"
 """Zero-width characters that some scripts cannot be written without."""

@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from store.who import LONGEST_NAME
+
 LONGEST_ID = 1000
 """Characters of an id."""
 
@@ -67,6 +69,18 @@ def filled(value: Any, name: str) -> str:
     found = text(value, name)
     if found == "":
         raise Refused(f"{name!r} is empty")
+    return found
+
+
+def short_text(value: Any, name: str) -> str:
+    """Return a text that is no longer than a name may be: of a model, a setting, a judge, a repository.
+
+    Raises:
+        Refused: It is longer, or something else.
+    """
+    found = text(value, name)
+    if len(found) > LONGEST_NAME:
+        raise Refused(f"{name!r} has {len(found):,} characters, where a name has at most {LONGEST_NAME}")
     return found
 
 

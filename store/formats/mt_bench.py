@@ -121,7 +121,7 @@ class Single:
         """
         whole = Taking(record)
         item = whole.identity("question_id", required=True)
-        model = whole.text("model", required=True, filled=True)
+        model = whole.short_text("model", required=True, filled=True)
         judge, judge_extra = _judge(whole)
         prompt = whole.text("user_prompt", required=True, filled=True)
         reason = whole.text("judgment") or ""
@@ -131,7 +131,7 @@ class Single:
             raise wrong(turn, "turn", "a number from 1")
         setting = " ".join(filter(None, (self._known.setting, f"turn {turn}" if (turn or 1) > 1 else "")))
         attempted = attempt(whole, setting)
-        measure = whole.text("measure") or _RATING
+        measure = whole.short_text("measure") or _RATING
         extra = {**whole.rest(), **judge_extra, "user_prompt": prompt}
         if turn is not None:
             extra["turn"] = turn
@@ -163,11 +163,13 @@ def _judge(record: Taking) -> tuple[str, dict[str, Any]]:
     """Take the judge: its name, or a list of its name and of its prompt's, which stays among the extra."""
     value = record.there("judge")
     if not isinstance(value, list):
-        return checking.filled(value, "judge"), {}
+        return checking.short_text(checking.filled(value, "judge"), "judge"), {}
     names = [checking.text(name, f"judge[{place}]") for place, name in enumerate(value)]
     if not names:
         raise wrong(value, "judge", "a name, or a list that begins with one,")
-    return checking.filled(names[0], "judge[0]"), {"judge_prompts": names[1:]}
+    return checking.short_text(checking.filled(names[0], "judge[0]"), "judge[0]"), {
+        "judge_prompts": names[1:]
+    }
 
 
 def _question(item: str, question: str, reference: str) -> dict[str, Any]:

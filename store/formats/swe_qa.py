@@ -45,9 +45,9 @@ class Questions:
         issue = whole.object("issue")
         fields = {
             "external_id": external_id,
-            "repository": whole.text("repository"),
+            "repository": whole.short_text("repository"),
             "revision": whole.text("commit"),
-            "language": whole.text("language"),
+            "language": whole.short_text("language"),
             "url": issue.text("url"),
             "question": question,
             "reference": whole.text("answer") or "",
@@ -62,7 +62,7 @@ class Questions:
         ranks: dict[str, int] = {}
         chunks = []
         for chunk in whole.objects("chunks"):
-            own = chunk.text("setting")
+            own = chunk.short_text("setting")
             setting = self._known.setting if own is None else own
             ranks[setting] = ranks.get(setting, 0) + 1
             told = {

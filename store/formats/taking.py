@@ -49,6 +49,19 @@ class Taking:
         return (checking.filled if filled else checking.text)(value, self.named(name))
 
     @overload
+    def short_text(self, name: str, *, filled: bool = False) -> str | None: ...
+    @overload
+    def short_text(self, name: str, *, required: Literal[True], filled: bool = False) -> str: ...
+    def short_text(self, name: str, *, required: bool = False, filled: bool = False) -> str | None:
+        """Take a text that is no longer than a name may be; None when it is missing and not required.
+
+        Raises:
+            Refused: It is missing and required, empty and to be filled, too long, or no text.
+        """
+        found = self.text(name, required=True, filled=filled) if required else self.text(name, filled=filled)
+        return None if found is None else checking.short_text(found, self.named(name))
+
+    @overload
     def identity(self, name: str, *, filled: bool = True) -> str | None: ...
     @overload
     def identity(self, name: str, *, required: Literal[True], filled: bool = True) -> str: ...

@@ -142,15 +142,23 @@ def krippendorff_alpha(ratings: Mapping[str, Ratings], level: Level = "nominal")
     import numpy
 
     given = _matrix(list(ratings.values()))
-    paired = given[:, (~numpy.isnan(given)).sum(axis=0) >= 2]
-    units, dropped = paired.shape[1], given.shape[1] - paired.shape[1]
+    domain = numpy.unique(given[~numpy.isnan(given)])
+    # How often each unit has each value: all that the coefficient rests on.
+    counts = numpy.empty((given.shape[1], len(domain)), dtype=int)
+    for place, value in enumerate(domain):
+        counts[:, place] = (given == value).sum(axis=0)
+    del given
+    paired = counts.sum(axis=1) >= 2
+    dropped = int((~paired).sum())
+    counts = counts[paired]
+    varied = counts.any(axis=0)
+    domain, counts = domain[varied], counts[:, varied]
+    units, values = len(counts), int(counts.sum())
     if not units:
         return Agreement(None, 0, dropped, 0, "no unit has two values")
-    there = paired[~numpy.isnan(paired)]
-    domain = numpy.unique(there)
     if len(domain) == 1:
         # Expected disagreement is 0, and 0/0 is neither agreement nor chance.
-        return Agreement(None, units, dropped, len(there), "all values are equal")
+        return Agreement(None, units, dropped, values, "all values are equal")
     try:
         import krippendorff
     except ImportError as error:
@@ -159,9 +167,8 @@ def krippendorff_alpha(ratings: Mapping[str, Ratings], level: Level = "nominal")
             "Krippendorff's alpha is computed by the package krippendorff, which is not installed.",
             "Install it: pip install krippendorff",
         ) from error
-    counts = numpy.stack([(paired == value).sum(axis=0) for value in domain], axis=1)
     alpha = krippendorff.alpha(value_counts=counts, value_domain=domain, level_of_measurement=level)
-    return Agreement(float(alpha), units, dropped, len(there))
+    return Agreement(float(alpha), units, dropped, values)
 
 
 def _matrix(ratings: Sequence[Ratings]) -> numpy.ndarray[Any, Any]:

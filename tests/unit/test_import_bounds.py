@@ -135,6 +135,27 @@ def test_an_id_has_a_limit(workbench, in_folder, name):
     assert workbench("import", "w.duckdb", name, "--rejects", "r.jsonl", "--json").json()["items_added"] == 1
 
 
+@pytest.mark.parametrize("field", ["model", "setting", "judge", "measure"])
+def test_a_name_has_a_limit(workbench, in_folder, field):
+    (in_folder / "questions.jsonl").write_text(
+        json.dumps({"id": "r1", "question": "why?", "answer": "so"}) + "\n", encoding="utf-8"
+    )
+    assert workbench("import", "w.duckdb", "questions.jsonl").code == 0
+    lines = []
+    for length in (200, 201):
+        score = {"judge": "j", "measure": "accuracy", "score": 7}
+        answer = {"question_id": "r1", "model": f"m{length}", "answer": "so", "scores": [score]}
+        (score if field in score else answer)[field] = "n" * length
+        lines.append(json.dumps(answer) + "\n")
+    (in_folder / "answers.jsonl").write_text("".join(lines), encoding="utf-8")
+    told = workbench("import", "w.duckdb", "answers.jsonl", "--json")
+    assert told.code == 2
+    assert "answers.jsonl:2: " in told.json()["error"]["message"]
+    assert f"{field}' has 201 characters, where a name has at most 200" in told.json()["error"]["message"]
+    taken = workbench("import", "w.duckdb", "answers.jsonl", "--rejects", "r.jsonl", "--json")
+    assert taken.code in (0, 1)
+
+
 def test_a_long_column_name_and_a_long_field_are_read(workbench, in_folder):
     """The csv module's own limit is 128 KiB; a record's is the one that counts."""
     (in_folder / "t.csv").write_text(f"id,query,code,{'n' * 150_000}\np1,q,{'c' * 150_000},1\n")

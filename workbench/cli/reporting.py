@@ -149,8 +149,10 @@ def _agreement(path: Path, rater: str | None, question: str | None, *, blind: bo
             "Agreement rests on the labels of others, which a blind review keeps out of sight.",
             "When the review is over, set screens.blind = false.",
         )
-    with Workspace.open(path) as opened, opened.reading() as connection:
-        found = agreement(connection, question or question_of_items(connection))
+    with Workspace.open(path) as opened:
+        opened.share_cores()
+        with opened.reading() as connection:
+            found = agreement(connection, question or question_of_items(connection))
     if rater is not None:
         found = _with_one(found, rater.strip())
     if as_json:
