@@ -359,7 +359,10 @@ async def settled(pilot: Pilot[Any]) -> None:
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
     await until(pilot, lambda: not app.unsaved, "everything saved")
-    await app.workers.wait_for_complete([each for each in app.workers if each.group != "wait"])
+    # What one of them came to may have another one started.
+    while working := [each for each in app.workers if each.group != "wait" and not each.is_finished]:
+        await app.workers.wait_for_complete(working)
+        await pilot.pause(0)
     await pilot.pause()
 
 

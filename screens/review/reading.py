@@ -106,10 +106,16 @@ class ReadingActions(CoveredScreen):
 
     def _show_active(self) -> None:
         """Show the active pane, and mark its tab; in a narrow terminal it is the only one."""
-        self.set_class(self.narrow, "-single")
-        self.set_class(self.active == SUBJECT, "-subject")
-        self.set_class(self.active != SUBJECT, "-in-case")
-        self.set_class(self._in_prompt, "-in-prompt")
+        subject = self.active == SUBJECT
+        # At once: each change has all that is on the screen styled again.
+        self.update_classes(
+            {
+                "-single": self.narrow,
+                "-subject": subject,
+                "-in-case": not subject,
+                "-in-prompt": self._in_prompt,
+            }
+        )
         switcher = self.query_one("#switcher", ContentSwitcher)
         if self.active not in {SUBJECT, switcher.current}:
             switcher.current = self._panes[self.active].id

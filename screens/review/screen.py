@@ -149,7 +149,7 @@ class ReviewScreen(JudgeKeys):
         self.reader.forget(action.item_id)
         self._reload(action.item_id)
         if self.order.at_end:
-            self._count_end(list(self.order.ids))
+            self.count_end()
         self._follow_count(action)
         self._lay_out_places()
 

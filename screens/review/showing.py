@@ -97,6 +97,8 @@ class ShowingItems(CopyingText):
         # The place that was gone to last; None while there is none.
         self._wanted: OrderPlace | None = None
         self._paints = 0
+        # How often the card at the end of the list was counted.
+        self._end_counts = 0
         # Whether it is known that no item can be shown.
         self._is_bare = False
         self._prompt_height: int | str = 0
@@ -169,17 +171,26 @@ class ShowingItems(CopyingText):
         # What was just recorded is still told, with the reasons that it may be given.
         self._say(said, choices=choices)
         self._lay_out_end(None)
-        self._count_end(list(self.order.ids))
+        self.count_end()
+
+    def count_end(self) -> None:
+        """Count anew what the card at the end of the list tells; a count that was begun before is dropped."""
+        self._end_counts += 1
+        self._count_end(list(self.order.ids), self._end_counts)
 
     @work(thread=True, group="end")
-    def _count_end(self, item_ids: list[int]) -> None:
+    def _count_end(self, item_ids: list[int], number: int) -> None:
         context = self.workbench.context
         try:
             found = count_list(context.workspace, context.rater.id if context.rater else 0, item_ids)
         except WorkbenchError as error:
             self.call_later(self._not_read, error, None)
         else:
-            self.call_later(self._lay_out_end, found)
+            self.call_later(self._end_counted, found, number)
+
+    def _end_counted(self, found: ListCounts, number: int) -> None:
+        if number == self._end_counts:
+            self._lay_out_end(found)
 
     def _lay_out_end(self, found: ListCounts | None) -> None:
         if self.order.at_end:

@@ -206,8 +206,7 @@ class TextView(TextSurface):
         self.refresh()
         if not self.is_attached or not self.scrollable_content_region:
             return
-        self.set_class(self.wrap, "-wrapped")
-        self.set_class(not self._source.text, "-empty")
+        self.update_classes({"-wrapped": self.wrap, "-empty": not self._source.text})
         width = self._text_width if self.wrap else None
         self._empty_rows = textwrap.wrap(visible(self._empty).text, self._text_width) or [""]
         if self._coloured is not self._source:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from app_at_work import BEGAN, label, recorded, until
@@ -38,6 +41,7 @@ from screens.home.screen import HomeScreen
 from screens.messages import JobReported, JudgmentSaved, UndoDone
 from screens.queue.asked import Asked
 from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys
+from screens.review.end_card import count_list
 from screens.settings import ScreenSettings
 from screens.widgets.text_view import TextView
 from store.kinds.pair import GUIDELINE
@@ -235,6 +239,32 @@ async def test_a_skipped_item_comes_back_last_in_this_session_and_the_next(works
         assert said(app).startswith("● 1 match · accepts ◆")
         assert judgments(workspace) == [(1, 1, "accept", "")]
         assert marks(workspace)[-1] == (1, "skip", False, "", "independent")
+
+
+async def test_the_card_at_the_end_tells_the_count_that_was_begun_last(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first count may be read before the last judgment is on disk, and come after the second."""
+    from screens.review import showing
+
+    counts, release = [], threading.Event()
+
+    def slow_at_first(*given: Any) -> Any:
+        counts.append(count_list(*given))
+        if len(counts) > 1:
+            return counts[-1]
+        release.wait(30)
+        return replace(counts[0], counts={**counts[0].counts, "judged": 0, "open": 8})
+
+    monkeypatch.setattr(showing, "count_list", slow_at_first)
+    app = review_app(workspace, at=7)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 8)
+        await pilot.press("1")
+        await until(pilot, lambda: len(counts) > 1 and "1 of 8 done" in screen_text(app))
+        release.set()
+        await settled(pilot)
+        assert "1 of 8 done" in screen_text(app)
 
 
 async def test_an_undone_skip_leaves_the_order_as_it_was(workspace: Workspace) -> None:
