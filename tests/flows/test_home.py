@@ -7,6 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from app_at_work import (
+    app_of,
+    context_of,
+    import_of,
+    label,
+    labelled_by_agents,
+    mark,
+    recorded,
+    script,
+    until,
+)
+from kinds import json_lines, task
+from small_workspace import GOOD, pairs_workspace
 from sqlalchemy import func, select
 from textual.widgets import Input, Static
 
@@ -25,19 +38,6 @@ from store.session import save_session
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.workspace import Workspace
-from tests.app_at_work import (
-    app_of,
-    context_of,
-    import_of,
-    label,
-    labelled_by_agents,
-    mark,
-    recorded,
-    script,
-    until,
-)
-from tests.kinds import json_lines, task
-from tests.small_workspace import GOOD, pairs_workspace
 
 PAIRS = '{"id": "a1", "query": "add two numbers", "code": "def add(a, b):\\n    return a + b\\n"}\n'
 

@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from app_at_work import app_of, labelled_by_agents, script, until
+from loopback_models import LoopbackModels, Status
+from review_bench import screen_text
+from small_workspace import GOOD, pairs_workspace, rows, verdicts
 from textual.widgets import Input, Log, Static
 
 from agents.account import Budget
@@ -29,10 +33,6 @@ from screens.widgets.key_line import KeyLine
 from store.queries.run_counts import RunCounts
 from store.tables.runs import Run, StepRow
 from store.workspace import Workspace
-from tests.app_at_work import app_of, labelled_by_agents, script, until
-from tests.loopback_models import LoopbackModels, Status
-from tests.review_bench import screen_text
-from tests.small_workspace import GOOD, pairs_workspace, rows, verdicts
 
 COUNT = 12
 LONG = 600.0

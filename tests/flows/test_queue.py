@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from app_at_work import app_of, context_of, label, labelled_by_agents, mark, recorded, until
+from entry_bench import QUESTIONS, TASKS, entries
 from rich.cells import cell_len
+from small_workspace import GOOD, WRONG, pairs_workspace
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -28,9 +31,6 @@ from store.journal import journal_path
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter, QueueSort
 from store.workspace import Workspace
-from tests.app_at_work import app_of, context_of, label, labelled_by_agents, mark, recorded, until
-from tests.entry_bench import QUESTIONS, TASKS, entries
-from tests.small_workspace import GOOD, WRONG, pairs_workspace
 
 QUERIES = (
     "python check if a file is empty",

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from app_at_work import app_of, context_of, until
+from small_workspace import GOOD, pairs_workspace
 from textual.pilot import Pilot
 from textual.widgets import Static
 
@@ -23,8 +25,6 @@ from store.queries.rows import QueueFilter
 from store.raters import ensure_rater
 from store.session import save_session
 from store.workspace import Workspace
-from tests.app_at_work import app_of, context_of, until
-from tests.small_workspace import GOOD, pairs_workspace
 
 COUNT = 150
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
+from app_at_work import until
 from reading_pane import Reading, quiet, rows, styles_of, texts
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
@@ -12,7 +13,6 @@ from textual.geometry import Region, Size
 from textual.pilot import Pilot
 
 from screens.widgets.text_pane import Place, TextPane
-from tests.app_at_work import until
 
 HOSTILE = """x: list[int] = [1]  # [red]not red[/red] a[/]b
 print("\x1b[31mred\x1b[0m", "\u241b")

@@ -45,8 +45,7 @@ def test_a():
             kept = bytearray(200 << 20)
             time.sleep(30)
             os._exit(0)
-    while True:
-        os.wait()
+    os.wait()
 """
 EMPTY_FILES = """
 def test_a():

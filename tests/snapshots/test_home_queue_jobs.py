@@ -10,6 +10,20 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from app_at_work import (
+    BEGAN,
+    CAUSES,
+    app_of,
+    context_of,
+    import_of,
+    label,
+    labelled_by_agents,
+    mark,
+    recorded,
+    until,
+)
+from pictures import NARROW, WIDE, at, states
+from small_workspace import GOOD, WRONG, pairs_workspace
 from sqlalchemy import Connection, insert
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -36,22 +50,8 @@ from store.session import save_session
 from store.tables.columns import table_of
 from store.tables.runs import Run, StepRow
 from store.workspace import Workspace
-from tests.app_at_work import (
-    BEGAN,
-    CAUSES,
-    app_of,
-    context_of,
-    import_of,
-    label,
-    labelled_by_agents,
-    mark,
-    recorded,
-    until,
-)
-from tests.small_workspace import GOOD, WRONG, pairs_workspace
 from workbench.sample import import_sample
 
-SIZES = [(80, 24), (100, 30), (120, 40)]
 QUERIES = (
     "python check if a file is empty before reading it line by line",
     "sort list of dicts by key",
@@ -64,8 +64,6 @@ SANDBOX = "Test programs run in bubblewrap, without network and without your fil
 
 Snap = Callable[..., bool]
 Steps = Callable[[Pilot[Any]], Awaitable[None]]
-
-sizes = pytest.mark.parametrize("size", SIZES, ids=[f"{width}x{height}" for width, height in SIZES])
 
 
 @pytest.fixture(autouse=True)
@@ -303,13 +301,13 @@ async def at_jobs(pilot: Pilot[Any]) -> JobsScreen:
 # -- home ---------------------------------------------------------------------------------------------
 
 
-@sizes
+@at(NARROW, WIDE)
 def test_home(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     app = app_of(workspace, sandbox=SANDBOX)
     assert snap_compare(app, terminal_size=size, run_before=at_home)
 
 
-@sizes
+@at(NARROW)
 def test_home_of_the_sample_with_a_kept_session(
     workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
 ) -> None:
@@ -319,19 +317,19 @@ def test_home_of_the_sample_with_a_kept_session(
     assert snap_compare(app, terminal_size=size, run_before=at_home)
 
 
-@sizes
+@at(NARROW, WIDE)
 def test_home_of_several_kinds(sample: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     annotation = AnnotationSettings(model="scripted:x")
     app = app_of(sample, sandbox=SANDBOX, is_sample=lambda: True, annotation=annotation)
     assert snap_compare(app, terminal_size=size, run_before=at_home)
 
 
-@sizes
+@at(NARROW)
 def test_home_empty(empty: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     assert snap_compare(app_of(empty, sandbox=SANDBOX), terminal_size=size, run_before=at_home)
 
 
-@sizes
+@at(NARROW)
 def test_home_loading(
     workspace: Workspace, snap_compare: Snap, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,17 +337,17 @@ def test_home_loading(
     assert snap_compare(app_of(workspace, sandbox=SANDBOX), terminal_size=size, run_before=settled)
 
 
-@sizes
+@at(NARROW)
 def test_home_blind(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     assert snap_compare(app_of(workspace, blind=True), terminal_size=size, run_before=at_home)
 
 
-@sizes
+@at(NARROW)
 def test_home_without_a_rater(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     assert snap_compare(app_of(workspace, rater=None), terminal_size=size, run_before=at_home)
 
 
-@sizes
+@at(NARROW)
 def test_home_with_a_running_job(
     workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int]
 ) -> None:
@@ -357,7 +355,7 @@ def test_home_with_a_running_job(
     assert snap_compare(app, terminal_size=size, run_before=at_home)
 
 
-@sizes
+@at(NARROW)
 def test_home_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     async def fail(pilot: Pilot[Any]) -> None:
         await at_home(pilot)
@@ -385,7 +383,7 @@ def import_steps(name: str, outcome: str) -> Steps:
     return steps
 
 
-@sizes
+@at(NARROW)
 @pytest.mark.parametrize(
     ("name", "outcome"), [("pa", ""), ("pairs.jsonl", "-done"), ("bad.jsonl", "-failed")]
 )
@@ -416,12 +414,12 @@ def queue_steps(*keys: str, asked: tuple[QueueFilter, QueueSort] | None = None) 
     return steps
 
 
-@sizes
+@at(NARROW, WIDE)
 def test_queue(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps("down", "down"))
 
 
-@sizes
+@at(NARROW, WIDE)
 @pytest.mark.parametrize("kind", ["completion", "answer", ""])
 def test_queue_of_several_kinds(
     sample: Workspace, snap_compare: Snap, size: tuple[int, int], kind: str
@@ -432,7 +430,7 @@ def test_queue_of_several_kinds(
     assert snap_compare(app_of(sample), terminal_size=size, run_before=steps)
 
 
-@sizes
+@at(NARROW)
 def test_queue_whose_tests_wait_for_a_sandbox(
     workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
 ) -> None:
@@ -441,29 +439,29 @@ def test_queue_whose_tests_wait_for_a_sandbox(
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps())
 
 
-@sizes
+@at(NARROW)
 def test_queue_at_its_end(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps("end"))
 
 
-@sizes
+@at(NARROW)
 def test_queue_filtered_and_ordered(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     asked = QueueFilter(status="open", agent="1", text="file"), QueueSort("title", descending=True)
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps(asked=asked))
 
 
-@sizes
+@at(NARROW)
 def test_queue_where_nothing_matches(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     asked = QueueFilter(status="judged", text="no such text"), QueueSort()
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=queue_steps(asked=asked))
 
 
-@sizes
+@at(NARROW)
 def test_queue_blind(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     assert snap_compare(app_of(workspace, blind=True), terminal_size=size, run_before=queue_steps())
 
 
-@sizes
+@at(NARROW)
 def test_queue_loading(
     workspace: Workspace, snap_compare: Snap, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -484,7 +482,7 @@ def test_queue_before_the_first_preview(
     assert snap_compare(app, terminal_size=(120, 40), run_before=wait)
 
 
-@sizes
+@at(NARROW)
 def test_queue_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     async def fail(pilot: Pilot[Any]) -> None:
         screen = await at_queue(pilot)
@@ -494,7 +492,7 @@ def test_queue_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, 
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=fail)
 
 
-@sizes
+@at(NARROW)
 def test_queue_of_an_empty_workspace(empty: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     async def wait(pilot: Pilot[Any]) -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen) and pilot.app.screen._complete)
@@ -503,7 +501,7 @@ def test_queue_of_an_empty_workspace(empty: Workspace, snap_compare: Snap, size:
     assert snap_compare(app_of(empty, start_with="queue"), terminal_size=size, run_before=wait)
 
 
-@sizes
+@at(NARROW)
 def test_queue_with_a_running_job(
     workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int]
 ) -> None:
@@ -511,7 +509,7 @@ def test_queue_with_a_running_job(
     assert snap_compare(app, terminal_size=size, run_before=queue_steps())
 
 
-@sizes
+@at(NARROW)
 def test_queue_with_records_on_their_way(
     workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
 ) -> None:
@@ -523,7 +521,7 @@ def test_queue_with_records_on_their_way(
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
 
 
-@sizes
+@at(NARROW)
 def test_queue_search_line(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     async def steps(pilot: Pilot[Any]) -> None:
         screen = await at_queue(pilot)
@@ -534,7 +532,7 @@ def test_queue_search_line(workspace: Workspace, snap_compare: Snap, size: tuple
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
 
 
-@sizes
+@at(NARROW)
 @pytest.mark.parametrize("blind", [False, True], ids=["open", "blind"])
 def test_filter(workspace: Workspace, snap_compare: Snap, size: tuple[int, int], blind: bool) -> None:
     async def steps(pilot: Pilot[Any]) -> None:
@@ -547,7 +545,7 @@ def test_filter(workspace: Workspace, snap_compare: Snap, size: tuple[int, int],
     assert snap_compare(app_of(workspace, blind=blind), terminal_size=size, run_before=steps)
 
 
-@sizes
+@at(NARROW)
 def test_order(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     async def steps(pilot: Pilot[Any]) -> None:
         await at_queue(pilot)
@@ -567,14 +565,14 @@ async def jobs(pilot: Pilot[Any]) -> None:
     await at_jobs(pilot)
 
 
-@sizes
+@at(NARROW)
 def test_jobs_of_earlier_sessions_and_no_model(
     workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
 ) -> None:
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=jobs)
 
 
-@sizes
+@at(NARROW)
 @pytest.mark.parametrize("model", ["", "scripted:x"], ids=["no-model", "model"])
 def test_jobs_empty(empty: Workspace, snap_compare: Snap, size: tuple[int, int], model: str) -> None:
     annotation = AnnotationSettings(model=model) if model else None
@@ -588,8 +586,7 @@ PAUSED_FOR = WorkbenchError(
 )
 
 
-@sizes
-@pytest.mark.parametrize("state", ["running", "paused", "stopping", "stopped", "failed", "done"])
+@states(["running", "paused", "stopping", "stopped", "failed", "done"], in_both=["running"], otherwise=NARROW)
 def test_jobs(
     workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int], state: JobState
 ) -> None:
@@ -623,7 +620,7 @@ def job_steps(app: WorkbenchApp, run_id: UUID, *keys: str, reason: WorkbenchErro
     return steps
 
 
-@sizes
+@at(NARROW)
 def test_jobs_paused_by_failures(
     workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int]
 ) -> None:
@@ -638,7 +635,7 @@ def test_jobs_paused_by_failures(
     assert snap_compare(app, terminal_size=size, run_before=steps)
 
 
-@pytest.mark.parametrize("size", SIZES[:2], ids=["80x24", "100x30"])
+@at(NARROW)
 @pytest.mark.parametrize("tabs", [1, 2, 3])
 def test_jobs_part(
     runs: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int], tabs: int
@@ -648,7 +645,7 @@ def test_jobs_part(
     assert snap_compare(app, terminal_size=size, run_before=job_steps(app, built[1], *["tab"] * tabs))
 
 
-@sizes
+@at(NARROW, WIDE)
 def test_jobs_all_parts_of_an_earlier_run(runs: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     app = app_of(runs, annotation=AnnotationSettings(model="scripted:x"))
 
@@ -661,7 +658,7 @@ def test_jobs_all_parts_of_an_earlier_run(runs: Workspace, snap_compare: Snap, s
     assert snap_compare(app, terminal_size=size, run_before=steps)
 
 
-@sizes
+@at(NARROW)
 @pytest.mark.parametrize(
     ("run", "keys"),
     [("down", []), ("down", ["tab", "tab", "tab"]), ("up", ["shift+tab"])],
@@ -686,7 +683,7 @@ def test_items_of_a_run(
     assert snap_compare(app, terminal_size=size, run_before=steps)
 
 
-@sizes
+@at(NARROW)
 def test_items_of_a_run_that_failed_on_none(
     workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
 ) -> None:
@@ -700,7 +697,7 @@ def test_items_of_a_run_that_failed_on_none(
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
 
 
-@sizes
+@at(NARROW)
 def test_jobs_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     async def fail(pilot: Pilot[Any]) -> None:
         screen = await at_jobs(pilot)

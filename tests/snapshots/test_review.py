@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from app_at_work import until
+from pictures import WIDE, at, states
 from review_bench import (
     ALONE,
     CASES,
@@ -42,7 +43,6 @@ from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
 from store.workspace import Workspace
 
-SIZES = [(80, 24), (100, 30), (120, 40)]
 NOWHERE = ExpertRunSettings(sandboxes=SandboxSettings(bwrap="no-such-bwrap", docker_host="tcp://127.0.0.1:1"))
 HOSTILE = (
     "x: list[int] = [red]not red[/red] a[/]b\n"
@@ -53,8 +53,6 @@ HOSTILE = (
 
 Snap = Callable[..., bool]
 Steps = Callable[[Pilot[Any]], Awaitable[Any]]
-
-sizes = pytest.mark.parametrize("size", SIZES, ids=[f"{width}x{height}" for width, height in SIZES])
 
 
 @pytest.fixture(autouse=True)
@@ -229,29 +227,27 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
         yield made
 
 
-@sizes
-@pytest.mark.parametrize("state", STATES)
+@states(STATES, in_both={"tested", "override-asks", "comment", "last-item", "editor", "hostile", "help"})
 def test_review(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
     at, steps = STATES[state]
     app = review_app(workspace, at=at, make_expert_runs=lambda: ExpertRuns(workspace, lambda: NOWHERE))
     assert snap_compare(app, terminal_size=size, run_before=_then_still(steps))
 
 
-@sizes
-@pytest.mark.parametrize("state", ["open", "judged", "accept"])
+@states(["open", "judged", "accept"], in_both=["open"])
 def test_blind(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
     steps = {"open": keys(), "judged": keys("1", "p"), "accept": keys("tab", "a")}[state]
     app = review_app(workspace, at=3, blind=True)
     assert snap_compare(app, terminal_size=size, run_before=_then_still(steps))
 
 
-@sizes
+@at(WIDE)
 def test_without_a_rater(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
     app = review_app(workspace, rater=None)
     assert snap_compare(app, terminal_size=size, run_before=_then_still(keys("1")))
 
 
-@sizes
+@at(WIDE)
 def test_not_saved(
     snap_compare: Snap, workspace: Workspace, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,14 +262,14 @@ def test_not_saved(
     assert snap_compare(app, terminal_size=size, run_before=_then_still(nothing_saved))
 
 
-@sizes
+@at(WIDE)
 def test_unreadable(snap_compare: Snap, workspace: Workspace, size: tuple[int, int]) -> None:
     workspace.native().execute("UPDATE item SET kind = 'riddle' WHERE id = 2")
     app = review_app(workspace)
     assert snap_compare(app, terminal_size=size, run_before=_then_still(unreadable_opened))
 
 
-@sizes
+@at(WIDE)
 @pytest.mark.parametrize("theme", ["textual-light", "ansi-dark"])
 def test_other_colours(snap_compare: Snap, workspace: Workspace, theme: str, size: tuple[int, int]) -> None:
     from screens.settings import ScreenSettings
@@ -287,7 +283,7 @@ def test_other_colours(snap_compare: Snap, workspace: Workspace, theme: str, siz
     assert snap_compare(app, terminal_size=size, run_before=_then_still(judged))
 
 
-@sizes
+@at(WIDE)
 @pytest.mark.parametrize(
     ("case", "run_name"),
     [(SIMULATED, "ps-tpg-sim-fa/m/0"), (ALONE, "single/m/0")],

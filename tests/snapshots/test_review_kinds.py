@@ -1,4 +1,4 @@
-"""Pictures of the reviews of completions and of repository questions: every state at three sizes."""
+"""Pictures of the reviews of completions and of repository questions: each screen at two sizes, each state at one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from app_at_work import until
 from entry_bench import ANSWERS, PREDICTIONS, QUESTIONS, TASKS, answer, entries
 from kinds import prediction
+from pictures import WIDE, at, states
 from review_bench import painted, press, review_app, settled
 from textual.pilot import Pilot
 
@@ -20,13 +21,10 @@ from screens.review.judging import SessionCount
 from screens.review.screen import ReviewScreen
 from store.workspace import Workspace
 
-SIZES = [(80, 24), (100, 30), (120, 40)]
 TASK, NO_CONTEXT, MANY, QUESTION, UNANSWERED, THREAD, NO_BODY, CROWD = range(8)
 
 Snap = Callable[..., bool]
 Steps = Callable[[Pilot[Any]], Awaitable[Any]]
-
-sizes = pytest.mark.parametrize("size", SIZES, ids=[f"{width}x{height}" for width, height in SIZES])
 
 
 @pytest.fixture(autouse=True)
@@ -118,8 +116,7 @@ PARTS: dict[str, tuple[int, Steps]] = {
 }
 
 
-@sizes
-@pytest.mark.parametrize("state", STATES)
+@states(STATES, in_both={"completion", "completion-all", "question", "question-reasons"})
 def test_kinds(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
     at, steps = STATES[state]
     assert snap_compare(review_app(workspace, at=at), terminal_size=size, run_before=steps)
@@ -128,10 +125,10 @@ def test_kinds(snap_compare: Snap, workspace: Workspace, state: str, size: tuple
 @pytest.mark.parametrize("part", PARTS)
 def test_parts(snap_compare: Snap, workspace: Workspace, part: str) -> None:
     at, steps = PARTS[part]
-    assert snap_compare(review_app(workspace, at=at), terminal_size=SIZES[-1], run_before=steps)
+    assert snap_compare(review_app(workspace, at=at), terminal_size=WIDE, run_before=steps)
 
 
-@sizes
+@at(WIDE)
 @pytest.mark.parametrize(("at", "name"), [(TASK, "completion"), (QUESTION, "question")])
 def test_blind(snap_compare: Snap, workspace: Workspace, at: int, name: str, size: tuple[int, int]) -> None:
     app = review_app(workspace, at=at, blind=True)
@@ -140,7 +137,7 @@ def test_blind(snap_compare: Snap, workspace: Workspace, at: int, name: str, siz
     )
 
 
-@sizes
+@at(WIDE)
 def test_not_saved(
     snap_compare: Snap,
     workspace: Workspace,
@@ -166,7 +163,7 @@ def test_not_saved(
     assert snap_compare(review_app(workspace, at=QUESTION), terminal_size=size, run_before=judged)
 
 
-@sizes
+@at(WIDE)
 def test_loading(
     snap_compare: Snap, workspace: Workspace, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

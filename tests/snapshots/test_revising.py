@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from app_at_work import BEGAN, until
 from kinds import json_lines
+from pictures import NARROW, WIDE, at
 from review_bench import painted, press, review_app, review_of, settled
 from textual.pilot import Pilot
 
@@ -35,7 +36,6 @@ REVISED = QUESTION["answer"].replace("read_token", "next_token").replace("So the
 ANSWER = {"question_id": "lines/12", "model": "own-model", "answer": "In the tokenizer, somewhere."}
 
 Snap = Callable[..., bool]
-sizes = pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 40)], ids="{0[0]}x{0[1]}".format)
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ async def edits_shown(pilot: Pilot[Any]) -> None:
     await settled(pilot)
 
 
-@sizes
+@at(NARROW, WIDE)
 @pytest.mark.parametrize("state", [editor_opened, edits_shown], ids=["editor", "edits"])
 def test_revising(snap_compare: Snap, workspace: Workspace, state: Any, size: tuple[int, int]) -> None:
     assert snap_compare(review_app(workspace), terminal_size=size, run_before=state)

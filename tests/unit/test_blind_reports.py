@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from app_at_work import labelled_by_agents, script
 
 from store.workspace import Workspace
-from tests.app_at_work import labelled_by_agents, script
 
 WORDS = (
     "clear_match",

@@ -7,7 +7,9 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from app_at_work import BEGAN, labelled_by_agents
 from rich.cells import cell_len
+from small_workspace import GOOD, pairs_workspace
 from sqlalchemy import Connection, insert
 
 from screens.jobs.board import LogLine
@@ -19,8 +21,6 @@ from store.queries.run_stages import stage_counts
 from store.tables.columns import table_of
 from store.tables.runs import StepRow
 from store.workspace import Workspace
-from tests.app_at_work import BEGAN, labelled_by_agents
-from tests.small_workspace import GOOD, pairs_workspace
 
 BUSY = "Rate limited: wait"
 FAILURES = [
