@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import textual._wait
 import typer.main
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -25,14 +24,10 @@ for _folder in (REPOSITORY / "tests", REPOSITORY):
     if str(_folder) not in sys.path:
         sys.path.insert(0, str(_folder))
 
+import idle  # noqa: E402, F401 - found by the lines above, and at work from here on
+
 # Modules of assertions say what they compared, as tests do.
 pytest.register_assert_rewrite("engine", "hostile", "judging", "review_bench", "small_workspace")
-
-
-# Textual's pilot waits behind every key until the process has done next to nothing for 20 ms. Four are enough to see
-# that it rests.
-textual._wait.SLEEP_GRANULARITY = 0.004
-textual._wait.SLEEP_IDLE = 0.0005
 
 
 def pytest_collection_finish() -> None:

@@ -261,7 +261,9 @@ async def test_the_card_at_the_end_tells_the_count_that_was_begun_last(
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 8)
         await pilot.press("1")
-        await until(pilot, lambda: len(counts) > 1 and "1 of 8 done" in screen_text(app))
+        await until(pilot, lambda: bool(counts) and not app.unsaved)
+        review_of(app).count_end()
+        await until(pilot, lambda: "1 of 8 done" in screen_text(app))
         release.set()
         await settled(pilot)
         assert "1 of 8 done" in screen_text(app)

@@ -102,7 +102,7 @@ def run(sandbox, test, limits=LIMITS):
     return report
 
 
-@pytest.mark.parametrize("test", [SHARED_MEMORY, MEMORY_FILES])
+@pytest.mark.parametrize("test", [SHARED_MEMORY, MEMORY_FILES], ids=["shared memory", "memory files"])
 def test_memory_of_no_process_is_refused(sandbox, test):
     report = run(sandbox, test)
 
@@ -115,7 +115,7 @@ def test_empty_files_are_limited_too(sandbox):
     assert (report.exit_reason, report.error[:21]) == ("disk", "OSError: [Errno 28] N"), report
 
 
-@pytest.mark.parametrize("test", [LIMIT_OF_THE_SUPERVISOR, SIGNALS])
+@pytest.mark.parametrize("test", [LIMIT_OF_THE_SUPERVISOR, SIGNALS], ids=["limits", "signals"])
 def test_a_test_does_nothing_to_its_supervisor(sandbox, test):
     report = run(sandbox, test)
 
