@@ -112,8 +112,9 @@ def run_tests(report: Report, tests: dict[str, list[str]]) -> None:
         tell_program(report, error, loading=True)
         return
     ran = False
+    known = methods_of(tests)
     for name, labels in tests.items():
-        found = cases(module, name)
+        found = cases(module, name, labels == [name], known)
         for label, call in found:
             ran = True
             run_case(report, label, call)
@@ -186,6 +187,8 @@ def await_or_refuse(result: object) -> None:
         asyncio.run(result)
     elif isinstance(result, (types.GeneratorType, types.AsyncGeneratorType)):
         raise TypeError("the test is a generator function: calling it runs nothing")
+    elif hasattr(type(result), "__await__"):
+        raise TypeError("the test returned what has to be awaited, and is no coroutine: nothing was run")
 
 
 def tests_of(path: str) -> dict[str, list[str]]:
@@ -229,14 +232,27 @@ def defined(code: types.CodeType) -> list[types.CodeType]:
     return found
 
 
-def cases(module: types.ModuleType, name: str) -> list[tuple[str, Callable[[], object]]]:
-    """List a test function, or the methods of a test class, as (label, callable)."""
+def methods_of(tests: dict[str, list[str]]) -> set[str]:
+    """Return the names of the methods that test classes of the source define; any class may inherit them."""
+    return {label.partition(".")[2] for labels in tests.values() for label in labels} - {""}
+
+
+def cases(
+    module: types.ModuleType, name: str, is_function: bool, known: set[str]
+) -> list[tuple[str, Callable[[], object]]]:
+    """List a test function, or the methods of a test class, as (label, callable).
+
+    What is something else by now than the source defines is no test, nor is a method whose name stands in no
+    class of the source: it was made while the module was loaded.
+    """
     found = getattr(module, name, None)
+    if is_function:
+        return [(name, found)] if callable(found) and not isinstance(found, type) else []
     if not isinstance(found, type):
-        return [(name, found)] if callable(found) else []
+        return []
     methods: dict[str, None] = {}
     for kind in reversed(found.__mro__):
-        methods.update((key, None) for key in vars(kind) if key.startswith("test"))
+        methods.update((key, None) for key in vars(kind) if key in known)
     return [(f"{name}.{key}", bind(found, key)) for key in methods if callable(getattr(found, key))]
 
 
@@ -248,7 +264,12 @@ def bind(kind: Any, method: str) -> Callable[[], object]:
         def call() -> None:
             kind.setUpClass()
             try:
-                kind(method).debug()
+                case = kind(method)
+                test = getattr(case, method)
+                # unittest's own class for asynchronous tests runs them itself, in the loop of their set-up.
+                if not (hasattr(case, "asyncSetUp") and is_coroutine_function(test)):
+                    setattr(case, method, expecting(case, test))
+                case.debug()
             finally:
                 kind.tearDownClass()
 
@@ -263,6 +284,31 @@ def bind(kind: Any, method: str) -> Callable[[], object]:
                 getattr(instance, "teardown_method", lambda: None)()
 
     return call
+
+
+def expecting(case: Any, test: Callable[[], object]) -> Callable[[], None]:
+    """Make a call that runs a method of a unittest class, which may be expected to fail."""
+    mark = "__unittest_expecting_failure__"
+    expected = getattr(case, mark, False) or getattr(test, mark, False)
+
+    def call() -> None:
+        try:
+            await_or_refuse(test())
+        except Exception:
+            if not expected:
+                raise
+        else:
+            if expected:
+                raise AssertionError("passed, and was expected to fail")
+
+    return call
+
+
+def is_coroutine_function(function: object) -> bool:
+    """Tell whether calling a function makes a coroutine."""
+    import inspect
+
+    return inspect.iscoroutinefunction(function)
 
 
 def refusal(error: BaseException) -> tuple[str, BaseException]:

@@ -242,6 +242,8 @@ class Watch:
         self._channel = channel
         self._tests = tests
         self._awaited = {label for labels in tests.values() for label in labels}
+        self._reported: set[str] = set()
+        self._methods = harness.methods_of(tests)
         self._repaired = repaired
         self._secret = os.urandom(16).hex().encode() + b" "
         self._line = b""
@@ -355,8 +357,9 @@ class Watch:
         self._told = True
         if event in ("start", "absent"):
             name = str(record["name"])
-            if self._running or not any(is_case(name, one) for one in self._tests):
+            if self._running or name in self._reported or not self._is_case(name):
                 raise Forged
+            self._reported.add(name)
             self._awaited.discard(name)
             if event == "start":
                 self._running, self._since = name, time.perf_counter()
@@ -375,6 +378,14 @@ class Watch:
             self._finished = True
             return
         self._channel.say(**record)
+
+    def _is_case(self, name: str) -> bool:
+        """Tell whether a test stands in the source: a function, or a class's own or inherited method."""
+        kind, _, method = name.partition(".")
+        labels = self._tests.get(kind, [])
+        if not method or labels == [kind]:
+            return name in labels
+        return bool(labels) and method in self._methods
 
     def _conclude(self, code: int) -> None:
         """Say how it all ended, and end in the same way."""
@@ -409,11 +420,6 @@ def checked(record: dict[str, str]) -> dict[str, str]:
     if event == "packages" and not all(is_package(line) for line in record["names"].split("\n") if line):
         raise Forged
     return {name: visible(text) for name, text in record.items()}
-
-
-def is_case(label: str, name: str) -> bool:
-    """Tell whether a test's label can be that of a function or class of this name, or of a method of it."""
-    return label == name or (label.startswith(name + ".") and len(label) > len(name) + 1)
 
 
 def is_package(text: str) -> bool:

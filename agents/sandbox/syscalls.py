@@ -20,6 +20,7 @@ from agents.sandbox.errors import SandboxError
 _OUTSIDE: dict[str, tuple[int, int]] = {
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
+    "mq_open": (240, 180),
     "msgget": (68, 186),
     "semget": (64, 190),
     "shmget": (29, 194),
@@ -71,6 +72,7 @@ _REFUSED: dict[str, tuple[int, int]] = {
     "vhangup": (153, 58),
 }
 _CLONE, _CLONE3, _IOCTL, _PRLIMIT = (56, 220), (435, 435), (16, 29), (302, 261)
+_SOCKET, _VSOCK = (41, 198), 40
 _X86_64, _ARM64 = (0, 0xC000003E), (1, 0xC00000B7)
 _ARCHITECTURES = {"x86_64": _X86_64, "amd64": _X86_64, "aarch64": _ARM64, "arm64": _ARM64}
 
@@ -128,6 +130,11 @@ def seccomp_filter(machine: str | None = None) -> bytes:
         (_EQUAL, 0, 4, _PRLIMIT[column]),
         (_LOAD, 0, 0, _FIRST),
         (_EQUAL, 1, 0, 0),  # its own limits; those of its supervisor are not its to set
+        (_RETURN, 0, 0, refuse),
+        (_RETURN, 0, 0, _ALLOW),
+        (_EQUAL, 0, 4, _SOCKET[column]),
+        (_LOAD, 0, 0, _FIRST),
+        (_EQUAL, 0, 1, _VSOCK),  # to the host of a virtual machine, which is in no network namespace
         (_RETURN, 0, 0, refuse),
         (_RETURN, 0, 0, _ALLOW),
         (_EQUAL, 0, 4, _IOCTL[column]),

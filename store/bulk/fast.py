@@ -17,8 +17,9 @@ import duckdb
 from store.bulk.files import InputFile
 from store.bulk.inputs import Input
 from store.bulk.shapes import FLAT, MOMENT, UUID, Column, Read, acceptable, columns_of, quoted
-from store.formats.checking import LONGEST_ID
+from store.formats.checking import LONGEST_ID, SHORT
 from store.formats.fields import STAGED, FieldType
+from store.who import LONGEST_NAME
 
 _SHAPES = {"json lines": "newline_delimited", "JSON array": "array", "Parquet": "parquet"}
 _RECORD = '"\x01record"'
@@ -153,11 +154,15 @@ def _checks(found: Sequence[Column], values: dict[str, str]) -> Iterator[str]:
             yield f"coalesce({value} = '', false)"
         if field.type == "id":
             yield f"coalesce(length({value}) > {LONGEST_ID}, false)"
+        if field.name in SHORT:
+            yield f"coalesce(length({value}) > {LONGEST_NAME}, false)"
         if field.type == "number":
             yield f"coalesce(NOT isfinite({value}), false)"
         if field.type == "scores":
             one = f"NOT starts_with({text}, '{{') AND NOT isfinite(TRY_CAST({text} AS DOUBLE))"
             yield f"coalesce({one}, false)"
+            # A name that may be too long: the exact reader tells.
+            yield f"coalesce(length({text}) > {LONGEST_NAME}, false)"
         if field.type in ("uuid", "moment"):
             pattern = UUID if field.type == "uuid" else MOMENT
             yield f"({text} IS NOT NULL AND {value} IS NULL)"

@@ -19,8 +19,9 @@ from store.bulk.files import InputFile
 from store.bulk.inputs import Input
 from store.bulk.shapes import FLAT, MOMENT, MOST_EXTRA, NUMBER, UUID, Read, assigned, quoted
 from store.events import Progress, Report
-from store.formats.checking import LONGEST_ID
+from store.formats.checking import LONGEST_ID, SHORT
 from store.formats.fields import SCORE_PREFIX, STAGED, Field, FieldType, Layout
+from store.who import LONGEST_NAME
 
 _CHUNK, _CHUNK_SIZE = 10_000, 1 << 25
 # Python and DuckDB write these differently in JSON.
@@ -212,6 +213,10 @@ def _checks(found: Sequence[_Column], values: dict[str, str]) -> Iterator[str]:
             yield f"coalesce(NOT regexp_full_match({column.text}, '{pattern}'), false)"
         if type_ == "id":
             yield f"coalesce(length({column.text}) > {LONGEST_ID}, false)"
+        if len(column.name) > LONGEST_NAME:
+            yield "true"
+        if field is not None and field.name in SHORT:
+            yield f"coalesce(length({column.text}) > {LONGEST_NAME}, false)"
         if type_ == "number":
             yield f"coalesce(NOT isfinite(TRY_CAST({column.text} AS DOUBLE)), {column.text} IS NOT NULL)"
         if type_ in ("uuid", "moment"):

@@ -224,6 +224,8 @@ class _Source:
                 continue
             if end == len(self.text) and self.more():
                 continue  # a number, for one, may go on
+            if end - self.at > self.most:
+                raise _TooLong
             self.go(end)
             return value
 
@@ -246,9 +248,8 @@ def _json_text(source: _Source, *, array: bool) -> Iterator[RawRecord]:
             number = record.number
             yield record
     except _TooLong:
-        yield RawRecord(
-            number + 1, source.line, None, too_long(source.most), source.text[source.at :][:2_000]
-        )
+        reason = f"{too_long(source.most)}; --largest-record MIB allows longer ones"
+        yield RawRecord(number + 1, source.line, None, reason, source.text[source.at :][:2_000])
 
 
 def _values(source: _Source, *, array: bool) -> Iterator[RawRecord]:

@@ -9,7 +9,18 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from store.formats.checking import Refused, as_json, identity, number, short, text, whole, wrong
+from store.formats.checking import (
+    SHORT,
+    Refused,
+    as_json,
+    identity,
+    number,
+    short,
+    short_text,
+    text,
+    whole,
+    wrong,
+)
 from store.formats.fields import SCORE_PREFIX, Field, Layout
 
 
@@ -55,6 +66,8 @@ def staged(
 
 def _value(value: Any, field: Field, column: str, *, texts: bool) -> Any:
     converted = _CONVERT[field.type](value, column, texts)
+    if field.name in SHORT:
+        short_text(converted, column)
     if field.filled and converted == "":
         raise Refused(f"{column!r} is empty")
     if field.values and converted not in field.values:
@@ -164,7 +177,9 @@ def _scores(value: Any, field: Field, extra: dict[str, Any], *, texts: bool) -> 
     for name in [name for name in extra if name.startswith(SCORE_PREFIX)]:
         scores[name.removeprefix(SCORE_PREFIX)] = extra.pop(name)
     found = {
-        _text(model, column, texts): _number(score, f"{column} of {model}", texts)
+        short_text(_text(model, column, texts), f"{column}'s model"): _number(
+            score, f"{column} of {model}", texts
+        )
         for model, score in scores.items()
         if score is not None and not (texts and score == "")
     }

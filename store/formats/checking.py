@@ -12,6 +12,9 @@ from store.who import LONGEST_NAME
 LONGEST_ID = 1000
 """Characters of an id."""
 
+SHORT = frozenset({"language", "repository"})
+"""Fields of tables that hold a name."""
+
 _WHOLE = 1 << 63
 _NAMED = {
     str: "text",

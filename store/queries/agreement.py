@@ -143,8 +143,8 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
     import numpy
 
     kind, spec = _asked(question)
-    base, _, only = question.partition("@")
-    if only and not _has_response(connection, only):
+    base, of_one, only = question.partition("@")
+    if of_one and not _has_response(connection, only):
         raise UnknownName(
             "Unknown question",
             f"No item has a response that {question!r} names.",

@@ -37,6 +37,15 @@ def test_a():
         for _ in range(100):
             os.write(file, bytes(1 << 20))
 """
+QUEUES = """
+import ctypes, os
+def test_a():
+    libc = ctypes.CDLL(None, use_errno=True)
+    opened = getattr(libc, "mq_open", None) or ctypes.CDLL("librt.so.1", use_errno=True).mq_open
+    if opened(b"/workbench", os.O_CREAT | os.O_RDWR, 0o600, None) < 0:
+        raise OSError(ctypes.get_errno(), "mq_open")
+"""
+HOST_SOCKET = "import socket\ndef test_a():\n    socket.socket(40, socket.SOCK_STREAM)  # AF_VSOCK\n"
 CHILDREN = """
 import os, time
 def test_a():
@@ -102,8 +111,12 @@ def run(sandbox, test, limits=LIMITS):
     return report
 
 
-@pytest.mark.parametrize("test", [SHARED_MEMORY, MEMORY_FILES], ids=["shared memory", "memory files"])
-def test_memory_of_no_process_is_refused(sandbox, test):
+@pytest.mark.parametrize(
+    "test",
+    [SHARED_MEMORY, MEMORY_FILES, QUEUES, HOST_SOCKET],
+    ids=["shared memory", "memory files", "queues", "host socket"],
+)
+def test_memory_of_no_process_and_the_host_are_refused(sandbox, test):
     report = run(sandbox, test)
 
     assert report.outcomes[0].message.startswith("PermissionError: [Errno 1]"), report

@@ -214,3 +214,80 @@ def test_escapes_in_a_message_reach_nobody(sandbox):
     report = run(sandbox, "def forge():\n    pass\n", "def test_a():\n    assert 0, '\\x1b]0;mine\\x07'\n")
 
     assert report.outcomes[0].message == "AssertionError: \\x1b]0;mine\\x07"
+
+
+ADDED = """
+def test_a():
+    assert False
+
+class TestB:
+    def test_b(self):
+        assert True
+
+for number in range(3):
+    setattr(TestB, f"test_more{number}", lambda self: None)
+"""
+REPLACED = """
+def test_a():
+    assert False
+class K:
+    def other(self):
+        pass
+for number in range(3):
+    setattr(K, f"test_more{number}", lambda self: None)
+test_a = K
+"""
+NEVER_RUN = """
+import unittest
+
+class TestA(unittest.TestCase):
+    async def test_a(self):
+        assert False
+    def test_b(self):
+        yield
+        assert False
+    @unittest.expectedFailure
+    def test_c(self):
+        assert False
+    @unittest.expectedFailure
+    def test_d(self):
+        pass
+
+class TestB(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self):
+        import asyncio
+        self.loop = asyncio.get_running_loop()
+    async def test_e(self):
+        import asyncio
+        assert self.loop is asyncio.get_running_loop()
+
+class Waits:
+    def __await__(self):
+        yield
+
+def test_f():
+    return Waits()
+"""
+
+
+def test_only_the_tests_of_the_source_are_run(sandbox):
+    report = run(sandbox, "", ADDED)
+    assert outcomes(report) == [
+        ("test_a", "failed"),
+        ("TestB.test_b", "passed"),
+    ]
+    report = run(sandbox, "", REPLACED)
+    assert (report.exit_reason, report.outcomes) == ("error", ()), report
+    assert "ABSENT test_a" in report.stdout
+
+
+def test_a_test_whose_body_never_ran_has_not_passed(sandbox):
+    report = run(sandbox, "", NEVER_RUN)
+    assert outcomes(report) == [
+        ("TestA.test_a", "failed"),
+        ("TestA.test_b", "error"),
+        ("TestA.test_c", "passed"),
+        ("TestA.test_d", "failed"),
+        ("TestB.test_e", "passed"),
+        ("test_f", "error"),
+    ], report

@@ -135,6 +135,17 @@ def test_an_id_has_a_limit(workbench, in_folder, name):
     assert workbench("import", "w.duckdb", name, "--rejects", "r.jsonl", "--json").json()["items_added"] == 1
 
 
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("more", [1, 70_000, 900_000])
+def test_a_record_a_little_too_long_is_refused(workbench, in_folder, name, more):
+    (in_folder / name).write_text(WAYS[name]([GOOD, GOOD | {"id": "p2", "code": "c" * (MIB + more)}]))
+    told = workbench("import", "w.duckdb", name, "--largest-record", "1", "--json")
+    assert told.code == 2, told.out
+    error = told.json()["error"]
+    assert "1 MiB" in error["message"]
+    assert "--largest-record" in error["message"] + error["hint"]
+
+
 @pytest.mark.parametrize("field", ["model", "setting", "judge", "measure"])
 def test_a_name_has_a_limit(workbench, in_folder, field):
     (in_folder / "questions.jsonl").write_text(
@@ -154,6 +165,28 @@ def test_a_name_has_a_limit(workbench, in_folder, field):
     assert f"{field}' has 201 characters, where a name has at most 200" in told.json()["error"]["message"]
     taken = workbench("import", "w.duckdb", "answers.jsonl", "--rejects", "r.jsonl", "--json")
     assert taken.code in (0, 1)
+
+
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("field", ["repository", "language", "similarity"])
+def test_a_name_of_a_pair_has_a_limit(workbench, in_folder, name, field):
+    def named(length, **fields):
+        text = "n" * length
+        if field != "similarity":
+            return GOOD | {field: text} | fields
+        return GOOD | ({f"similarity_{text}": 0.5} if name == "table.csv" else {field: {text: 0.5}}) | fields
+
+    def written(record):
+        if name == "table.csv":
+            return ",".join(record) + "\n" + ",".join(map(str, record.values())) + "\n"
+        return WAYS[name]([record])
+
+    (in_folder / name).write_text(written(named(200)))
+    assert workbench("import", "w.duckdb", name).code == 0
+    (in_folder / name).write_text(written(named(201, id="p2")))
+    told = workbench("import", "w.duckdb", name, "--json")
+    assert told.code == 2, told.out
+    assert "has 201 characters, where a name has at most 200" in told.json()["error"]["message"]
 
 
 def test_a_long_column_name_and_a_long_field_are_read(workbench, in_folder):

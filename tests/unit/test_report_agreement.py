@@ -249,8 +249,9 @@ def test_without_a_question_it_is_that_of_the_first_kind_and_an_unknown_one_is_r
     assert "answer.accuracy" in done.json()["error"]["hint"]
     done = workbench("report", answers, "progress", "--question", "answer.accuracy")
     assert done.code == 2
-    done = workbench("report", answers, "agreement", "--question", "answer.accuracy@nobody[bm25]")
-    assert (done.code, done.says("No item has a response")) == (2, True)
+    for name in ("nobody[bm25]", ""):
+        done = workbench("report", answers, "agreement", "--question", f"answer.accuracy@{name}")
+        assert (done.code, done.says("No item has a response")) == (2, True)
 
 
 def test_items_and_progress_tell_the_kinds_apart(workbench, answers):
