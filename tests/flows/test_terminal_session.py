@@ -108,6 +108,8 @@ def into_review(terminal: TmuxTerminal, position: str = "1 of 106") -> None:
     terminal.settle()
     terminal.press("Enter")
     terminal.wait_for(position)
+    # The first line comes before the item does; this sign stands for the item's own label.
+    terminal.wait_for(lambda screen: "○" in screen or "●" in screen)
 
 
 def judge(terminal: TmuxTerminal, key: str, said: str) -> None:
