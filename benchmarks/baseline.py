@@ -69,7 +69,7 @@ _VARIES = (
 
 
 class Baseline:
-    """What one product does, written into a folder.
+    """Runs the commands of one product, and stores what they print and write.
 
     Args:
         folder: Where the files are written.

@@ -1,4 +1,4 @@
-"""How long reports take over a workspace as large as CoSQA+, and how much memory.
+"""Measures the time and the memory of the reports over a workspace as large as CoSQA+.
 
     python benchmarks/report_speed.py [WORKSPACE]
 

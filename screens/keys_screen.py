@@ -44,7 +44,7 @@ SIGNS = (
     ("~", "A test passed, but passes on a stub of the code too: it says nothing."),
     ("│", "What the commands of a repair wrote."),
 )
-"""What the signs of a review mean."""
+"""The signs of a review, with their meanings."""
 
 NOTE = (
     "Keys in a text field are text. Keys typed before an item is on the screen, and pasted text, never judge."
@@ -164,7 +164,7 @@ def lines(listed: Iterable[Section]) -> list[str]:
 
 
 class KeysScreen(ModalScreen[None]):
-    """What can be done on the screen below, and by which keys; see `sections`."""
+    """The keys of the screen below, in groups; see `sections`."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("keys"))
     DEFAULT_CSS = """

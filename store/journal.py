@@ -21,7 +21,7 @@ VERSION = 1
 
 
 JOURNAL_SUFFIX = ".journal.jsonl"
-"""What the name of a journal has behind that of its workspace."""
+"""The ending that a journal's file name adds to that of its workspace."""
 
 
 def journal_path(workspace_path: Path) -> Path:

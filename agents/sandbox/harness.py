@@ -262,12 +262,14 @@ def bind(kind: Any, method: str) -> Callable[[], object]:
     if unittest is not None and issubclass(kind, unittest.TestCase):
 
         def call() -> None:
+            import inspect  # unittest has imported it already
+
             kind.setUpClass()
             try:
                 case = kind(method)
                 test = getattr(case, method)
                 # unittest's own class for asynchronous tests runs them itself, in the loop of their set-up.
-                if not (hasattr(case, "asyncSetUp") and is_coroutine_function(test)):
+                if not (hasattr(case, "asyncSetUp") and inspect.iscoroutinefunction(test)):
                     setattr(case, method, expecting(case, test))
                 case.debug()
             finally:
@@ -302,13 +304,6 @@ def expecting(case: Any, test: Callable[[], object]) -> Callable[[], None]:
                 raise AssertionError("passed, and was expected to fail")
 
     return call
-
-
-def is_coroutine_function(function: object) -> bool:
-    """Tell whether calling a function makes a coroutine."""
-    import inspect
-
-    return inspect.iscoroutinefunction(function)
 
 
 def refusal(error: BaseException) -> tuple[str, BaseException]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _COUNT = re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,12}")
 _TITLE_CELLS = 15
 _VALUE_CELLS = 55
-"""Cells of what stands beside a title; with the title and the frame they fit into 80."""
+"""The width of the values, in cells: with the titles and the frame they fit into 80 columns."""
 
 
 class StartScreen(ModalScreen["AnnotationSettings | None"]):

@@ -1,4 +1,4 @@
-"""What a review shows after the last item of its list: what is done, and what comes next with its key."""
+"""The card after the last item of a review's list: its counts, and the keys of the next steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STATUSES: tuple[Status, ...] = ("judged", "cannot_decide", "skipped", "open")
 
 @dataclass(frozen=True, slots=True)
 class ListCounts:
-    """How far a rater is with the items of a list.
+    """A rater's progress in a list of items.
 
     Attributes:
         counts: How many items of the list have each status.

@@ -97,7 +97,7 @@ class ShowingItems(CopyingText):
         # The place that was gone to last; None while there is none.
         self._wanted: OrderPlace | None = None
         self._paints = 0
-        # How often the card at the end of the list was counted.
+        # The number of the latest count for the card at the end of the list.
         self._end_counts = 0
         # Whether it is known that no item can be shown.
         self._is_bare = False
@@ -174,7 +174,7 @@ class ShowingItems(CopyingText):
         self.count_end()
 
     def count_end(self) -> None:
-        """Count anew what the card at the end of the list tells; a count that was begun before is dropped."""
+        """Update the counts on the card at the end of the list; an earlier, unfinished count is dropped."""
         self._end_counts += 1
         self._count_end(list(self.order.ids), self._end_counts)
 

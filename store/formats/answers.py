@@ -31,7 +31,7 @@ class Answers:
         """
         whole = Taking(record)
         item = whole.identity("question_id", required=True)
-        model = whole.short_text("model", filled=True) or self._known.model
+        model = whole.text("model", filled=True, short=True) or self._known.model
         if not model:
             raise Refused("missing field 'model'")
         of = {"kind": "answer", "item": item, "model": model, **attempt(whole, self._known.setting)}
@@ -44,8 +44,8 @@ class Answers:
 
     def _score(self, score: Taking, of: Mapping[str, Any]) -> Made:
         fields = {
-            "judge": score.short_text("judge", required=True, filled=True),
-            "measure": score.short_text("measure", required=True, filled=True),
+            "judge": score.text("judge", required=True, filled=True, short=True),
+            "measure": score.text("measure", required=True, filled=True, short=True),
             "reason": score.text("reason") or "",
         }
         value, raw = scored(score.there("score"), score.named("score"))

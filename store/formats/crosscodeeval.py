@@ -91,8 +91,8 @@ class Tasks:
         path = metadata.text("file")
         fields: dict[str, Any] = {
             "external_id": task_id,
-            "language": metadata.short_text("language") or language(task_id, path),
-            "repository": metadata.short_text("repository"),
+            "language": metadata.text("language", short=True) or language(task_id, path),
+            "repository": metadata.text("repository", short=True),
             "path": path,
             "prompt": prompt,
             "reference": reference,
@@ -102,7 +102,7 @@ class Tasks:
             "right_context_line": metadata.whole("right_context_start_lineno"),
         }
         retrieved = whole.object("crossfile_context")
-        setting = retrieved.short_text("setting")
+        setting = retrieved.text("setting", short=True)
         chunks = [
             _made_chunk(rank, chunk, task_id, self._setting if setting is None else setting)
             for rank, chunk in enumerate(retrieved.objects("list"), start=1)
@@ -174,7 +174,7 @@ class Predictions:
             "pred" if row.has("pred") or not row.has("prediction") else "prediction", required=True
         )
         model, setting = told(self._known.stem)
-        own = row.short_text("model", filled=True) or self._known.model
+        own = row.text("model", filled=True, short=True) or self._known.model
         fields = {
             "kind": "completion",
             "item": item,

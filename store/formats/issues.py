@@ -109,7 +109,7 @@ class Issues:
             "external_id": self._threads.public(key, record),
             "repository": self._public(found[0] if found else None),
             "revision": self._public(whole.text("commit_id")),
-            "language": self._public(whole.short_text("language")),
+            "language": self._public(whole.text("language", short=True)),
             "url": self._public(whole.text(url)),
             "question": self._text(title, thread),
             "reference": "",

@@ -95,5 +95,5 @@ def attempt(record: Taking, setting: str) -> dict[str, str]:
     Raises:
         Refused: One of them is of the wrong type.
     """
-    own, trial = record.short_text("setting"), record.identity("trial", filled=False)
+    own, trial = record.text("setting", short=True), record.identity("trial", filled=False)
     return {"setting": setting if own is None else own, "trial": trial or ""}

@@ -121,7 +121,7 @@ class Single:
         """
         whole = Taking(record)
         item = whole.identity("question_id", required=True)
-        model = whole.short_text("model", required=True, filled=True)
+        model = whole.text("model", required=True, filled=True, short=True)
         judge, judge_extra = _judge(whole)
         prompt = whole.text("user_prompt", required=True, filled=True)
         reason = whole.text("judgment") or ""
@@ -131,7 +131,7 @@ class Single:
             raise wrong(turn, "turn", "a number from 1")
         setting = " ".join(filter(None, (self._known.setting, f"turn {turn}" if (turn or 1) > 1 else "")))
         attempted = attempt(whole, setting)
-        measure = whole.short_text("measure") or _RATING
+        measure = whole.text("measure", short=True) or _RATING
         extra = {**whole.rest(), **judge_extra, "user_prompt": prompt}
         if turn is not None:
             extra["turn"] = turn

@@ -45,9 +45,9 @@ class Questions:
         issue = whole.object("issue")
         fields = {
             "external_id": external_id,
-            "repository": whole.short_text("repository"),
+            "repository": whole.text("repository", short=True),
             "revision": whole.text("commit"),
-            "language": whole.short_text("language"),
+            "language": whole.text("language", short=True),
             "url": issue.text("url"),
             "question": question,
             "reference": whole.text("answer") or "",
@@ -62,7 +62,7 @@ class Questions:
         ranks: dict[str, int] = {}
         chunks = []
         for chunk in whole.objects("chunks"):
-            own = chunk.short_text("setting")
+            own = chunk.text("setting", short=True)
             setting = self._known.setting if own is None else own
             ranks[setting] = ranks.get(setting, 0) + 1
             told = {

@@ -34,32 +34,30 @@ class Taking:
         return self._left.get(name) is not None
 
     @overload
-    def text(self, name: str, *, filled: bool = False) -> str | None: ...
+    def text(self, name: str, *, filled: bool = False, short: bool = False) -> str | None: ...
     @overload
-    def text(self, name: str, *, required: Literal[True], filled: bool = False) -> str: ...
-    def text(self, name: str, *, required: bool = False, filled: bool = False) -> str | None:
+    def text(
+        self, name: str, *, required: Literal[True], filled: bool = False, short: bool = False
+    ) -> str: ...
+    def text(
+        self, name: str, *, required: bool = False, filled: bool = False, short: bool = False
+    ) -> str | None:
         """Take a text; None when it is missing and not required.
 
-        Raises:
-            Refused: It is missing and required, empty and to be filled, or no text.
-        """
-        value = self._take(name, required=required)
-        if value is None:
-            return None
-        return (checking.filled if filled else checking.text)(value, self.named(name))
-
-    @overload
-    def short_text(self, name: str, *, filled: bool = False) -> str | None: ...
-    @overload
-    def short_text(self, name: str, *, required: Literal[True], filled: bool = False) -> str: ...
-    def short_text(self, name: str, *, required: bool = False, filled: bool = False) -> str | None:
-        """Take a text that is no longer than a name may be; None when it is missing and not required.
+        Args:
+            name: The field.
+            required: Whether it has to be there.
+            filled: Whether it may not be empty.
+            short: Whether it is a name, which has at most 200 characters.
 
         Raises:
             Refused: It is missing and required, empty and to be filled, too long, or no text.
         """
-        found = self.text(name, required=True, filled=filled) if required else self.text(name, filled=filled)
-        return None if found is None else checking.short_text(found, self.named(name))
+        value = self._take(name, required=required)
+        if value is None:
+            return None
+        found = (checking.filled if filled else checking.text)(value, self.named(name))
+        return checking.short_text(found, self.named(name)) if short else found
 
     @overload
     def identity(self, name: str, *, filled: bool = True) -> str | None: ...

@@ -35,7 +35,7 @@ _ITEMS_AT_ONCE = 25_000
 
 @dataclass(frozen=True, slots=True)
 class RaterLabels:
-    """How much one rater labelled.
+    """The numbers of labels of one rater.
 
     Attributes:
         name: The rater's name; an agents' run has its own.
@@ -224,7 +224,7 @@ class _Labels:
 
     @property
     def labelled(self) -> int:
-        """How many units have a value."""
+        """The number of units with a value."""
         import numpy
 
         return int((~numpy.isnan(self.values)).sum())
@@ -261,7 +261,7 @@ def _people(connection: Connection, question: str, phase: str, *, over_responses
         unit: ColumnElement[int] = labels.c.item_id
         joined: FromClause = labels
         if over_responses:
-            # Not counted: a label of a response that is not here, or of an item that has responses now.
+            # Labels of deleted responses, and of items that got responses since, are left out.
             names, response = response_names(None), table_of(Response)
             of_item = and_(asked.c.name == question, labels.c.item_id.not_in(select(response.c.item_id)))
             unit = case((of_item, labels.c.item_id), else_=-names.c.id)
