@@ -180,7 +180,7 @@ async def _with_models(
     roles = configuration.roles(repairs=settings.sandboxes.repairs)
     names = {role: models[role].model.name for role in roles}
     run = _run(workspace, run_configuration(configuration, models, settings), settings, models.name)
-    record = RunRecord(workspace, run)
+    record = RunRecord(workspace, run, question_id=0)
     feed = Feed(workspace, record, part, settings)
     pairs, _ = await feed.count()
     with workspace.reading() as connection:

@@ -22,7 +22,7 @@ from agents.gathering import Gathering
 from store.errors import WorkbenchError
 from store.ids import now
 from store.queries.runs import StoredExecution, executions_of, find_run, steps_of
-from store.raters import rater_row
+from store.raters import label_question_number, rater_row
 from store.tables.columns import table_of
 from store.tables.runs import (
     Execution,
@@ -61,10 +61,12 @@ async def committed(future: Future[T]) -> T:
 class RunRecord:
     """One run of a pipeline, as it stands in the workspace."""
 
-    def __init__(self, workspace: Workspace, run: Run) -> None:
+    def __init__(self, workspace: Workspace, run: Run, question_id: int) -> None:
         self._workspace = workspace
         self._gathering = Gathering(workspace.lane, replaced=(ReplyRow,))
         self.run = run
+        self.question_id = question_id
+        """The question that its verdicts answer: the first one of the kind."""
 
     @property
     def id(self) -> UUID:
@@ -104,7 +106,8 @@ class RunRecord:
         text = json.dumps(configuration, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         name = f"{pipeline}/{model}/{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
-        def write(connection: Connection) -> Run:
+        def write(connection: Connection) -> tuple[Run, int]:
+            question = label_question_number(connection, kind)
             table = table_of(Run)
             known = find_run(connection, text)
             if only is not None and (known is None or known.id != only):
@@ -124,7 +127,7 @@ class RunRecord:
                 known.state, known.ended_at = "running", None
                 again = update(table).where(table.c.id == known.id)
                 connection.execute(again.values(state=known.state, ended_at=None))
-                return known
+                return known, question
             run = Run(
                 id=workspace.ids.next(),
                 kind=kind,
@@ -137,9 +140,9 @@ class RunRecord:
                 started_at=now(),
             )
             connection.execute(insert(table).values(**run.model_dump()))
-            return run
+            return run, question
 
-        return cls(workspace, await committed(workspace.lane.submit(write)))
+        return cls(workspace, *await committed(workspace.lane.submit(write)))
 
     async def set_state(self, state: str, *, total: int | None = None) -> None:
         """Say how the run stands.

@@ -270,7 +270,7 @@ class Turns:
 
         Args:
             value: The label, on the scale of the kind's first question.
-            path: How it came about, one of `store.queries.rows.VERDICT_PATHS`.
+            path: How it came about, in a word of the pipeline's: see `store.queries.rows.VERDICT_PATHS`.
             reason: Why, in the words of the agent that decided.
             execution: The execution that it rests on.
 
@@ -285,6 +285,7 @@ class Turns:
             path=path,
             reason=reason,
             execution_id=execution,
+            question_id=self._record.question_id,
             created_at=now(),
         )
         self._behind = asyncio.create_task(self._record.add_verdict(verdict, self._behind))

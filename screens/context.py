@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from store.scope import Scope, Visibility
+
 if TYPE_CHECKING:
     from agents.events import JobEvent
     from agents.expert_runs import ExpertRuns
@@ -70,6 +72,11 @@ class AppContext:
     first_look: FirstLook | None = None
     start_with: Literal["home", "queue", "resume"] = "home"
     begin_with: AnnotationSettings | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """Whose judgments are made and read, and what of others' work is shown."""
+        return Scope(self.rater, visibility=Visibility(self.settings.blind))
 
     @cached_property
     def plan(self) -> Plan:

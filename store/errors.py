@@ -9,6 +9,7 @@ WorkbenchError
 ├── ExportFailed            a file could not be written
 ├── UnknownName             a name (rater, format, model, item) that nothing answers to
 ├── JudgmentRefused         a judgment that the record cannot take (value off the scale, no rater)
+├── HiddenData              what was asked for tells of what the rater must not see
 ├── BudgetReached           a run has spent what it may; nothing failed (agents.errors)
 ├── ModelError              a language model gave no usable reply (agents.llm.errors)
 └── SandboxError            a program could not be run (agents.sandbox.errors)
@@ -29,6 +30,7 @@ from store.counted import counted
 
 __all__ = [
     "ExportFailed",
+    "HiddenData",
     "ImportFailed",
     "JudgmentRefused",
     "RecordsRefused",
@@ -119,3 +121,7 @@ class UnknownName(WorkbenchError):
 
 class JudgmentRefused(WorkbenchError):
     """The record cannot take a judgment: no rater, no such item, or a value off the scale."""
+
+
+class HiddenData(WorkbenchError):
+    """What was asked for would tell of something that is hidden from the rater."""

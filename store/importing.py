@@ -24,14 +24,14 @@ from store.bulk.pairs import join_texts, number_items, pair_counts, resolve_pair
 from store.bulk.problems import MOST_KEPT, Problem, write_rejects
 from store.bulk.publishing import publish
 from store.bulk.records import read_records
-from store.bulk.responses import asked_anew, resolve_responses, response_counts
+from store.bulk.responses import count_reopened_questions, resolve_responses, response_counts
 from store.bulk.staging import Stages, located
 from store.errors import ImportFailed, RecordsRefused, place
 from store.events import Progress, Report, silent
 from store.formats.making import Converter, Known
 from store.formats.protocol import Sample
 from store.import_report import FileReport, ImportReport
-from store.kinds.protocol import QuestionSpec, task_kinds
+from store.kinds.protocol import NamedQuestion, task_kinds
 from store.own_folder import own_folder
 from store.places import own_files, refuse_to_replace
 from store.who import name_fault
@@ -136,8 +136,8 @@ class _Import:
         self._extra: list[tuple[str, ...]] = []
         self._told: list[Mapping[str, int]] = []
         self._names = [given.file.name for given in inputs]
-        self._questions: dict[str, tuple[str, QuestionSpec]] = {
-            spec.name: (kind.name, spec) for kind in task_kinds().values() for spec in kind.questions
+        self._questions = {
+            spec.name: NamedQuestion(kind, spec) for kind in task_kinds().values() for spec in kind.questions
         }
 
     def stage(self, prefix: str, model: str, setting: str) -> None:
@@ -209,10 +209,8 @@ class _Import:
             "SELECT DISTINCT question FROM stage_label UNION SELECT DISTINCT question FROM stage_judgment"
         ).fetchall()
         for (name,) in named:
-            for kind in task_kinds().values():
-                spec = kind.question(name) if name and name not in self._questions else None
-                if spec is not None:
-                    self._questions[name] = (kind.name, spec)
+            if name and name not in self._questions and (found := NamedQuestion.parse(name)) is not None:
+                self._questions[name] = found
 
     def _compare(self, raters: dict[int, str]) -> list[Problem]:
         """Return what is wrong with the staged records; when nothing is, they are ready to be published."""
@@ -315,4 +313,6 @@ class _Import:
             )
         rejects = None if self._rejects is None or dry_run else str(self._rejects)
         found, staying = coming_home(self._cursor), staying_aside(self._cursor)
-        return ImportReport(tuple(files), dry_run, rejects, found, staying, asked_anew(self._cursor))
+        return ImportReport(
+            tuple(files), dry_run, rejects, found, staying, count_reopened_questions(self._cursor)
+        )

@@ -1,16 +1,19 @@
-"""Raters, questions and guidelines by name: found, or made when they are first needed."""
+"""Raters, questions, guidelines and references to responses by name: found, or made when first needed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
+from dataclasses import asdict
 
 from sqlalchemy import Connection, Table, func, insert, select
 
 from store.errors import JudgmentRefused, UnknownName
 from store.ids import now
-from store.kinds.protocol import TaskKind, task_kinds
+from store.kinds.protocol import QuestionSpec, task_kinds
+from store.response_names import ResponseName
 from store.tables.columns import table_of
 from store.tables.people import Guideline, Question, Rater
+from store.tables.responses import ResponseRef
 from store.who import RaterKind, checked_name
 from store.workspace import Workspace
 
@@ -88,35 +91,41 @@ def question_number(connection: Connection, name: str) -> int:
     return int(number)
 
 
-def ensure_questions(workspace: Workspace, kind: TaskKind, names: Collection[str]) -> dict[str, int]:
-    """Return the keys of questions of a kind by their names, storing those that the workspace lacks.
+def label_question_number(connection: Connection, kind: str) -> int:
+    """Return the key of the first question of a kind, stored where it is new; in the lane."""
+    spec = task_kinds()[kind].questions[0]
+    _add_question(connection, kind, spec)
+    return question_number(connection, spec.name)
 
-    Raises:
-        UnknownName: The kind asks no such question.
+
+def response_ref_number(connection: Connection, item_id: int, response: ResponseName) -> int:
+    """Return the key of the reference to a response, made where it is new; in the lane."""
+    table = table_of(ResponseRef)
+    row = {"item_id": item_id, **asdict(response)}
+    known = select(table.c.id).where(*(table.c[name] == value for name, value in row.items()))
+    number = connection.execute(known).scalar()
+    if number is None:
+        number = next_number(connection, table)
+        connection.execute(insert(table).values(id=number, **row))
+    return int(number)
+
+
+def add_response_refs(connection: Connection, rows: Sequence[tuple[int, str, str, int]]) -> None:
+    """Make the references that are new among some; in the lane.
+
+    Args:
+        connection: The lane's.
+        rows: (item, model, setting, trial) of each.
     """
-
-    def write(connection: Connection) -> dict[str, int]:
-        for name in names:
-            question_row(connection, kind, name)
-        return {name: question_number(connection, name) for name in names}
-
-    return workspace.lane.submit(write, urgent=True).result()
-
-
-def question_row(connection: Connection, kind: TaskKind, name: str) -> None:
-    """Store a question of a kind that the workspace lacks, also one about a response; in the lane.
-
-    Raises:
-        UnknownName: The kind asks no such question.
-    """
-    spec = kind.question(name)
-    if spec is None:
-        known = ", ".join(each.name for each in kind.questions)
-        raise UnknownName(
-            "Unknown question", f"{kind.plural.capitalize()} are not asked {name!r}.", f"They are: {known}."
-        )
-    fields = {"task_kind": kind.name, "text": spec.text, "scale": spec.scale.to_json()}
-    _add(connection, table_of(Question), {"name": name}, fields)
+    items, models, settings, trials = (list(column) for column in zip(*rows, strict=True))
+    connection.exec_driver_sql(
+        "INSERT INTO response_ref "
+        "SELECT (SELECT coalesce(max(id), 0) FROM response_ref) + row_number() OVER (), * "
+        "FROM (SELECT unnest(?::BIGINT[]) AS item_id, unnest(?::VARCHAR[]) AS model, "
+        "unnest(?::VARCHAR[]) AS setting, unnest(?::BIGINT[]) AS trial) "
+        "ANTI JOIN response_ref USING (item_id, model, setting, trial)",
+        (items, models, settings, trials),
+    )
 
 
 def guideline_number(connection: Connection, kind: str, version: str) -> int:
@@ -140,11 +149,16 @@ def register_kinds(workspace: Workspace) -> None:
             if kind.schema:
                 connection.exec_driver_sql(kind.schema)
             for spec in kind.questions:
-                question_row(connection, kind, spec.name)
+                _add_question(connection, kind.name, spec)
             key = {"task_kind": kind.name, "version": kind.guideline_version}
             _add(connection, guideline, key, {"text": kind.guideline})
 
     workspace.lane.submit(write, urgent=True).result()
+
+
+def _add_question(connection: Connection, kind: str, spec: QuestionSpec) -> None:
+    fields = {"task_kind": kind, "text": spec.text, "scale": spec.scale.to_json()}
+    _add(connection, table_of(Question), {"name": spec.name}, fields)
 
 
 def _add(connection: Connection, table: Table, key: dict[str, str], fields: dict[str, str]) -> None:

@@ -14,6 +14,7 @@ from store.errors import JudgmentRefused
 from store.evidence import NONE, BadEvidence, citations_of
 from store.ids import beside, now
 from store.journal import Journal, journal_path
+from store.response_names import ResponseName, question_name
 from store.revising import refused_mark
 from store.scales import Scale
 from store.supersession import (
@@ -28,6 +29,7 @@ from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Guideline, Question
 from store.tables.record import REVISION, Judgment, Mark
+from store.tables.responses import ResponseRef
 from store.who import AnyRater
 from store.workspace import Workspace
 
@@ -68,6 +70,7 @@ class Recorder:
         self._journal = Journal(journal_path(workspace.path))
         self._questions: dict[int, tuple[str, Scale]] = {}
         self._guidelines: dict[int, str] = {}
+        self._responses: dict[int, ResponseName] = {}
 
     def submit(self, action: Action) -> Future[Action]:
         """Record an action.
@@ -240,6 +243,23 @@ class Recorder:
             self._questions[number] = (row.name, Scale.from_json(row.scale))
         return self._questions[number]
 
+    def _response(self, connection: Connection, item_id: int, number: int | None) -> ResponseName | None:
+        """Return the readable name of a response; None for a question about the item itself."""
+        if number is None:
+            return None
+        if number not in self._responses:
+            ref = table_of(ResponseRef)
+            found = select(ref.c.model, ref.c.setting, ref.c.trial).where(
+                ref.c.id == number, ref.c.item_id == item_id
+            )
+            row = connection.execute(found).first()
+            if row is None:
+                raise JudgmentRefused(
+                    "No such response", f"There is no response {number}.", "Open the item again."
+                )
+            self._responses[number] = ResponseName(*row)
+        return self._responses[number]
+
     def _guideline(self, connection: Connection, number: int | None) -> str | None:
         """Return the version of a guideline, None where none was shown."""
         if number is None:
@@ -263,7 +283,10 @@ class Recorder:
             "content": item["content_hash"] if item else "",
         }
         if isinstance(record, Judgment):
-            line["question"] = self._question(connection, record.question_id)[0]
+            line["question"] = question_name(
+                self._question(connection, record.question_id)[0],
+                self._response(connection, record.item_id, record.response_ref_id),
+            )
             line["guideline"] = self._guideline(connection, record.guideline_id)
         return {**line, "record": record.model_dump(mode="json")}
 

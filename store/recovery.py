@@ -21,8 +21,9 @@ from store.expert_runs import TYPE as EXPERT_RUN
 from store.expert_runs import add_execution
 from store.ids import tells_order
 from store.journal import VERSION, JournalLine, journal_path, read_journal
-from store.kinds.protocol import task_kinds
-from store.raters import guideline_number, question_row, rater_row, register_kinds
+from store.kinds.protocol import question_named
+from store.raters import guideline_number, rater_row, register_kinds, response_ref_number
+from store.response_names import split_question
 from store.scales import Scale
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
@@ -315,17 +316,19 @@ def _keys(connection: Connection, record: Judgment | Mark | Execution, place: _P
         raise JudgmentRefused("Without order", f"{record.id} is no UUID of version 7 up to the year 9999")
     keys: dict[str, Any] = {"item_id": found.id}
     if isinstance(record, Judgment):
-        named = select(question.c.id, question.c.scale).where(question.c.name == place.question)
-        kind = task_kinds().get(place.kind)
-        if kind is not None and kind.question(place.question) is not None:
-            # One about a response is stored when the response is, which may not have come yet.
-            question_row(connection, kind, place.question)
-        asked = connection.execute(named).first()
-        if asked is None:
+        base, response = split_question(place.question)
+        asked = connection.execute(
+            select(question.c.id, question.c.scale).where(question.c.name == base)
+        ).first()
+        spec = question_named(base)
+        if asked is None or (response is not None and spec is not None and not spec.of_responses):
             raise JudgmentRefused("No such question", f"no question {place.question!r} in the workspace")
-        keys["question_id"] = asked.id
+        keys |= {"question_id": asked.id, "response_ref_id": None}
         if record.value is not None:
             Scale.from_json(asked.scale).check(record.value)
+        if response is not None:
+            # The response itself may be imported later.
+            keys["response_ref_id"] = response_ref_number(connection, found.id, response)
     if fault := name_fault(place.rater):
         raise JudgmentRefused("Not a rater's name", f"{place.rater[:40]!a}, which is the rater, {fault}")
     keys["rater_id"] = rater_row(connection, place.rater, "human").id

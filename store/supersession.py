@@ -31,7 +31,7 @@ RecordT = TypeVar("RecordT", Judgment, Mark)
 _TABLES: dict[type[Record], Table] = {Judgment: table_of(JudgmentRow), Mark: table_of(MarkRow)}
 
 _PLACE = ("item_id", "rater_id", "assignment_id", "phase")
-_JUDGMENT_KEY = (*_PLACE, "question_id")
+_JUDGMENT_KEY = (*_PLACE, "question_id", "response_ref_id")
 _MARK_KEY = (*_PLACE, "kind")
 
 

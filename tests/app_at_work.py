@@ -123,7 +123,13 @@ def labelled_by_agents(
             "money": 0.0001,
         }
         steps.append({**step, "requests": 1, "seconds": 0.5, "created_at": BEGAN})
-        verdict = {"id": workspace.ids.next(), "run_id": run_id, "item_id": item_id, "value": value}
+        verdict = {
+            "id": workspace.ids.next(),
+            "run_id": run_id,
+            "item_id": item_id,
+            "question_id": 1,
+            "value": value,
+        }
         rows.append({**verdict, "path": path, "reason": "as it reads", "created_at": BEGAN})
 
     for item_id, error in failures:

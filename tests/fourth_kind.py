@@ -54,16 +54,19 @@ from sqlalchemy import select
 from store.queries.item import load_history, load_own
 from store.tables.columns import table_of
 from store.tables.imported import Item
+from store.tables.record import QuestionTarget
 
-def load(connection, item_id, rater_id, blind):
+def load(connection, scope, item_id):
     item = table_of(Item)
     name = connection.execute(select(item.c.external_id).where(item.c.id == item_id)).scalar_one()
     text = connection.execute(select(TABLE.c.text).where(TABLE.c.item_id == item_id)).scalar_one()
-    asks = tuple(Ask(question, None) for question in KIND.questions)
-    records = load_history(connection, item_id, rater_id if blind else None)
+    keys = question_ids(connection, [question.name for question in KIND.questions])
+    asks = tuple(Ask(question, QuestionTarget(keys[question.name])) for question in KIND.questions)
+    access = item_access(connection, scope, item_id)
+    records = load_history(connection, item_id, scope.rater_id if access.blind else None)
     return ItemView(
         item_id, name, "report", "Read this report.", PaneText("text", "Report", text, kind="reply"),
-        (history(records, asks, "Nothing yet."),), asks, load_own(connection, item_id, rater_id),
+        (history(records, asks, "Nothing yet."),), asks, load_own(connection, scope, item_id),
     )
 
 PART = ReviewPart("report", load)
@@ -206,10 +209,10 @@ async def on_screen(file: Path) -> None:
             (1, 0, "independent"), (2, 2, "independent"), (2, None, "undo"),
             (2, 1, "independent"), (2, 1, "independent"), (3, 2, "independent"),
         ]  # fmt: skip
-        rater = app.context.rater.id
+        scope = app.context.scope
 
         def listed(**wanted: Any) -> list[int]:
-            return queue_ids(workspace, rater, QueueFilter(**wanted)).tolist()
+            return queue_ids(workspace, scope, QueueFilter(**wanted)).tolist()
 
         assert (listed(kind="report"), listed(kind="report", status="judged")) == ([2, 3, 4, 5], [2])
         assert (listed(status="open"), listed(label=1.0), listed(label=2.0)) == ([3, 4, 5], [2], [3])

@@ -120,7 +120,7 @@ def marks(workspace: Workspace, **where: Any) -> list[Mark]:
 
 def _stored(workspace: Workspace, model: type, row: type, where: dict[str, Any]) -> list[Any]:
     table = table_of(row)
-    found = select(table).where(*(table.c[name] == value for name, value in where.items()))
+    found = select(table).where(*(table.c[name].is_not_distinct_from(value) for name, value in where.items()))
     with workspace.reading() as connection:
         return [model(**one) for one in connection.execute(found.order_by(table.c.id)).mappings()]
 

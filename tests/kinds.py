@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from store.ids import now
-from store.kinds.protocol import task_kinds
-from store.raters import ensure_questions, ensure_rater, register_kinds
+from store.kinds.protocol import NamedQuestion
+from store.raters import ensure_rater, question_number, register_kinds, response_ref_number
 from store.recording import Action, Recorder
+from store.response_names import response_name_sql
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.record import Judgment, Mark
@@ -71,16 +72,17 @@ KEPT = {
         "SELECT external_id, c.* EXCLUDE (item_id) FROM context_chunk c JOIN item i ON i.id = item_id ORDER BY ALL"
     ),
     "response": (
-        "SELECT external_id, r.model, r.setting, r.trial, r.text, r.extra FROM response r "
+        "SELECT external_id, model, setting, trial, text, r.extra FROM response r JOIN response_ref f USING (id) "
         "JOIN item i ON i.id = item_id ORDER BY ALL"
     ),
     "score": (
-        "SELECT s.id, external_id, r.model, r.setting, r.trial, s.* EXCLUDE (id, response_id, sequence, created_at) "
-        "FROM score s JOIN response r ON r.id = response_id JOIN item i ON i.id = item_id ORDER BY ALL"
+        "SELECT s.id, external_id, r.model, r.setting, r.trial, s.* EXCLUDE (id, response_ref_id, sequence, created_at, run_id, step_id) "
+        "FROM score s JOIN response_ref r ON r.id = response_ref_id JOIN item i ON i.id = item_id ORDER BY ALL"
     ),
     "judgment": (
-        "SELECT j.* EXCLUDE (item_id, question_id, rater_id, guideline_id), i.kind, external_id, q.name, a.name, "
-        "g.version FROM judgment j JOIN item i ON i.id = item_id JOIN question q ON q.id = question_id "
+        "SELECT j.* EXCLUDE (item_id, question_id, response_ref_id, rater_id, guideline_id), i.kind, external_id, "
+        f"q.name || coalesce('@' || {response_name_sql('f')}, ''), a.name, g.version FROM judgment j "
+        "LEFT JOIN response_ref f ON f.id = response_ref_id JOIN item i ON i.id = j.item_id JOIN question q ON q.id = question_id "
         "JOIN rater a ON a.id = rater_id LEFT JOIN guideline g ON g.id = guideline_id ORDER BY j.id"
     ),
     "mark": (
@@ -130,21 +132,35 @@ class Expert:
 
     def answer_all(self, item: str, values: Mapping[str, float | None], **fields: Any) -> None:
         """Answer questions of an item in one action."""
-        kind = next(kind for kind in task_kinds().values() if kind.question(next(iter(values))))
-        numbers = ensure_questions(self.workspace, kind, list(values))
-        told = [{"question_id": numbers[name], "value": value, **fields} for name, value in values.items()]
-        self._record(Judgment, item, kind.name, told)
+        asked = {name: NamedQuestion.parse(name) for name in values}
+        kind = next(iter(asked.values())).kind.name
+        number = self._number(item, kind)
+
+        def targets(connection: Connection) -> list[dict[str, Any]]:
+            return [
+                {
+                    "question_id": question_number(connection, one.spec.name),
+                    "response_ref_id": one.response and response_ref_number(connection, number, one.response),
+                    "value": values[name],
+                    **fields,
+                }
+                for name, one in asked.items()
+            ]
+
+        self._record(Judgment, item, kind, self.workspace.lane.submit(targets).result(60))
 
     def mark(self, item: str, mark: str, kind: str, **fields: Any) -> None:
         """Mark an item."""
         self._record(Mark, item, kind, [{"kind": mark, **fields}])
 
-    def _record(self, model: type[Judgment | Mark], item: str, kind: str, told: list[dict[str, Any]]) -> None:
+    def _number(self, item: str, kind: str) -> int:
         with self.workspace.reading() as connection:
             table = table_of(Item)
             named = select(table.c.id).where(table.c.kind == kind, table.c.external_id == item)
-            item_id = connection.execute(named).scalar_one()
+            return connection.execute(named).scalar_one()
+
+    def _record(self, model: type[Judgment | Mark], item: str, kind: str, told: list[dict[str, Any]]) -> None:
         action = self.workspace.ids.next()
-        same = {"action": action, "item_id": item_id, "rater_id": self.recorder.rater.id}
+        same = {"action": action, "item_id": self._number(item, kind), "rater_id": self.recorder.rater.id}
         records = [model(id=self.workspace.ids.next(), created_at=now(), **same, **fields) for fields in told]
         self.recorder.submit(Action(action, tuple(records))).result(60)

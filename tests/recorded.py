@@ -126,6 +126,7 @@ def recorded_workspace(folder: Path, *, seed: int = 1, items: int = 40, records:
                     value=float(chance.random() < 0.5),
                     path=chance.choice(PATHS),
                     reason=f"the agents say so of {item}",
+                    question_id=question,
                     created_at=now(),
                 )
             )

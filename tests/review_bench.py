@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from app_at_work import BEGAN, context_of, until
+from scopes import scope
 from small_workspace import pairs_workspace
 from sqlalchemy import Connection, insert, select
 from textual.pilot import Pilot
@@ -249,6 +250,7 @@ def write_case(connection: Connection, item_id: int, case: Case) -> None:
         write_execution(connection, key, item_id, case.test, case.ran, step_id=step_id)
     if case.label is not None:
         verdict = {"id": uid(number + 20), "run_id": uid(0), "item_id": item_id, "value": case.label}
+        verdict |= {"question_id": 1}  # pair.match, which is registered first
         path = "tested" if case.ran else "simulated" if case.prediction else "screened"
         verdict |= {"path": "read" if case.alone else path, "created_at": BEGAN}
         verdict |= {"reason": case.reason or "as the code reads"}
@@ -325,7 +327,7 @@ class Reviewing(WorkbenchApp):
         else:
             rater = self.context.rater
             asked = self.asked or Asked()
-            ids = queue_ids(self.context.workspace, rater.id if rater else 0, asked.wanted, asked.sort)
+            ids = queue_ids(self.context.workspace, scope(rater.id if rater else 0), asked.wanted, asked.sort)
             self.open_review(ids, self.at, self.asked)
 
 

@@ -12,6 +12,7 @@ from screens.review.part import PaneText, review_parts
 from screens.widgets.source_text import SourceText
 from store.errors import JudgmentRefused
 from store.evidence import PARTS, Citation, Part, as_json, cite
+from store.scope import Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item
 
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
 _FORM = re.compile(r"(?P<part>[a-z]+):(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?")
 
 
-def evidence_of(workspace: Workspace, item_id: int, wanted: Sequence[str], *, blind: bool) -> str:
+def evidence_of(workspace: Workspace, scope: Scope, item_id: int, wanted: Sequence[str]) -> str:
     """Return what a judgment holds that cites some lines of an item.
 
     Args:
         workspace: The open workspace.
+        scope: Who cites, and what of the item is hidden from them.
         item_id: The item.
         wanted: Lines as `part:first-last` or `part:line`.
-        blind: Whether the agents' test and its log are kept out of sight.
 
     Raises:
         JudgmentRefused: There are no such lines.
@@ -36,7 +37,7 @@ def evidence_of(workspace: Workspace, item_id: int, wanted: Sequence[str], *, bl
     item = table_of(Item)
     with workspace.reading() as connection:
         kind = connection.execute(select(item.c.kind).where(item.c.id == item_id)).scalar_one()
-        view = review_parts()[kind].load(connection, item_id, 0, blind)
+        view = review_parts()[kind].load(connection, scope, item_id)
     shown = {part.part: part for part in (view.subject, *view.case) if part.part is not None and part.text}
     numbers: dict[Part, set[int]] = {}
     for each in wanted:
@@ -44,7 +45,7 @@ def evidence_of(workspace: Workspace, item_id: int, wanted: Sequence[str], *, bl
         if part not in shown:
             raise JudgmentRefused(
                 "Nothing to cite",
-                f"The item has no {part} to cite" + (" in a blind review." if blind else "."),
+                f"The item has no {part} to cite" + (" in a blind review." if view.blind else "."),
                 f"There is: {', '.join(map(str, shown))}.",
             )
         there = len(SourceText(shown[part].text).lines)

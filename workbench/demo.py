@@ -15,9 +15,10 @@ from store.errors import WorkspaceError
 from store.journal import journal_path
 from store.kinds.counting import in_order
 from store.measures.agreement import Agreement, krippendorff_alpha, majority, raw_agreement
-from store.queries.current import current_labels, current_verdicts
+from store.queries.current import all_values, current_verdicts, label_questions
 from store.queries.queue import items_by_kind
 from store.raters import register_kinds
+from store.scope import REVIEW
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Rater
@@ -157,7 +158,11 @@ def _delete(path: Path) -> None:
 
 def demo_report(workspace: Workspace, annotation: AnnotationReport) -> DemoReport:
     """Put together what the demo prints, from the records."""
-    labels, verdicts, rater = current_labels(None), current_verdicts(), table_of(Rater)
+    labels, verdicts, rater = (
+        all_values(REVIEW, questions=label_questions()),
+        current_verdicts(),
+        table_of(Rater),
+    )
     with workspace.reading() as connection:
         given = connection.execute(
             select(rater.c.name, labels.c.item_id, labels.c.value)

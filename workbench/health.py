@@ -16,7 +16,7 @@ from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow, MarkRow
-from store.tables.responses import ContextChunk, Response, ResponseAside, Score
+from store.tables.responses import ContextChunk, Response, ResponseAside, ResponseRef, Score
 from store.tables.runs import ExecutionRow, ReplyRow, Run, StepRow, TestOutcomeRow, VerdictRow
 from store.workspace import migrations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _COUNTED = (
     *(Source, Item, Pair, Query, Code, Similarity),
-    *(ContextChunk, Response, Score, ResponseAside),
+    *(ContextChunk, ResponseRef, Response, Score, ResponseAside),
     *(Rater, Question, JudgmentRow, MarkRow),
     *(Run, StepRow, ReplyRow, ExecutionRow, TestOutcomeRow, VerdictRow),
 )
@@ -41,11 +41,13 @@ _REFERENCES: tuple[Reference, ...] = (
     (Pair, "code_id", Code),
     (Similarity, "item_id", Item),
     (ContextChunk, "item_id", Item),
-    (Response, "item_id", Item),
-    (Score, "response_id", Response),
+    (ResponseRef, "item_id", Item),
+    (Response, "id", ResponseRef),
+    (Score, "response_ref_id", Response),
     (JudgmentRow, "item_id", Item),
     (JudgmentRow, "rater_id", Rater),
     (JudgmentRow, "question_id", Question),
+    (JudgmentRow, "response_ref_id", ResponseRef),
     (MarkRow, "item_id", Item),
     (MarkRow, "rater_id", Rater),
     (StepRow, "item_id", Item),
@@ -56,6 +58,8 @@ _REFERENCES: tuple[Reference, ...] = (
     (TestOutcomeRow, "execution_id", ExecutionRow),
     (VerdictRow, "item_id", Item),
     (VerdictRow, "run_id", Run),
+    (VerdictRow, "question_id", Question),
+    (VerdictRow, "response_ref_id", ResponseRef),
     (VerdictRow, "execution_id", ExecutionRow),
 )
 

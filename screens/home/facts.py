@@ -11,6 +11,7 @@ from screens.widgets.visible import one_line
 from store.counted import counted, dollars
 from store.kinds.counting import counted_kinds, joined, told_unknown
 from store.kinds.protocol import task_kinds
+from store.scope import Scope, Visibility
 from store.session import load_session
 from store.who import AnyRater, Who
 
@@ -66,21 +67,21 @@ def read_facts(workspace: Workspace, rater: AnyRater | None, *, blind: bool, sam
     """
     from store.queries.progress import progress
 
-    who = rater or Who(0, "human", "")
+    scope = Scope(rater or Who(0, "human", ""), visibility=Visibility(blind))
     with workspace.reading() as connection:
-        counts = progress(connection, who, blind=blind)
-    return HomeFacts(counts, _resume(workspace, who.id, counts.left, blind=blind), sample)
+        counts = progress(connection, scope)
+    return HomeFacts(counts, _resume(workspace, scope, counts.left), sample)
 
 
-def _resume(workspace: Workspace, rater_id: int, left: int, *, blind: bool) -> Resume | None:
+def _resume(workspace: Workspace, scope: Scope, left: int) -> Resume | None:
     from screens.queue.asked import Asked
     from screens.review.resuming import resumed_item
     from store.queries.queue import queue_rows
 
-    session = load_session(workspace, rater_id, REVIEW_SESSION) if rater_id else {}
-    asked = Asked.of(session.get("queue"), blind=blind)
-    item = resumed_item(workspace, rater_id, session, asked, blind=blind)
-    rows = queue_rows(workspace, rater_id, [item] if item is not None else [], blind=blind)
+    session = load_session(workspace, scope.rater_id, REVIEW_SESSION) if scope.rater_id else {}
+    asked = Asked.of(session.get("queue"), blind=scope.blind)
+    item = resumed_item(workspace, scope, session, asked)
+    rows = queue_rows(workspace, scope, [item] if item is not None else [])
     left_off = item is not None and item == session.get("item")
     if not rows or not (left or left_off):
         return None

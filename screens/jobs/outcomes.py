@@ -109,17 +109,18 @@ class OutcomesScreen(CoveredScreen):
 
     def _rows(self, item_ids: object) -> list[QueueRow]:
         context = self.workbench.context
-        rater_id = context.rater.id if context.rater else 0
         ids = list(cast("list[int]", item_ids))
-        blind = context.settings.blind
-        rows = queue_rows(context.workspace, rater_id, ids, blind=blind)
-        if blind:
+        rows = queue_rows(context.workspace, context.scope, ids)
+        if context.scope.blind:
             return rows
         # Of this run, since another one may have labelled what it failed on.
         with context.workspace.reading() as connection:
             found = run_outcomes(connection, self.run.id, ids)
         ended = [(row, *found.get(row.item_id, (None, None))) for row in rows]
-        return [replace(row, agent_label=label, agent_path=path) for row, label, path in ended]
+        return [
+            row if row.blind else replace(row, agent_label=label, agent_path=path)
+            for row, label, path in ended
+        ]
 
     def _read_all(self) -> None:
         self._read(self._wanted)

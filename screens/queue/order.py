@@ -18,6 +18,7 @@ from store.session import load_session, save_session
 
 if TYPE_CHECKING:
     from store.queries.rows import Ids
+    from store.scope import Scope
     from store.workspace import Workspace
 
 
@@ -45,14 +46,12 @@ class QueueOrders:
 
     Args:
         workspace: The open workspace.
-        rater_id: Whose labels count; 0 for nobody's.
-        blind: Whether the agents' labels must play no part.
+        scope: Whose labels count, and what of others' work is shown.
     """
 
-    def __init__(self, workspace: Workspace, rater_id: int, *, blind: bool) -> None:
+    def __init__(self, workspace: Workspace, scope: Scope) -> None:
         self._workspace = workspace
-        self._rater_id = rater_id
-        self._blind = blind
+        self._scope = scope
 
     def first(self, asked: Asked) -> Found:
         """Return the first items of a queue with their lines."""
@@ -95,29 +94,28 @@ class QueueOrders:
         """Return the lines of some items."""
         from store.queries.queue import queue_rows
 
-        return queue_rows(self._workspace, self._rater_id, item_ids, blind=self._blind)
+        return queue_rows(self._workspace, self._scope, item_ids)
 
     def _ids(self, asked: Asked, limit: int | None = None) -> Ids:
         from store.queries.queue import queue_ids
 
-        return queue_ids(
-            self._workspace, self._rater_id, asked.wanted, asked.sort, blind=self._blind, limit=limit
-        )
+        return queue_ids(self._workspace, self._scope, asked.wanted, asked.sort, limit=limit)
 
     def kept(self) -> tuple[Asked, int | None]:
         """Return the queue of the session before, and the item that was under the cursor."""
-        return self.of(load_session(self._workspace, self._rater_id, QUEUE_SESSION) if self._rater_id else {})
+        rater = self._scope.rater_id
+        return self.of(load_session(self._workspace, rater, QUEUE_SESSION) if rater else {})
 
     def of(self, value: Mapping[str, Any]) -> tuple[Asked, int | None]:
         """Return what `kept` returns, of a value that was read already."""
         item = value.get("item")
-        return Asked.of(value, blind=self._blind), item if isinstance(item, int) else None
+        return Asked.of(value, blind=self._scope.blind), item if isinstance(item, int) else None
 
     def keep(self, asked: Asked, item_id: int | None) -> None:
         """Keep a queue for the next session, through the write lane."""
-        if self._rater_id:
+        if self._scope.rater_id:
             value = {**asked.kept, "item": item_id}
-            save_session(self._workspace, self._rater_id, QUEUE_SESSION, value)
+            save_session(self._workspace, self._scope.rater_id, QUEUE_SESSION, value)
 
 
 def _kinds_of(rows: Sequence[QueueRow]) -> frozenset[str]:

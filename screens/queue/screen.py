@@ -72,8 +72,8 @@ class QueueScreen(TakingUpOrders):
     def compose(self) -> ComposeResult:
         """Lay out the sentence, the list, the preview and the lines at the foot."""
         context = self.workbench.context
-        rater_id, blind = context.rater.id if context.rater else 0, context.settings.blind
-        self.orders = QueueOrders(context.workspace, rater_id, blind=blind)
+        blind = context.settings.blind
+        self.orders = QueueOrders(context.workspace, context.scope)
         yield TopLine("queue")
         yield Static(id="sentence")
         leaves = self._key("line.close")
@@ -118,8 +118,7 @@ class QueueScreen(TakingUpOrders):
         from screens.review.items import ItemReader
 
         context = self.workbench.context
-        rater_id = context.rater.id if context.rater else 0
-        return ItemReader(context.workspace, rater_id, blind=context.settings.blind)
+        return ItemReader(context.workspace, context.scope)
 
     # -- what changes below ---------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection
@@ -18,6 +17,8 @@ from store.counted import counted
 from store.kinds.answer import ANSWER, GUIDELINE
 from store.kinds.protocol import QuestionSpec
 from store.queries.entries import EntrySeen, ResponseSeen, ScoreSeen, load_entry
+from store.scope import Scope
+from store.tables.record import QuestionTarget
 
 _REACTIONS = {
     "+1": "+1",
@@ -36,15 +37,15 @@ _NOTHING_TO_SCORE = "nothing to score: no answer, reference or comment"
 _NO_SCORES = "No judge has scored these answers."
 
 
-def load(connection: Connection, item_id: int, rater_id: int, blind: bool) -> ItemView:
+def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     """Read a repository question for review (see ReviewPart)."""
-    return view(load_entry(connection, ANSWER, item_id, rater_id, blind=blind), blind=blind)
+    return view(load_entry(connection, scope, ANSWER, item_id))
 
 
-def view(entry: EntrySeen, *, blind: bool) -> ItemView:
+def view(entry: EntrySeen) -> ItemView:
     """Lay out a question in panes: the reference answer beside the one that is scored."""
-    fields = entry.fields
-    asks = tuple(_asks(entry, blind=blind))
+    fields, blind = entry.fields, entry.blind
+    asks = tuple(_asks(entry))
     issue = _issue(fields)
     editable = editable_of(ANSWER, fields, entry.revisions, blind=blind)
     revised = {one.part: one.revised for one in editable}
@@ -72,29 +73,30 @@ def view(entry: EntrySeen, *, blind: bool) -> ItemView:
         asks=asks,
         own=entry.own,
         editable=editable,
+        blind=blind,
+        assignment_id=entry.assignment_id,
     )
 
 
-def _asks(entry: EntrySeen, *, blind: bool) -> Iterator[Ask]:
+def _asks(entry: EntrySeen) -> Iterator[Ask]:
     """Yield the questions answer by answer; of the reference or the thread where nobody has answered."""
     if not entry.responses:
         judged = ANSWER.stand_in(entry.fields)
         about = {"reference": "the reference", "comments": "the thread"}.get(judged or "", "")
         nothing = _NOTHING_TO_SCORE if judged is None else ""
         for spec in ANSWER.questions:
-            key = entry.question_ids.get(spec.name)
-            yield Ask(spec, key, about, unclaimed=nothing, nothing=nothing)
+            target = QuestionTarget(entry.question_ids[spec.name])
+            yield Ask(spec, target, about, unclaimed=nothing, nothing=nothing)
     for response in entry.responses:
         for spec in ANSWER.questions:
-            name = (response.names or {}).get(spec.name, spec.name)
             claim, unclaimed = _claim(spec, response.scores)
             yield Ask(
-                replace(spec, name=name),
-                (response.question_ids or {}).get(spec.name),
+                spec,
+                QuestionTarget(entry.question_ids[spec.name], response.id),
                 about=f"answer {response.letter}",
                 claim=claim,
                 pane=f"response-{response.letter}",
-                unclaimed="blind: the judges' scores are not shown" if blind else unclaimed,
+                unclaimed="blind: the judges' scores are not shown" if entry.blind else unclaimed,
             )
 
 

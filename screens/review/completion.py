@@ -14,6 +14,8 @@ from screens.widgets.overlay import Span
 from store.counted import counted
 from store.kinds.completion import COMPLETION, GUIDELINE
 from store.queries.entries import EntrySeen, ResponseSeen, load_entry
+from store.scope import Scope
+from store.tables.record import QuestionTarget
 
 HEAD = 3
 """Lines of each completion that stand side by side in the comparison; its own pane has all of them."""
@@ -23,18 +25,20 @@ _SIGNS = "Lines: = same · ~ changed · + added."
 _NO_COMPLETIONS = "No model has completed this task. Import predictions: workbench import WORKSPACE FILE"
 
 
-def load(connection: Connection, item_id: int, rater_id: int, blind: bool) -> ItemView:
+def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     """Read a completion task for review (see ReviewPart)."""
-    return view(load_entry(connection, COMPLETION, item_id, rater_id, blind=blind), blind=blind)
+    return view(load_entry(connection, scope, COMPLETION, item_id))
 
 
-def view(entry: EntrySeen, *, blind: bool) -> ItemView:
+def view(entry: EntrySeen) -> ItemView:
     """Lay out a task in panes."""
     fields = entry.fields
     reference = fields["reference"]
-    asks = tuple(Ask(spec, entry.question_ids.get(spec.name)) for spec in COMPLETION.questions)
+    asks = tuple(Ask(spec, QuestionTarget(entry.question_ids[spec.name])) for spec in COMPLETION.questions)
     compared = [(one, differences(reference, one.text)) for one in entry.responses]
-    nothing = "You have recorded nothing here yet." if blind else "Nobody has recorded anything here yet."
+    nothing = (
+        "You have recorded nothing here yet." if entry.blind else "Nobody has recorded anything here yet."
+    )
     return ItemView(
         item_id=entry.item_id,
         external_id=entry.external_id,
@@ -52,6 +56,8 @@ def view(entry: EntrySeen, *, blind: bool) -> ItemView:
         ),
         asks=asks,
         own=entry.own,
+        blind=entry.blind,
+        assignment_id=entry.assignment_id,
     )
 
 

@@ -15,7 +15,8 @@ from store.queries.queue import items_by_kind, queue_ids
 from store.queries.rows import QueueFilter, Status
 
 if TYPE_CHECKING:
-    from store.workspace import Workspace
+    from store.scope import Scope
+from store.workspace import Workspace
 
 BAR_CELLS = 30
 
@@ -40,12 +41,12 @@ class ListCounts:
         return self.counts["skipped"] + self.counts["open"]
 
 
-def count_list(workspace: Workspace, rater_id: int, item_ids: Sequence[int]) -> ListCounts:
+def count_list(workspace: Workspace, scope: Scope, item_ids: Sequence[int]) -> ListCounts:
     """Count the items of a list by status, and the open ones that it does not list; slow, so for a thread.
 
     Args:
         workspace: The open workspace.
-        rater_id: Whose work is counted.
+        scope: Whose work is counted.
         item_ids: The items of the list; some may stand there twice.
     """
     import numpy
@@ -53,12 +54,12 @@ def count_list(workspace: Workspace, rater_id: int, item_ids: Sequence[int]) -> 
     listed = numpy.unique(numpy.asarray(item_ids, dtype=numpy.int64))
     counts: dict[Status, int] = {}
     for status in _STATUSES:
-        ids = numpy.asarray(queue_ids(workspace, rater_id, QueueFilter(status=status)))
+        ids = numpy.asarray(queue_ids(workspace, scope, QueueFilter(status=status)))
         counts[status] = int(numpy.isin(ids, listed).sum())
     elsewhere = {}
     for kind in items_by_kind(workspace):
         unjudged = [
-            numpy.asarray(queue_ids(workspace, rater_id, QueueFilter(kind=kind, status=status)))
+            numpy.asarray(queue_ids(workspace, scope, QueueFilter(kind=kind, status=status)))
             for status in ("open", "skipped")
         ]
         number = int((~numpy.isin(numpy.concatenate(unjudged), listed)).sum())

@@ -62,8 +62,7 @@ def history(
 
 def _what(record: RecordSeen, asks: Sequence[Ask]) -> str:
     """Return what was recorded: "label 1 match", where several things are asked "accuracy 8"; "flag"."""
-    number = record.question_id
-    asked = next((ask for ask in asks if number is not None and ask.question_id == number), None)
+    asked = next((ask for ask in asks if ask.target == record.target), None)
     if asked is not None:
         title = asked.title if len(asks) > 1 else "label"
         return f"{title} {asked.spec.scale.word(record.value)}"

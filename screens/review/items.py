@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from screens.review.part import Ask, ItemView, review_parts
+from screens.review.part import ItemView, review_parts
 from screens.widgets.markdown_text import breaks_of, rendered
 from store.errors import UnknownName
-from store.kinds.protocol import task_kinds
-from store.queries.due import due_questions
-from store.raters import ensure_questions
+from store.scope import Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.workspace import Workspace
@@ -136,10 +134,9 @@ class ReviewOrder:
 class ItemReader:
     """Reads and lays out items, and keeps the latest; safe to call from thread workers."""
 
-    def __init__(self, workspace: Workspace, rater_id: int, *, blind: bool) -> None:
+    def __init__(self, workspace: Workspace, scope: Scope) -> None:
         self._workspace = workspace
-        self._rater_id = rater_id
-        self._blind = blind
+        self._scope = scope
         self._kept: OrderedDict[int, ItemView] = OrderedDict()
         # How often each item changed: what was read before a change must not be kept after it.
         self._changes: Counter[int] = Counter()
@@ -173,15 +170,7 @@ class ItemReader:
                     f"Nothing installed shows items of kind {kind!r}.",
                     "See `workbench doctor`.",
                 )
-            view = part.load(connection, item_id, self._rater_id, self._blind)
-            lacking = any(ask.question_id is None for ask in view.asks) and self._rater_id
-            due = due_questions(connection, task_kinds()[view.kind], item_id) if lacking else ()
-        if due:
-            # Not by their names on the screen, which may have to hide whose response it is.
-            keys = ensure_questions(self._workspace, task_kinds()[view.kind], due)
-            with self._workspace.reading() as connection:
-                view = part.load(connection, item_id, self._rater_id, self._blind)
-            view = replace(view, asks=tuple(_with_key(ask, keys) for ask in view.asks))
+            view = part.load(connection, self._scope, item_id)
         for pane in (view.subject, *view.case):
             if pane.kind == "markdown" and len(pane.text) <= RENDERED_AHEAD:
                 # The panes find it ready; longer texts would keep the item from the screen.
@@ -198,8 +187,3 @@ class ItemReader:
         """Drop an item of which something was recorded."""
         self._changes[item_id] += 1
         self._kept.pop(item_id, None)
-
-
-def _with_key(ask: Ask, keys: Mapping[str, int]) -> Ask:
-    """Return a question with its key, where its part of the screen did not look it up."""
-    return ask if ask.question_id is not None else replace(ask, question_id=keys.get(ask.spec.name))

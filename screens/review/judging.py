@@ -13,15 +13,14 @@ from screens.review.part import ItemView
 from store.evidence import Citation, as_json, readable_citations
 from store.ids import IdClock, now
 from store.kinds.protocol import task_kinds
-from store.queries.current import REVIEW
 from store.queries.item import OwnLabel, OwnState
 from store.queries.progress import pace, progress
-from store.queries.standing import StandingChange
+from store.queries.progress_delta import ProgressDelta
 from store.recording import Action
+from store.scope import Scope
 from store.tables.columns import table_of
 from store.tables.people import Guideline
 from store.tables.record import Judgment, Mark
-from store.who import AnyRater
 from store.workspace import Workspace
 
 IDLE_SECONDS = 30.0
@@ -57,9 +56,8 @@ class Desk:
     """Who judges under which circumstances: what every record of a session has in common."""
 
     ids: IdClock
-    rater_id: int
+    scope: Scope
     guideline_ids: dict[str, int]
-    blind: bool
 
     def label(
         self,
@@ -77,13 +75,8 @@ class Desk:
 
         A label that equals the claim on the screen accepts it, another one overrides it; without a claim on
         the screen the label is independent.
-
-        Raises:
-            ValueError: The question has no key yet.
         """
-        claim, question = item.claim, item.ask.question_id
-        if question is None:
-            raise ValueError(f"the question {item.question.name} has no key")
+        claim = item.claim
         origin = "independent" if claim is None else "accept" if value == claim.value else "override"
         elapsed, active = watch.read()
         action = self.ids.next()
@@ -91,15 +84,16 @@ class Desk:
             id=self.ids.next(),
             action=action,
             item_id=item.item_id,
-            question_id=question,
-            rater_id=self.rater_id,
-            phase=REVIEW,
+            **item.ask.target._asdict(),
+            rater_id=self.scope.rater_id,
+            assignment_id=item.assignment_id,
+            phase=self.scope.phase,
             value=value,
             origin=origin,
             shown_verdict=claim.verdict_id if claim else None,
             shown_execution=execution,
             guideline_id=self.guideline_ids.get(item.kind),
-            blind=self.blind,
+            blind=item.blind,
             reason=reason,
             evidence=as_json(cited),
             elapsed_ms=elapsed,
@@ -114,15 +108,16 @@ class Desk:
         fresh = {"id": self.ids.next(), "reason": reason, "created_at": now()}
         return Action(action.id, (label.model_copy(update=fresh),))
 
-    def mark(self, item_id: int, kind: str, *, active: bool = True, text: str = "") -> Action:
+    def mark(self, item: ItemView, kind: str, *, active: bool = True, text: str = "") -> Action:
         """Return the action of marking an item, or of taking the mark away."""
         action = self.ids.next()
         record = Mark(
             id=self.ids.next(),
             action=action,
-            item_id=item_id,
-            rater_id=self.rater_id,
-            phase=REVIEW,
+            item_id=item.item_id,
+            rater_id=self.scope.rater_id,
+            assignment_id=item.assignment_id,
+            phase=self.scope.phase,
             kind=kind,
             active=active,
             text=text,
@@ -153,12 +148,12 @@ def after(own: OwnState, action: Action) -> OwnState:
         elif record.value is not None:
             citations = readable_citations(record.evidence)
             label = OwnLabel(record.value, record.reason, citations, record.restores or record.id)
-            labels = {**own.labels, record.question_id: label}
+            labels = {**own.labels, record.target: label}
             own = replace(own, labels=labels, cannot_decide=None, skipped=False)
     return own
 
 
-def desk_of(workspace: Workspace, rater_id: int, *, blind: bool) -> Desk:
+def desk_of(workspace: Workspace, scope: Scope) -> Desk:
     """Read what every record of a rater's session has in common."""
     guideline = table_of(Guideline)
     with workspace.reading() as connection:
@@ -169,9 +164,8 @@ def desk_of(workspace: Workspace, rater_id: int, *, blind: bool) -> Desk:
         shown = {(kind.name, kind.guideline_version) for kind in task_kinds().values()}
         return Desk(
             workspace.ids,
-            rater_id,
+            scope,
             {kind: number for kind, version, number in guidelines if (kind, version) in shown},
-            blind,
         )
 
 
@@ -186,13 +180,13 @@ class SessionCount:
         self._times: dict[int, float] = {}
 
     @classmethod
-    def read(cls, workspace: Workspace, rater: AnyRater, *, blind: bool) -> SessionCount:
+    def read(cls, workspace: Workspace, scope: Scope) -> SessionCount:
         """Count a rater's work so far; slow in a large workspace, so for a thread worker."""
         with workspace.reading() as connection:
-            state = progress(connection, rater, blind=blind)
-            return cls(state.today, state.left, pace(connection, rater.id))
+            state = progress(connection, scope)
+            return cls(state.today, state.left, pace(connection, scope.rater_id))
 
-    def follow(self, item_id: int, change: StandingChange) -> None:
+    def follow(self, item_id: int, change: ProgressDelta) -> None:
         """Count an action that was stored."""
         self.today = max(0, self.today + change.today)
         self.left = max(0, self.left + change.left)

@@ -11,9 +11,9 @@ from screens.queue.asked import Asked
 from screens.review.items import ReviewOrder
 from screens.review.resuming import restored_order
 from screens.review.revising import RevisingTexts
+from store.queries.progress_delta import open_among
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
-from store.queries.standing import open_among
 
 NEAR = 256
 """Items further on that are looked through before the whole queue is."""
@@ -67,8 +67,7 @@ class MovingThrough(RevisingTexts):
             return
         # Nothing of this list is left: the review goes on with all items.
         context = self.workbench.context
-        rater_id = context.rater.id if context.rater else 0
-        asked, order = restored_order(context.workspace, rater_id, {}, blind=context.settings.blind)
+        asked, order = restored_order(context.workspace, context.scope, {})
         self.call_later(self._go_on_elsewhere, asked, order)
 
     def _go_on_elsewhere(self, asked: Asked, order: ReviewOrder) -> None:
@@ -85,18 +84,17 @@ class MovingThrough(RevisingTexts):
     def _next_open(self, ids: list[int], index: int) -> int | None:
         """Return the next place with an item to judge, after the last from the top; None without one."""
         context = self.workbench.context
-        rater_id = context.rater.id if context.rater else 0
         import numpy
 
         waiting = {action.item_id for action in list(self.workbench.unsaved.values())}
         near = ids[index + 1 : index + 1 + NEAR]
         with context.workspace.reading() as connection:
-            found = open_among(connection, rater_id, near) - waiting
+            found = open_among(connection, context.scope, near) - waiting
         for place, item_id in enumerate(near, start=index + 1):
             if item_id in found:
                 return place
         parts = [
-            queue_ids(context.workspace, rater_id, QueueFilter(status=status))
+            queue_ids(context.workspace, context.scope, QueueFilter(status=status))
             for status in ("open", "skipped")
         ]
         open_ids = numpy.setdiff1d(numpy.concatenate(parts), numpy.fromiter(waiting, dtype=numpy.int64))

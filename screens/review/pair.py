@@ -20,6 +20,8 @@ from store.kinds.pair import GUIDELINE, MATCH
 from store.queries.executions import ExecutionSeen
 from store.queries.item import AgentCase, PairSeen, StepSeen, load_pair
 from store.queries.rows import NEEDS_SANDBOX
+from store.scope import Scope
+from store.tables.record import QuestionTarget
 
 OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
 _INDISCRIMINATE = "~"
@@ -41,15 +43,15 @@ _NOT_RUN = "Nothing was executed: these agents only read the test."
 _NOT_YET = "The agents have not looked at this pair yet. {app.jobs} shows them at work."
 
 
-def load(connection: Connection, item_id: int, rater_id: int, blind: bool) -> ItemView:
+def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     """Read a pair for review (see ReviewPart)."""
-    return view(load_pair(connection, item_id, rater_id, blind=blind))
+    return view(load_pair(connection, scope, item_id))
 
 
 def view(pair: PairSeen) -> ItemView:
     """Lay out a pair in panes."""
     case = pair.case
-    asks = (Ask(MATCH, pair.question_ids.get(MATCH.name), claim=_claim(case)),)
+    asks = (Ask(MATCH, QuestionTarget(pair.question_ids[MATCH.name]), claim=_claim(case)),)
     runs: tuple[RunShown, ...] = ()
     panes: tuple[PaneText, ...]
     if case is None:
@@ -78,6 +80,8 @@ def view(pair: PairSeen) -> ItemView:
         case=panes,
         asks=asks,
         own=pair.own,
+        blind=pair.blind,
+        assignment_id=pair.assignment_id,
         runs=runs,
         reading="" if case is None else _reading(case),
         first_test="" if case is None else _first_test(pair),

@@ -15,6 +15,8 @@ from screens.widgets.text_pane import TextKind
 from store.evidence import Citation, Part
 from store.kinds.protocol import GROUP, QuestionSpec
 from store.queries.item import OwnLabel, OwnState
+from store.scope import Scope
+from store.tables.record import QuestionTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +107,8 @@ class Ask:
     """A question that an item is asked, as it is shown.
 
     Attributes:
-        spec: The question; its name is that of the record, also where it is about one response.
-        question_id: Its key; None where the workspace has none yet, and gets one when the item is read.
+        spec: The question.
+        target: The keys of the question and of the response that it is about.
         about: What the response is called on the screen, such as "answer A"; empty for the item itself.
         claim: What the agents or a judge say; None when they say nothing, or when the review is blind.
         pane: The pane that is shown while it is asked; empty where that is left to the reader.
@@ -115,7 +117,7 @@ class Ask:
     """
 
     spec: QuestionSpec
-    question_id: int | None
+    target: QuestionTarget
     about: str = ""
     claim: Claim | None = None
     pane: str = ""
@@ -123,13 +125,8 @@ class Ask:
     nothing: str = ""
 
     def is_asked_as(self, other: Ask) -> bool:
-        """Return whether it is the same question of the same response.
-
-        Names do not tell, since those of models may be hidden.
-        """
-        if None not in (self.question_id, other.question_id):
-            return self.question_id == other.question_id
-        return (self.spec.name, self.about) == (other.spec.name, other.about)
+        """Return whether it is the same question of the same response."""
+        return self.target == other.target
 
     @property
     def title(self) -> str:
@@ -184,6 +181,8 @@ class ItemView:
         first_test: What a test of the rater's own begins with, where agents wrote none; empty where no test
             can be run.
         editable: The texts of it that an expert may rewrite.
+        blind: Whether the agents' and other raters' work is hidden.
+        assignment_id: The assignment under which the rater judges it; None outside a study.
     """
 
     item_id: int
@@ -203,6 +202,8 @@ class ItemView:
     subject_word: str = "Code"
     editable: tuple[Editable, ...] = ()
     beside: str = ""
+    blind: bool = False
+    assignment_id: UUID | None = None
 
     @property
     def ask(self) -> Ask:
@@ -226,17 +227,16 @@ class ItemView:
 
     def label_of(self, ask: Ask) -> OwnLabel | None:
         """Return the rater's own label for a question."""
-        return None if ask.question_id is None else self.own.labels.get(ask.question_id)
+        return self.own.labels.get(ask.target)
 
     @property
     def is_judged(self) -> bool:
         """Whether every question has a label of the rater."""
         return all(self.label_of(ask) is not None for ask in self.asks)
 
-    def place_of(self, question_id: int | None) -> int | None:
-        """Return which of the questions has a key; None where none has."""
-        places = (place for place, ask in enumerate(self.asks) if ask.question_id == question_id)
-        return None if question_id is None else next(places, None)
+    def place_of(self, target: QuestionTarget | None) -> int | None:
+        """Return which of the questions is the one of some keys; None where none is."""
+        return next((place for place, ask in enumerate(self.asks) if ask.target == target), None)
 
     def next_open(self, after: int) -> int | None:
         """Return the next question without a label after one, from the first on after the last.
@@ -300,13 +300,13 @@ class ReviewPart:
 
     Attributes:
         kind: The kind's name.
-        load: Reads an item for a rater (connection, item id, rater id, blind).
+        load: Reads an item as a scope shows it (connection, scope, item id).
         reasons: Reasons of an override by their codes, in place of those of the settings as they come.
         undecided: Reasons for "cannot decide", likewise.
     """
 
     kind: str
-    load: Callable[[Connection, int, int, bool], ItemView]
+    load: Callable[[Connection, Scope, int], ItemView]
     reasons: Mapping[str, str] = field(default_factory=dict)
     undecided: Mapping[str, str] = field(default_factory=dict)
 

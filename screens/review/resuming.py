@@ -9,15 +9,14 @@ from typing import Any
 from screens.queue.asked import Asked
 from screens.review.items import ReviewOrder
 from store.queries.item import has_item
+from store.queries.progress_delta import open_among, skipped_in_order
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
-from store.queries.standing import open_among, skipped_in_order
+from store.scope import Scope
 from store.workspace import Workspace
 
 
-def resumed_item(
-    workspace: Workspace, rater_id: int, session: Mapping[str, Any], asked: Asked, *, blind: bool
-) -> int | None:
+def resumed_item(workspace: Workspace, scope: Scope, session: Mapping[str, Any], asked: Asked) -> int | None:
     """Return the item at which a session goes on; None in an empty workspace.
 
     It is the item at which the session ended, if that is still open or has a draft, else the next open one
@@ -25,10 +24,9 @@ def resumed_item(
 
     Args:
         workspace: The open workspace.
-        rater_id: Whose session; 0 for nobody's.
+        scope: Whose session.
         session: What was kept of it.
         asked: The queue that it was in.
-        blind: Whether the agents' labels must play no part.
     """
     item = session.get("item")
     kept = item if isinstance(item, int) else None
@@ -36,25 +34,25 @@ def resumed_item(
     with workspace.reading() as connection:
         if kept is not None and not has_item(connection, kept):
             kept = None
-        near = open_among(connection, rater_id, [*([kept] if kept is not None else []), *following])
-    if kept is not None and (kept in near or not rater_id or _has_draft(session, kept)):
+        near = open_among(connection, scope, [*([kept] if kept is not None else []), *following])
+    if kept is not None and (kept in near or not scope.rater_id or _has_draft(session, kept)):
         return kept
     if kept is not None and (following_open := [number for number in following if number in near]):
         return following_open[0]
     status = asked.wanted.status
     queues = [replace(asked, wanted=replace(asked.wanted, status="open"))] if status in (None, "open") else []
     for each in (*queues, Asked(QueueFilter(status="open")), Asked(QueueFilter(status="skipped"))):
-        first = queue_ids(workspace, rater_id, each.wanted, each.sort, blind=blind, limit=1)
+        first = queue_ids(workspace, scope, each.wanted, each.sort, limit=1)
         if len(first):
             return int(first[0])
     if kept is None:
-        first = queue_ids(workspace, rater_id, limit=1)
+        first = queue_ids(workspace, scope, limit=1)
         return int(first[0]) if len(first) else None
     return kept
 
 
 def restored_order(
-    workspace: Workspace, rater_id: int, session: Mapping[str, Any], *, blind: bool
+    workspace: Workspace, scope: Scope, session: Mapping[str, Any]
 ) -> tuple[Asked, ReviewOrder]:
     """Return the queue in which a session goes on and its order, at the item; for a thread.
 
@@ -63,19 +61,18 @@ def restored_order(
 
     Args:
         workspace: The open workspace.
-        rater_id: Whose session; 0 for nobody's.
+        scope: Whose session.
         session: What was kept of it.
-        blind: Whether the agents' labels must play no part.
     """
-    asked = Asked.of(session.get("queue"), blind=blind)
-    item = resumed_item(workspace, rater_id, session, asked, blind=blind)
-    ids: list[int] = queue_ids(workspace, rater_id, asked.wanted, asked.sort, blind=blind).tolist()
+    asked = Asked.of(session.get("queue"), blind=scope.blind)
+    item = resumed_item(workspace, scope, session, asked)
+    ids: list[int] = queue_ids(workspace, scope, asked.wanted, asked.sort).tolist()
     if item is not None and item not in ids and item != session.get("item"):
         asked = Asked()
-        ids = queue_ids(workspace, rater_id, asked.wanted, asked.sort, blind=blind).tolist()
+        ids = queue_ids(workspace, scope, asked.wanted, asked.sort).tolist()
     with workspace.reading() as connection:
         # What was put off comes again last, in this session too.
-        skipped = skipped_in_order(connection, rater_id)
+        skipped = skipped_in_order(connection, scope)
     if skipped:
         listed = set(ids)
         skipped = [number for number in skipped if number in listed]

@@ -23,13 +23,13 @@ from screens.review.part import ItemView
 from screens.review.reading import ABOVE, COMMENT, FIND, PROMPT, SUBJECT
 from screens.review.resuming import restored_order
 from screens.review.tabs import CaseTabs
-from screens.review.undone import question_of, undone_in_words
+from screens.review.undone import target_of, undone_in_words
 from screens.widgets.citing_pane import CitingPane
 from screens.widgets.line import Line
 from screens.widgets.text_pane import TextPane
 from store.errors import WorkbenchError
+from store.queries.progress_delta import ProgressDelta, progress_delta
 from store.queries.queue import items_by_kind
-from store.queries.standing import StandingChange, change_of
 from store.recording import Action
 from store.tables.record import Mark
 
@@ -94,10 +94,9 @@ class ReviewScreen(JudgeKeys):
         """Read what the session needs, then show the first item."""
         app = self.workbench
         context = app.context
-        rater_id = context.rater.id if context.rater else 0
         self._panes.add(SUBJECT, self.query_one(f"#{SUBJECT}", CitingPane))
         self._begin_code(self._panes[SUBJECT])
-        self.reader = ItemReader(context.workspace, rater_id, blind=context.settings.blind)
+        self.reader = ItemReader(context.workspace, context.scope)
         self.take_session(app.kept_session())
         self._say(LOADING)
         app.saved.subscribe(self, self._action_saved, immediate=True)
@@ -113,17 +112,12 @@ class ReviewScreen(JudgeKeys):
         try:
             kinds = tuple(items_by_kind(context.workspace))
             if context.rater is not None:
-                desk = desk_of(context.workspace, context.rater.id, blind=context.settings.blind)
+                desk = desk_of(context.workspace, context.scope)
             if self._resume_from:
-                restored = restored_order(
-                    context.workspace,
-                    context.rater.id if context.rater else 0,
-                    self._resume_from,
-                    blind=context.settings.blind,
-                )
+                restored = restored_order(context.workspace, context.scope, self._resume_from)
             self.call_later(self._begin, desk, restored, kinds)
             if context.rater is not None:
-                count = SessionCount.read(context.workspace, context.rater, blind=context.settings.blind)
+                count = SessionCount.read(context.workspace, context.scope)
                 self.call_later(self._take_count, count)
         except WorkbenchError as error:
             self.call_later(self._not_read, error, self._wanted)
@@ -156,10 +150,10 @@ class ReviewScreen(JudgeKeys):
     @work(thread=True)
     def _follow_count(self, action: Action) -> None:
         with self.workbench.context.workspace.reading() as connection:
-            change = change_of(connection, action)
+            change = progress_delta(connection, action)
         self.call_later(self._counted, action.item_id, change)
 
-    def _counted(self, item_id: int, change: StandingChange) -> None:
+    def _counted(self, item_id: int, change: ProgressDelta) -> None:
         if self.count is not None:
             self.count.follow(item_id, change)
             self._lay_out_places()
@@ -197,7 +191,7 @@ class ReviewScreen(JudgeKeys):
         self.reader.forget(action.item_id)
         self.stop_searching()
         self.keep_citations_of(action, redo=redo)
-        self._wanted_question = question_of(action)
+        self._wanted_question = target_of(action)
         self._undone = (action, redo, stored)
         self._say(self._undone_in_words(self._undone, self.item))
         self._show_item()
@@ -206,10 +200,10 @@ class ReviewScreen(JudgeKeys):
     def _undone_in_words(self, undone: tuple[Action, bool, bool], item: ItemView | None) -> str:
         """Return what was undone or redone, with what the question is about where the item is known."""
         (action, redo, stored), app = undone, self.workbench
-        names, number = app.question_names, question_of(action)
+        names, number = app.question_names, target_of(action)
         asks = () if item is None or number is None or item.item_id != action.item_id else item.asks
         # By its key, since names do not tell where those of models are hidden.
-        about = next((ask.about for ask in asks if ask.question_id == number), "")
+        about = next((ask.about for ask in asks if ask.target == number), "")
         blind = app.context.settings.blind
         what = undone_in_words(action, names, blind=blind, since=app.began, of=about)
         if not stored:

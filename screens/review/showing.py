@@ -27,6 +27,7 @@ from store.errors import WorkbenchError
 from store.kinds.protocol import task_kinds
 from store.queries.rows import QueueFilter
 from store.recording import Action
+from store.tables.record import QuestionTarget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,7 +105,7 @@ class ShowingItems(CopyingText):
         self._prompt_height: int | str = 0
         self._watch = Stopwatch()
         # The key of the question that an undo goes back to.
-        self._wanted_question: int | None = None
+        self._wanted_question: QuestionTarget | None = None
         self._reasons_for: tuple[Action | None, int, bool] | None = None
         self._drafts: dict[int, str] = {}
         # The item that the open comment line is about; None while it is closed.
@@ -182,7 +183,7 @@ class ShowingItems(CopyingText):
     def _count_end(self, item_ids: list[int], number: int) -> None:
         context = self.workbench.context
         try:
-            found = count_list(context.workspace, context.rater.id if context.rater else 0, item_ids)
+            found = count_list(context.workspace, context.scope, item_ids)
         except WorkbenchError as error:
             self.call_later(self._not_read, error, None)
         else:

@@ -8,7 +8,7 @@ from datetime import datetime
 from screens.widgets.visible import one_line
 from store.kinds.protocol import part_title, question_named, task_kinds
 from store.recording import Action
-from store.tables.record import REVISION, Judgment, Mark
+from store.tables.record import REVISION, Judgment, Mark, QuestionTarget
 
 _MARKS = {"cannot_decide": "cannot decide", "skip": "skip", "flag": "flag", "comment": "comment"}
 _ORIGINS = {"accept": ", accepts ◆", "override": ", overrides ◆"}
@@ -42,10 +42,10 @@ def undone_in_words(
     return f"{what} · now {_label(stands[-1], questions)}"
 
 
-def question_of(action: Action) -> int | None:
-    """Return the key of the question that an undo or redo is about; None where it is about none."""
+def target_of(action: Action) -> QuestionTarget | None:
+    """Return the question that an undo or redo is about; None where it is about none."""
     given = _given(action.about or action.records)
-    return given[-1].question_id if given else None
+    return given[-1].target if given else None
 
 
 def _given(records: Sequence[Judgment | Mark]) -> list[Judgment]:

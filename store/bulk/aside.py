@@ -8,11 +8,11 @@ import duckdb
 
 from store.bulk.joining import JOIN, same_key, within
 from store.bulk.pairs import any_row
-from store.bulk.scores import NEXT, SCORE_ID, SCORES, beside
+from store.bulk.scores import NEXT, SAME_RESPONSE, SCORES, beside, score_id
 
 _AT_HOME = " UNION ALL ".join(
     f"SELECT item_id, model, setting, trial, text FROM {table}"
-    for table in ("fresh_response", "response", "come_home")
+    for table in ("fresh_response", "response JOIN response_ref USING (id)", "come_home")
 )
 """The responses of items that are here, with those that come with this import."""
 
@@ -43,7 +43,7 @@ def find_homes(cursor: duckdb.DuckDBPyConnection) -> None:
         SELECT * FROM homeward h
         ANTI JOIN fresh_response f
             ON (f.item_id, f.model, f.setting, f.trial) = (h.item_id, h.model, h.setting, h.trial)
-        ANTI JOIN response r
+        ANTI JOIN (FROM response_ref SEMI JOIN response USING (id)) r
             ON (r.item_id, r.model, r.setting, r.trial) = (h.item_id, h.model, h.setting, h.trial)
         QUALIFY row_number() OVER (PARTITION BY item_id, model, setting, trial
             ORDER BY external_id IS NULL, place) = 1
@@ -69,7 +69,7 @@ def find_scores_aside(cursor: duckdb.DuckDBPyConnection) -> None:
             SELECT rowid AS place, unnest(scores::JSON::{SCORES}) AS o FROM response_aside
         ), given AS (
             SELECT a.*, b.rowid AS place FROM new_score a JOIN response_aside b ON {same_key()}
-            WHERE a.response_id IS NULL AND a.item_id IS NULL AND a.nth = 1
+            WHERE NOT a.answered AND a.item_id IS NULL AND a.nth = 1
         )
         SELECT g.* FROM given g ANTI JOIN theirs t
             ON (t.place, t.o.judge, t.o.measure, t.o.raw, t.o.reason, {beside("t.o")})
@@ -112,7 +112,7 @@ def put_aside(cursor: duckdb.DuckDBPyConnection, given: dict[str, list[int]]) ->
         SELECT $sources[a.file + 1], a.line, a.kind, a.external_id, a.joined_by, a.model, a.setting, a.trial,
             a.text, a.extra, coalesce((
                 SELECT to_json({_GIVEN})::VARCHAR
-                FROM new_score s WHERE s.response_id IS NULL AND s.nth = 1
+                FROM new_score s WHERE NOT s.answered AND s.nth = 1
                     AND (s.kind, s.whose, s.model, s.setting, s.trial)
                         = (a.kind, a.whose, a.model, a.setting, a.trial)), '[]')
         FROM fresh_aside a ORDER BY a.position
@@ -133,22 +133,16 @@ def put_scores_aside(cursor: duckdb.DuckDBPyConnection) -> None:
 def bring_home(cursor: duckdb.DuckDBPyConnection, imported_at: datetime) -> None:
     """Append the responses that come home, and their scores, and keep them aside no longer."""
     cursor.execute(
-        """
-        CREATE OR REPLACE TEMP TABLE at_home AS
-        SELECT (SELECT coalesce(max(id), 0) FROM response) + row_number() OVER (ORDER BY place) AS id, *
-        FROM come_home
-        """
+        "INSERT INTO response BY NAME SELECT f.id, n.text, n.extra, n.source_id "
+        f"FROM come_home n JOIN response_ref f ON {SAME_RESPONSE} ORDER BY f.id"
     )
     cursor.execute(
-        "INSERT INTO response SELECT id, item_id, model, setting, trial, text, extra, source_id "
-        "FROM at_home ORDER BY id"
-    )
-    cursor.execute(
-        f"INSERT INTO score SELECT {SCORE_ID}, r.id, s.judge, s.measure, s.value, s.raw, s.reason, s.extra, "
-        f"{NEXT} + row_number() OVER (ORDER BY r.id, one.place), $now FROM ("
-        "SELECT id, unnest(given) AS s, generate_subscripts(given, 1) AS place "
-        f"FROM (SELECT id, scores::JSON::{SCORES} AS given FROM at_home)) one "
-        "JOIN response r ON r.id = one.id JOIN item i ON i.id = r.item_id",
+        f"INSERT INTO score BY NAME SELECT {score_id('s')} AS id, f.id AS response_ref_id, s.judge, "
+        "s.measure, s.value, s.raw, s.reason, s.extra, "
+        f"{NEXT} + row_number() OVER (ORDER BY n.place, n.nth) AS sequence, $now AS created_at FROM ("
+        "SELECT * EXCLUDE (given), unnest(given) AS s, generate_subscripts(given, 1) AS nth "
+        f"FROM (SELECT *, scores::JSON::{SCORES} AS given FROM come_home)) n "
+        f"JOIN response_ref f ON {SAME_RESPONSE} JOIN item i ON i.id = n.item_id",
         {"now": imported_at},
     )
     cursor.execute("DELETE FROM response_aside WHERE rowid IN (SELECT place FROM come_home)")

@@ -117,15 +117,16 @@ def content_table(cursor: duckdb.DuckDBPyConnection) -> str:
         """
         CREATE OR REPLACE TEMP TABLE belonging AS
         WITH scored AS (
-            SELECT response_id, list({'id': id::VARCHAR, 'judge': judge, 'measure': measure, 'value': value,
-                'raw': raw, 'reason': reason, 'extra': extra::JSON}
+            SELECT response_ref_id, list({'id': id::VARCHAR, 'judge': judge, 'measure': measure,
+                'value': value, 'raw': raw, 'reason': reason, 'extra': extra::JSON}
                 ORDER BY judge, measure, sequence) AS scores
-            FROM score GROUP BY response_id
+            FROM score GROUP BY response_ref_id
         ), answered AS (
             SELECT item_id, list({'model': model, 'setting': setting, 'trial': trial, 'text': text,
                 'extra': extra::JSON, 'scores': coalesce(scores, [])}
                 ORDER BY model, setting, trial) AS responses
-            FROM response LEFT JOIN scored ON response_id = id GROUP BY item_id
+            FROM response JOIN response_ref USING (id) LEFT JOIN scored ON response_ref_id = id
+            GROUP BY item_id
         ), chunked AS (
             SELECT item_id, list(
                 {'setting': setting, 'rank': rank, 'path': path, 'text': text, 'score': score,

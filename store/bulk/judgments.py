@@ -13,7 +13,7 @@ from store.bulk.problems import Problem
 from store.bulk.staging import Stages
 from store.evidence import NONE, BadEvidence, citations_of
 from store.ids import END, IdClock
-from store.kinds.protocol import QuestionSpec, TaskKind, task_kinds
+from store.kinds.protocol import NamedQuestion, TaskKind, task_kinds
 from store.tables.record import MARK_KINDS, REVISION
 
 _SAME = (
@@ -28,7 +28,7 @@ _SAME = (
     "restores",
     "created_at",
 )
-_SAME_JUDGMENT = (*_SAME, "question_id", "value", "reason", "comment", "evidence")
+_SAME_JUDGMENT = (*_SAME, "question_id", "response_ref_id", "value", "reason", "comment", "evidence")
 _SAME_MARK = (*_SAME, "kind", "active", "text")
 
 
@@ -44,13 +44,13 @@ def take_items(stages: Stages) -> None:
 
 
 def resolve_judgments(
-    cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, tuple[str, QuestionSpec]]
+    cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, NamedQuestion]
 ) -> list[Problem]:
     """Find the item, question and rater of every staged record, in the table new_record.
 
     Args:
         cursor: The cursor that holds the staging tables, with items numbered and `asked` filled.
-        questions: Question name to its task kind and its scale.
+        questions: The questions that are answered, by their readable names.
 
     Returns:
         The records that cannot be taken.
@@ -59,12 +59,15 @@ def resolve_judgments(
         f"""
         CREATE OR REPLACE TEMP TABLE new_record AS
         SELECT s.* EXCLUDE (query, code, item_extra, scores),
-            a.allowed, i.id AS item_id, i.content_hash AS item_hash, q.id AS question_id, r.id AS rater_id,
+            a.allowed, a.base, a.model, a.setting, a.trial, f.id AS response_ref_id, i.id AS item_id,
+            i.content_hash AS item_hash, q.id AS question_id, r.id AS rater_id,
             r.kind AS known_kind, coalesce(j.id, m.id) IS NOT NULL AS held, false AS repeated
         FROM stage_judgment s
         LEFT JOIN asked a ON a.question = s.question AND a.kind = s.kind
         LEFT JOIN {keys_for(cursor, "stage_judgment")} i ON i.kind = s.kind AND i.external_id = s.external_id
-        LEFT JOIN question q ON q.name = s.question
+        LEFT JOIN question q ON q.name = a.base
+        LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial)
+            = (i.id, a.model, a.setting, a.trial)
         LEFT JOIN rater r ON r.name = trim(s.rater)
         LEFT JOIN judgment j ON j.id = s.id AND s.record = 'judgment'
         LEFT JOIN mark m ON m.id = s.id AND s.record = 'mark'
@@ -208,13 +211,15 @@ def publish_judgments(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
     cursor.execute(
         """
         INSERT INTO judgment BY NAME
-        SELECT n.id, n.action, n.item_id, q.id AS question_id, r.id AS rater_id,
+        SELECT n.id, n.action, n.item_id, q.id AS question_id, f.id AS response_ref_id, r.id AS rater_id,
             n.assignment AS assignment_id, coalesce(n.phase, 'review') AS phase, n.value, n.origin,
             n.supersedes, n.target_action, n.restores, n.shown_verdict, n.shown_execution,
             g.id AS guideline_id, coalesce(n.blind, false) AS blind,
             coalesce(n.reason, '') AS reason, coalesce(n.comment, '') AS comment,
             coalesce(n.evidence, '[]') AS evidence, n.elapsed_ms, n.active_ms, n.created_at
-        FROM new_record n JOIN question q ON q.name = n.question JOIN rater r ON r.name = trim(n.rater)
+        FROM new_record n JOIN question q ON q.name = n.base JOIN rater r ON r.name = trim(n.rater)
+        LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial)
+            = (n.item_id, n.model, n.setting, n.trial)
         LEFT JOIN guideline g ON g.task_kind = n.kind AND g.version = n.guideline
         WHERE n.record = 'judgment' AND NOT (n.held OR n.repeated) ORDER BY n.id
         """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import astuple
 from datetime import datetime
 from uuid import UUID
 
@@ -13,10 +14,9 @@ from store.bulk.pairs import any_row, keys_for
 from store.bulk.problems import Problem
 from store.bulk.shapes import quoted
 from store.ids import IdClock
-from store.kinds.instances import instance_of
 from store.kinds.pair import MATCH
-from store.kinds.protocol import QuestionSpec, task_kinds
-from store.queries.current import REVIEW
+from store.kinds.protocol import NamedQuestion, task_kinds
+from store.scope import REVIEW
 
 _BLOCK_GAP = 1 << 40
 _LOW = (1 << 62) - 1
@@ -24,7 +24,7 @@ _LOW = (1 << 62) - 1
 
 def resolve_labels(
     cursor: duckdb.DuckDBPyConnection,
-    questions: Mapping[str, tuple[str, QuestionSpec]],
+    questions: Mapping[str, NamedQuestion],
     raters: Mapping[int, str],
 ) -> list[Problem]:
     """Find the item, question and rater of every staged label, in the view new_label.
@@ -33,21 +33,16 @@ def resolve_labels(
 
     Args:
         cursor: The cursor that holds the staging tables, with items numbered.
-        questions: Question name to its task kind and its scale.
+        questions: The questions that are answered, by their readable names.
         raters: For each file of pairs, by its number, whose its labels are.
 
     Returns:
         The labels that cannot be taken.
     """
-    scales = [
-        (name, kind, [value.value for value in spec.scale.values]) for name, (kind, spec) in questions.items()
-    ]
-    cursor.execute("CREATE OR REPLACE TEMP TABLE asked (question VARCHAR, kind VARCHAR, allowed DOUBLE[])")
-    cursor.executemany("INSERT INTO asked VALUES (?, ?, ?)", [list(scale) for scale in scales])
+    _put_questions(cursor, questions)
     cursor.execute("CREATE OR REPLACE TEMP TABLE pair_rater (file INTEGER, rater VARCHAR)")
     for pair_file in raters.items():
         cursor.execute("INSERT INTO pair_rater VALUES (?, ?)", list(pair_file))
-    _put_instances(cursor, questions)
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE lone_label AS
@@ -65,8 +60,8 @@ def resolve_labels(
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP VIEW new_label AS
-        SELECT s.*, a.allowed, a.kind AS asked_kind, q.id AS question_id, r.id AS rater_id,
-            r.kind AS rater_kind
+        SELECT s.*, a.allowed, a.kind AS asked_kind, a.base, a.model, a.setting, a.trial, q.id AS question_id,
+            f.id AS response_ref_id, r.id AS rater_id, r.kind AS rater_kind
         FROM (
             FROM lone_label
             UNION ALL
@@ -75,7 +70,9 @@ def resolve_labels(
             FROM pair_key JOIN pair_rater p USING (file) WHERE label IS NOT NULL
         ) s
         LEFT JOIN asked a ON a.question = s.question
-        LEFT JOIN question q ON q.name = s.question
+        LEFT JOIN question q ON q.name = a.base
+        LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial)
+            = (s.item_id, a.model, a.setting, a.trial)
         LEFT JOIN rater r ON r.name = s.rater
         """
     )
@@ -83,7 +80,8 @@ def resolve_labels(
     cursor.execute(
         """
         CREATE OR REPLACE TEMP TABLE held_label AS
-        SELECT j.item_id, j.question_id, j.rater_id, arg_max_null(j.value, j.id) AS standing,
+        SELECT j.item_id, j.question_id, j.response_ref_id, j.rater_id,
+            arg_max_null(j.value, j.id) AS standing,
             coalesce(list(j.value) FILTER (WHERE j.origin = 'import'), []) AS imported
         FROM judgment j
         WHERE j.phase = ? AND j.assignment_id IS NULL
@@ -108,8 +106,10 @@ def resolve_labels(
         SELECT n.*, t.value AS first_value, h.item_id IS NOT NULL AS held, h.standing, h.imported,
             h.item_id IS NULL AND (t.first IS NULL OR t.first = n.position) AS fresh
         FROM new_label n
-        LEFT JOIN held_label h USING (item_id, question_id, rater_id)
-        LEFT JOIN label_twice t USING (item_id, question, rater)
+        LEFT JOIN held_label h ON h.item_id = n.item_id AND h.question_id = n.question_id
+            AND h.rater_id = n.rater_id AND (n.model IS NULL OR n.response_ref_id IS NOT NULL)
+            AND h.response_ref_id IS NOT DISTINCT FROM n.response_ref_id
+        LEFT JOIN label_twice t ON (t.item_id, t.question, t.rater) = (n.item_id, n.question, n.rater)
         """
     )
     cursor.execute("CREATE OR REPLACE TEMP VIEW fresh_label AS FROM judged_label WHERE fresh")
@@ -123,8 +123,9 @@ def resolve_labels(
         ),
         "items of kind {kind!r} are not asked {question!r}": "asked_kind <> said_kind",
         "{question!r}: {external_id!r} has no such response here": (
-            "item_id IS NOT NULL AND question IN (SELECT question FROM instance) "
-            "AND (item_id, question) NOT IN (SELECT (item_id, question) FROM answered)"
+            "item_id IS NOT NULL AND model IS NOT NULL "
+            "AND (item_id, model, setting, trial) NOT IN "
+            "(SELECT (item_id, model, setting, trial) FROM answered)"
         ),
         "no item {external_id!r} in the workspace or in the files imported with it is asked {question!r}; a "
         "label of another kind names that kind, or its question": "allowed IS NOT NULL AND item_id IS NULL",
@@ -169,23 +170,26 @@ def _label_question(column: str) -> str:
     return f"CASE coalesce({column}, 'pair') WHEN '' THEN '{MATCH.name}' {whens} END"
 
 
-def _put_instances(cursor: duckdb.DuckDBPyConnection, questions: Iterable[str]) -> None:
-    """Put questions about one response into the table instance, and the items that have it into answered."""
+def _put_questions(cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, NamedQuestion]) -> None:
+    """Put the questions that are answered into the table asked, and the items' responses into answered."""
     cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE instance "
-        "(question VARCHAR, model VARCHAR, setting VARCHAR, trial BIGINT)"
+        "CREATE OR REPLACE TEMP TABLE asked (question VARCHAR, kind VARCHAR, allowed DOUBLE[], base VARCHAR, "
+        "model VARCHAR, setting VARCHAR, trial BIGINT)"
     )
-    for name in questions:
-        if (found := instance_of(name)) is not None:
-            named = [name, found.model, found.setting, found.trial]
-            cursor.execute("INSERT INTO instance VALUES (?, ?, ?, ?)", named)
-    every = " UNION ALL ".join(
-        f"SELECT item_id, model, setting, trial FROM {table}"
-        for table in ("response", "fresh_response", "come_home")
-    )
+    for name, asked in questions.items():
+        allowed = [value.value for value in asked.spec.scale.values]
+        response = (None, None, None) if asked.response is None else astuple(asked.response)
+        cursor.execute(
+            "INSERT INTO asked VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [name, asked.kind.name, allowed, asked.spec.name, *response],
+        )
     cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE answered AS SELECT DISTINCT item_id, question "
-        f"FROM ({every}) JOIN instance USING (model, setting, trial)"
+        """
+        CREATE OR REPLACE TEMP VIEW answered AS
+        SELECT item_id, model, setting, trial FROM response JOIN response_ref USING (id)
+        UNION ALL SELECT item_id, model, setting, trial FROM fresh_response
+        UNION ALL SELECT item_id, model, setting, trial FROM come_home
+        """
     )
 
 
@@ -218,9 +222,12 @@ def publish_labels(
         INSERT INTO judgment BY NAME
         SELECT CAST($high || lpad(to_hex($low::UBIGINT + (n.position - 1)::UBIGINT), 16, '0') AS UUID)
                 AS id,
-            $action AS action, n.item_id, q.id AS question_id, r.id AS rater_id, $phase AS phase, n.value,
-            'import' AS origin, false AS blind, '' AS reason, n.comment, '[]' AS evidence, $now AS created_at
-        FROM fresh_label n JOIN question q ON q.name = n.question JOIN rater r ON r.name = n.rater
+            $action AS action, n.item_id, q.id AS question_id, f.id AS response_ref_id, r.id AS rater_id,
+            $phase AS phase, n.value, 'import' AS origin, false AS blind, '' AS reason, n.comment,
+            '[]' AS evidence, $now AS created_at
+        FROM fresh_label n JOIN question q ON q.name = n.base JOIN rater r ON r.name = n.rater
+        LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial)
+            = (n.item_id, n.model, n.setting, n.trial)
         ORDER BY n.position
         """,
         {

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import duckdb
 
-from store.bulk.carried import CARRIED, OTHER, RATERS, RULINGS, RUNS, Carried
+from store.bulk.carried import CARRIED, OTHER, QUESTIONS, RATERS, RULINGS, RUNS, Carried
 from store.events import Progress, Report
 from store.tables.runs import Execution, TestOutcomeRow
 
@@ -46,6 +46,28 @@ LEFT JOIN (SELECT configuration, min(id) AS id FROM run GROUP BY configuration) 
     ON same.configuration = c.configuration
 """
 
+# The questions that agents answered, and the references to the responses that they are about or made.
+_QUESTIONS = f"""
+CREATE TEMP TABLE merged_question AS
+SELECT c.id AS theirs, w.id IS NULL AS fresh,
+    coalesce(w.id, (SELECT coalesce(max(id), 0) FROM question)
+        + row_number() OVER (PARTITION BY w.id IS NULL ORDER BY c.id)) AS ours
+FROM {OTHER}.question c LEFT JOIN question w ON w.name = c.name
+WHERE c.id IN (SELECT question_id FROM {OTHER}.verdict)
+"""
+_REFS = f"""
+CREATE TEMP TABLE merged_ref AS
+SELECT c.id AS theirs, w.id IS NULL AS fresh,
+    coalesce(w.id, (SELECT coalesce(max(id), 0) FROM response_ref)
+        + row_number() OVER (PARTITION BY w.id IS NULL ORDER BY c.id)) AS ours
+FROM {OTHER}.response_ref c LEFT JOIN response_ref w USING (item_id, model, setting, trial)
+WHERE c.id IN (
+    SELECT response_ref_id FROM {OTHER}.verdict WHERE response_ref_id IS NOT NULL
+    UNION SELECT id FROM {OTHER}.response WHERE run_id IS NOT NULL
+    UNION SELECT response_ref_id FROM {OTHER}.score WHERE run_id IS NOT NULL
+)
+"""
+
 # A role's turns on an item are numbered. Turns that were taken on both sides are counted on from those here.
 _ATTEMPTS = f"""
 CREATE TEMP TABLE merged_attempt AS
@@ -63,7 +85,7 @@ _GAINS = f"""
 WITH steps AS (
     SELECT c.run_id, count(*) AS gained FROM {OTHER}.step c ANTI JOIN step w ON w.id = c.id GROUP BY ALL
 ), verdicts AS (
-    SELECT c.run_id, count(*) AS gained FROM {OTHER}.verdict c {RUNS} ANTI {RULINGS}
+    SELECT c.run_id, count(*) AS gained FROM {OTHER}.verdict c {RUNS} {QUESTIONS} ANTI {RULINGS}
     ANTI JOIN verdict w ON w.id = c.id GROUP BY ALL
 )
 SELECT c.name, r.fresh, r.ours, r.theirs, coalesce(steps.gained, 0), coalesce(verdicts.gained, 0)
@@ -73,7 +95,7 @@ ORDER BY c.started_at, c.id
 """
 
 _LEFT_VERDICTS = f"""
-SELECT count(*), count(*) FILTER (v.value <> c.value) FROM {OTHER}.verdict c {RUNS} {RULINGS}
+SELECT count(*), count(*) FILTER (v.value <> c.value) FROM {OTHER}.verdict c {RUNS} {QUESTIONS} {RULINGS}
 ANTI JOIN verdict w ON w.id = c.id
 """
 
@@ -103,6 +125,14 @@ _OUTCOMES = f"FROM {OTHER}.test_outcome WHERE execution_id = $execution ORDER BY
 _NEW_RATERS = f"""
 INSERT INTO rater BY NAME SELECT c.* REPLACE (m.ours AS id)
 FROM {OTHER}.rater c JOIN merged_rater m ON m.theirs = c.id WHERE m.fresh
+"""
+_NEW_QUESTIONS = f"""
+INSERT INTO question BY NAME SELECT c.* REPLACE (m.ours AS id)
+FROM {OTHER}.question c JOIN merged_question m ON m.theirs = c.id WHERE m.fresh
+"""
+_NEW_REFS = f"""
+INSERT INTO response_ref BY NAME SELECT c.* REPLACE (m.ours AS id)
+FROM {OTHER}.response_ref c JOIN merged_ref m ON m.theirs = c.id WHERE m.fresh
 """
 _HIGHEST = (
     "SELECT max(id) FROM ("
@@ -164,17 +194,18 @@ class ExpertsRun:
     outcomes: list[TestOutcomeRow] = field(default_factory=list)
 
 
+_RESPONSES = "{0}response t JOIN {0}response_ref r ON r.id = t.id WHERE t.run_id IS NULL"
 _BESIDE_ITEMS = {
-    "response": "item_id, model, setting, trial",
-    "score": "id",
-    "context_chunk": "item_id, setting, rank",
+    "item_id, model, setting, trial": _RESPONSES,
+    "id": "{0}score WHERE run_id IS NULL",
+    "item_id, setting, rank": "{0}context_chunk",
 }
-"""What is imported beside items, by the columns that tell one row from another."""
+"""What is imported beside items: where it is read from, by the columns that tell one row from another."""
 
 _LEFT_ASIDE = f"""FROM (
     SELECT kind, external_id, joined_by, model, setting, trial, text FROM {OTHER}.response_aside
     EXCEPT SELECT kind, external_id, joined_by, model, setting, trial, text FROM response_aside
-) ANTI JOIN response USING (model, setting, trial, text)"""
+) ANTI JOIN (FROM response JOIN response_ref USING (id)) USING (model, setting, trial, text)"""
 """Responses that the copy keeps aside; one that has found its item here is none."""
 
 
@@ -199,7 +230,7 @@ class Merging:
         Returns:
             Raters whose name is that of another kind of rater here: (name, kind there, kind here).
         """
-        for statement in (_RATERS, _RUNS, _ATTEMPTS):
+        for statement in (_RATERS, _RUNS, _ATTEMPTS, _QUESTIONS, _REFS):
             self._cursor.execute(statement)
         return self._rows(
             "SELECT name, kind, kind_here FROM merged_rater WHERE kind <> kind_here ORDER BY name"
@@ -221,15 +252,16 @@ class Merging:
         """
         left = {table: self._count(Carried(table).fresh) for table in ("judgment", "mark")}
         beside = (
-            f"FROM (SELECT {columns} FROM {OTHER}.{table} EXCEPT SELECT {columns} FROM {table})"
-            for table, columns in _BESIDE_ITEMS.items()
+            f"FROM (SELECT {columns} FROM {rows.format(f'{OTHER}.')} "
+            f"EXCEPT SELECT {columns} FROM {rows.format('')})"
+            for columns, rows in _BESIDE_ITEMS.items()
         )
         return {**left, "imported": sum(map(self._count, (*beside, _LEFT_ASIDE)))}
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Return by table how many rows would be carried over, and how many the copy has in all."""
         return {
-            each.table: (self._count(each.fresh), self._count(f"FROM {OTHER}.{each.table}"))
+            each.table: (self._count(each.fresh), self._count(f"FROM {OTHER}.{each.table} {each.of}"))
             for each in CARRIED
         }
 
@@ -262,7 +294,8 @@ class Merging:
             How many rows were added, by table.
         """
         last = {run.ours: self._rows(_LAST, ours=run.ours)[0][0] for run in runs}
-        self._cursor.execute(_NEW_RATERS)
+        for statement in (_NEW_RATERS, _NEW_QUESTIONS, _NEW_REFS):
+            self._cursor.execute(statement)
         added: dict[str, int] = {}
         for done, each in enumerate(CARRIED):
             report(Progress("merging", done, len(CARRIED)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -14,15 +14,16 @@ from store.bulk.inputs import Input
 from store.bulk.judgments import publish_judgments
 from store.bulk.labels import publish_labels
 from store.bulk.pairs import publish_pairs
-from store.bulk.responses import answered_by, publish_responses
+from store.bulk.responses import publish_responses
 from store.errors import ImportFailed, JudgmentRefused
 from store.ids import now
 from store.import_report import ImportReport
-from store.kinds.instances import Instance
-from store.kinds.protocol import TaskKind, task_kinds
-from store.raters import guideline_number, question_row, rater_row, register_kinds
+from store.raters import add_response_refs, guideline_number, rater_row, register_kinds
 from store.who import RaterKind
 from store.workspace import Workspace
+
+_REFS_AT_ONCE = 5_000
+"""References that are made in one write, which a judgment has to wait for."""
 
 
 def publish(
@@ -83,7 +84,7 @@ def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
 
 
 def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> None:
-    """Store the raters, questions and guidelines that the new records name."""
+    """Store the raters, guidelines and responses that the new records name."""
     raters: list[tuple[str, RaterKind]] = [
         (name, "import") for (name,) in cursor.execute("SELECT DISTINCT rater FROM fresh_label").fetchall()
     ]
@@ -96,15 +97,7 @@ def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> Non
         "WHERE guideline IS NOT NULL AND NOT (held OR repeated)"
     ).fetchall()
 
-    asked = cursor.execute(
-        "SELECT DISTINCT question FROM fresh_label UNION SELECT DISTINCT question FROM new_record "
-        "WHERE question IS NOT NULL AND NOT (held OR repeated) ORDER BY 1"
-    ).fetchall()
-    questions = [*_named(name for (name,) in asked), *_of_responses(cursor)]
-
     def write(connection: Connection) -> None:
-        for kind, name in questions:
-            question_row(connection, kind, name)
         for name, rater_kind in sorted(raters):
             rater_row(connection, name, rater_kind)
         for kind_name, version in versions:
@@ -115,23 +108,28 @@ def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> Non
         workspace.lane.submit(write, urgent=True).result()
     except JudgmentRefused as error:
         raise ImportFailed(error.title, f"{error.message} Nothing was imported.", error.hint) from error
+    _store_response_refs(workspace, cursor)
 
 
-def _named(names: Iterable[str]) -> Iterator[tuple[TaskKind, str]]:
-    """Yield the names of questions with the kind that asks them."""
-    for name in names:
-        for kind in task_kinds().values():
-            if kind.question(name) is not None:
-                yield kind, name
+def _store_response_refs(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> None:
+    """Make references to the responses that the new records are or name; in the lane, which gives keys."""
+    found = cursor.execute(
+        """
+        SELECT DISTINCT item_id, model, setting, trial FROM (
+            SELECT item_id, model, setting, trial FROM fresh_response
+            UNION ALL SELECT item_id, model, setting, trial FROM come_home
+            UNION ALL SELECT item_id, model, setting, trial FROM fresh_label WHERE model IS NOT NULL
+            UNION ALL SELECT item_id, model, setting, trial FROM new_record
+                WHERE model IS NOT NULL AND NOT (held OR repeated)
+        ) ANTI JOIN response_ref USING (item_id, model, setting, trial) ORDER BY ALL
+        """
+    )
+    while rows := found.fetchmany(_REFS_AT_ONCE):
 
+        def write(connection: Connection, rows: list[tuple[int, str, str, int]] = rows) -> None:
+            add_response_refs(connection, rows)
 
-def _of_responses(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[TaskKind, str]]:
-    """Yield the questions about the responses that are published next."""
-    for kind_name, model, setting, trial in answered_by(cursor):
-        kind = task_kinds().get(kind_name)
-        for spec in kind.questions if kind is not None else ():
-            if kind is not None and spec.of_responses:
-                yield kind, Instance(spec.name, model, setting, trial).name
+        workspace.lane.submit(write).result()
 
 
 def _add_sources(

@@ -6,7 +6,6 @@ here is kept aside, with its scores, and finds the item when it is imported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,9 +16,9 @@ from store.bulk.chunks import publish_chunks, resolve_chunks
 from store.bulk.joining import JOIN, WHOSE, put_join_keys, same_key, within
 from store.bulk.pairs import any_row
 from store.bulk.problems import Problem, problems_of
-from store.bulk.scores import NEXT, SCORE_ID, resolve_scores
+from store.bulk.scores import NEXT, SAME_RESPONSE, resolve_scores, score_id
 from store.kinds.protocol import task_kinds
-from store.queries.current import REVIEW
+from store.scope import REVIEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +64,21 @@ def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
             LEFT JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
             LEFT JOIN join_key {JOIN.format("s", within("s"))}
         )) n
-        LEFT JOIN response r
+        LEFT JOIN (FROM response JOIN response_ref USING (id)) r
             ON (r.item_id, r.model, r.setting, r.trial) = (n.item_id, n.model, n.setting, n.trial)
         """
     )
-    row = cursor.execute("SELECT coalesce(max(id), 0) FROM response").fetchone()
     cursor.execute(
-        f"""
-        CREATE OR REPLACE TEMP TABLE fresh_response AS
-        SELECT {int(row[0]) if row else 0} + row_number() OVER (ORDER BY position, item_id) AS id, *
-        FROM new_response WHERE item_id IS NOT NULL AND known IS NULL AND nth = 1
-        """
+        "CREATE OR REPLACE TEMP TABLE fresh_response AS "
+        "FROM new_response WHERE item_id IS NOT NULL AND known IS NULL AND nth = 1"
     )
     cursor.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE fresh_aside AS
         SELECT a.* FROM new_response a ANTI JOIN response_aside b ON {same_key()} AND b.text = a.text
         ANTI JOIN (
-            SELECT c.kind, c.key, c.within, r.model, r.setting, r.trial, r.text
-            FROM join_candidate c JOIN response r ON r.item_id = c.item_id
+            SELECT c.kind, c.key, c.within, r.model, r.setting, r.trial, t.text
+            FROM join_candidate c JOIN response_ref r ON r.item_id = c.item_id JOIN response t ON t.id = r.id
         ) h ON a.external_id IS NULL AND (h.kind, h.key, h.within, h.model, h.setting, h.trial, h.text)
             = (a.kind, a.joined_by, a.within, a.model, a.setting, a.trial, a.text)
         WHERE a.item_id IS NULL AND a.nth = 1
@@ -136,12 +131,12 @@ def response_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> ResponseCou
         """
         SELECT (SELECT count(*) FROM fresh_response WHERE file = $file),
             (SELECT count(*) FROM fresh_aside WHERE file = $file),
-            (SELECT count(*) FROM new_score WHERE file = $file AND response_id IS NOT NULL
+            (SELECT count(*) FROM new_score WHERE file = $file AND answered
                 AND known_id IS NULL AND nth = 1),
             (SELECT count(*) FROM aside_score WHERE file = $file),
             (SELECT count(*) FROM new_chunk WHERE file = $file AND fresh),
             (SELECT count(*) FROM new_response WHERE file = $file),
-            (SELECT count(*) FROM new_score WHERE file = $file AND response_id IS NOT NULL),
+            (SELECT count(*) FROM new_score WHERE file = $file AND answered),
             (SELECT count(*) FROM new_chunk WHERE file = $file)
         """,
         {"file": file},
@@ -151,14 +146,14 @@ def response_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> ResponseCou
     return ResponseCounts(responses, aside, scores, scores_aside, chunks, known)
 
 
-def asked_anew(cursor: duckdb.DuckDBPyConnection) -> int:
+def count_reopened_questions(cursor: duckdb.DuckDBPyConnection) -> int:
     """Return how many items get their first responses with this import after something else was judged.
 
     What was said of a reference answer stays in the record, and does not count for its item any more.
     """
     first = (
         "SELECT item_id FROM (SELECT item_id FROM fresh_response UNION SELECT item_id FROM come_home) "
-        "ANTI JOIN response USING (item_id)"
+        "ANTI JOIN (FROM response_ref SEMI JOIN response USING (id)) USING (item_id)"
     )
     if cursor.execute(f"{first} LIMIT 1").fetchone() is None:
         return 0
@@ -167,7 +162,7 @@ def asked_anew(cursor: duckdb.DuckDBPyConnection) -> int:
         f"""
         SELECT count(DISTINCT item_id) FROM (
             SELECT item_id, arg_max_null(value, id) AS value FROM judgment
-            WHERE phase = $phase AND item_id IN ({first})
+            WHERE phase = $phase AND response_ref_id IS NULL AND item_id IN ({first})
                 AND question_id IN (SELECT id FROM question WHERE name IN (SELECT unnest($names::VARCHAR[])))
             GROUP BY item_id, question_id, rater_id, assignment_id
         ) WHERE value IS NOT NULL
@@ -175,14 +170,6 @@ def asked_anew(cursor: duckdb.DuckDBPyConnection) -> int:
         {"phase": REVIEW, "names": names},
     ).fetchone()
     return int(row[0]) if row else 0
-
-
-def answered_by(cursor: duckdb.DuckDBPyConnection) -> Iterable[tuple[str, str, str, int]]:
-    """Return (kind, model, setting, trial) of the responses that are published next."""
-    return cursor.execute(
-        "SELECT DISTINCT kind, model, setting, trial FROM fresh_response "
-        "UNION SELECT DISTINCT kind, model, setting, trial FROM come_home ORDER BY ALL"
-    ).fetchall()
 
 
 def publish_responses(
@@ -197,16 +184,17 @@ def publish_responses(
     """
     given = {"sources": [sources.get(number, 0) for number in range(max(sources, default=0) + 1)]}
     cursor.execute(
-        "INSERT INTO response SELECT id, item_id, model, setting, trial, text, extra, $sources[file + 1] "
-        "FROM fresh_response ORDER BY id",
+        "INSERT INTO response BY NAME SELECT f.id, n.text, n.extra, $sources[n.file + 1] AS source_id "
+        f"FROM fresh_response n JOIN response_ref f ON {SAME_RESPONSE} ORDER BY f.id",
         given,
     )
     publish_chunks(cursor)
     cursor.execute(
-        f"INSERT INTO score SELECT coalesce(s.id, {SCORE_ID}), r.id, s.judge, s.measure, s.value, s.raw, "
-        f"s.reason, s.extra, {NEXT} + row_number() OVER (ORDER BY s.position, s.sequence), $now "
-        "FROM new_score s JOIN response r ON r.id = s.response_id "
-        "JOIN item i ON i.id = r.item_id WHERE s.known_id IS NULL AND s.nth = 1",
+        f"INSERT INTO score BY NAME SELECT coalesce(n.id, {score_id('n')}) AS id, "
+        f"f.id AS response_ref_id, n.judge, n.measure, n.value, n.raw, n.reason, n.extra, "
+        f"{NEXT} + row_number() OVER (ORDER BY n.position, n.sequence) AS sequence, $now AS created_at "
+        f"FROM new_score n JOIN response_ref f ON {SAME_RESPONSE} JOIN item i ON i.id = n.item_id "
+        "WHERE n.answered AND n.known_id IS NULL AND n.nth = 1",
         {"now": imported_at},
     )
     if any_row(cursor, "fresh_aside"):

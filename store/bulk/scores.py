@@ -28,18 +28,19 @@ def resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
             SELECT s.file, s.position, s.number, s.line, s.kind, s.external_id, s.joined_by, s.model,
                 coalesce(s.setting, '') AS setting, coalesce(s.trial, 0) AS trial, s.id, s.judge, s.measure,
                 s.value, coalesce(s.raw, '') AS raw, coalesce(s.reason, '') AS reason, s.extra, s.sequence,
-                {within("s")} AS within, coalesce(i.id, j.item_id) AS item_id,
-                coalesce(f.id, r.id) AS response_id
+                {within("s")} AS within, coalesce(i.id, j.item_id) AS item_id, r.id AS response_ref_id,
+                f.item_id IS NOT NULL OR t.id IS NOT NULL AS answered
             FROM stage_score s
             LEFT JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
             LEFT JOIN join_key {JOIN.format("s", within("s"))}
             LEFT JOIN fresh_response f ON (f.item_id, f.model, f.setting, f.trial) =
                 (coalesce(i.id, j.item_id), s.model, coalesce(s.setting, ''), coalesce(s.trial, 0))
-            LEFT JOIN response r ON (r.item_id, r.model, r.setting, r.trial) =
+            LEFT JOIN response_ref r ON (r.item_id, r.model, r.setting, r.trial) =
                 (coalesce(i.id, j.item_id), s.model, coalesce(s.setting, ''), coalesce(s.trial, 0))
+            LEFT JOIN response t ON t.id = r.id
         )) n
-        LEFT JOIN score w ON (w.response_id, w.judge, w.measure, w.raw, w.reason, {beside("w")})
-            = (n.response_id, n.judge, n.measure, n.raw, n.reason, {beside("n")})
+        LEFT JOIN score w ON (w.response_ref_id, w.judge, w.measure, w.raw, w.reason, {beside("w")})
+            = (n.response_ref_id, n.judge, n.measure, n.raw, n.reason, {beside("n")})
             AND w.value IS NOT DISTINCT FROM n.value
         """
     )
@@ -48,7 +49,7 @@ def resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         """
         SELECT file, number, line, 'a score of ' || model || ', which has no response for item '
             || external_id || ' here'
-        FROM new_score WHERE item_id IS NOT NULL AND response_id IS NULL
+        FROM new_score WHERE item_id IS NOT NULL AND NOT answered
         """,
     )
 
@@ -64,6 +65,16 @@ def beside(table: str) -> str:
 NEXT = "(SELECT coalesce(max(sequence), 0) FROM score)"
 """The place of the score that was appended last: the last one of a judge is its last word."""
 
-SCORE_ID = f"""md5(json_array(i.kind, i.external_id, r.model, r.setting, r.trial, s.judge, s.measure,
-    s.value, s.raw, s.reason)::VARCHAR || {beside("s")})::UUID"""
-"""The id of a score that brings none: the same in every workspace, since judgments name the score seen."""
+SAME_RESPONSE = "(f.item_id, f.model, f.setting, f.trial) = (n.item_id, n.model, n.setting, n.trial)"
+"""When a response reference f is that of a new record n, as SQL."""
+
+
+def score_id(score: str) -> str:
+    """Return the SQL of the id of a score without one, with its item i and response reference f.
+
+    It is the same in every workspace, since judgments name the score that was shown.
+    """
+    fields = ("judge", "measure", "value", "raw", "reason")
+    said = ", ".join(f"{score}.{name}" for name in fields)
+    response = "i.kind, i.external_id, f.model, f.setting, f.trial"
+    return f"md5(json_array({response}, {said})::VARCHAR || {beside(score)})::UUID"

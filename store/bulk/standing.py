@@ -5,10 +5,10 @@ from __future__ import annotations
 import duckdb
 
 from store.kinds.protocol import TaskKind
-from store.queries.current import REVIEW
+from store.scope import REVIEW
 
 STANDING = "standing_label"
-"""The table into which they are put: item_id, question_id, rater_id, value, id (of the judgment)."""
+"""The table of current labels: item_id, question_id, response_ref_id, rater_id, value, judgment id."""
 
 
 def put_standing(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> None:
@@ -24,12 +24,13 @@ def put_standing(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> Non
         f"""
         CREATE OR REPLACE TEMP TABLE {STANDING} AS
         WITH latest AS (
-            SELECT item_id, question_id, rater_id, arg_max_null(value, id) AS value, max(id) AS id
+            SELECT item_id, question_id, response_ref_id, rater_id, arg_max_null(value, id) AS value,
+                max(id) AS id
             FROM judgment WHERE phase = $phase AND ($rater IS NULL OR rater_id = $rater)
-            GROUP BY item_id, question_id, rater_id, assignment_id
+            GROUP BY item_id, question_id, response_ref_id, rater_id, assignment_id
         )
-        SELECT item_id, question_id, rater_id, arg_max(value, id) AS value, max(id) AS id
-        FROM latest WHERE value IS NOT NULL GROUP BY item_id, question_id, rater_id
+        SELECT item_id, question_id, response_ref_id, rater_id, arg_max(value, id) AS value, max(id) AS id
+        FROM latest WHERE value IS NOT NULL GROUP BY item_id, question_id, response_ref_id, rater_id
         """,
         {"phase": REVIEW, "rater": rater_id},
     )
@@ -47,12 +48,12 @@ def labelled_items(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
 def values_of(
     cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind
 ) -> dict[int, dict[str, float]]:
-    """Return what a rater says of each item of a kind, by item and question."""
+    """Return a rater's current values of the items of a kind themselves, by item and question."""
     put_standing(cursor, rater_id)
     said: dict[int, dict[str, float]] = {}
     found = cursor.execute(
         f"SELECT s.item_id, q.name, s.value FROM {STANDING} s JOIN question q ON q.id = s.question_id "
-        "JOIN item i ON i.id = s.item_id WHERE i.kind = ?",
+        "JOIN item i ON i.id = s.item_id WHERE i.kind = ? AND s.response_ref_id IS NULL",
         [kind.name],
     )
     for item_id, question, value in found.fetchall():

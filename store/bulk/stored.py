@@ -99,13 +99,14 @@ def _add_responses(
 ) -> None:
     rows = cursor.execute(
         f"SELECT r.id, {', '.join(f's.{name}' for name in _SCORE)}, s.extra "
-        "FROM score s JOIN response r ON r.id = s.response_id WHERE r.item_id BETWEEN ? AND ? "
+        "FROM score s JOIN response_ref r ON r.id = s.response_ref_id WHERE r.item_id BETWEEN ? AND ? "
         "ORDER BY r.id, s.judge, s.measure, s.sequence",
         list(ends),
     ).fetchall()
     scores = {number: [row[1:] for row in group] for number, group in groupby(rows, itemgetter(0))}
     found = cursor.execute(
-        f"SELECT id, item_id, extra, {', '.join(_RESPONSE)} FROM response WHERE item_id BETWEEN ? AND ? "
+        f"SELECT id, item_id, extra, {', '.join(_RESPONSE)} FROM response JOIN response_ref USING (id) "
+        "WHERE item_id BETWEEN ? AND ? "
         "ORDER BY item_id, model, setting, trial",
         list(ends),
     )

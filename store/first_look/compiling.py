@@ -12,8 +12,10 @@ from store.first_look import QUEUE_SESSION
 from store.kinds.protocol import task_kinds
 from store.queries.queue import select_ids, select_rows
 from store.queries.rows import QueueFilter, QueueSort
+from store.scope import Scope, Visibility
 from store.tables.columns import table_of
 from store.tables.people import Rater, SessionState
+from store.who import Who
 
 FOLDER = Path(__file__).parent
 
@@ -29,11 +31,15 @@ def statements() -> dict[Path, str]:
     written = {
         "who": _compiled(who).replace("'{name}'", "?"),
         "kept": _compiled(kept),
-        "ids": _compiled(select_ids(_RATER, QueueFilter(), QueueSort()).limit(_LIMIT)),
-        "rows": _kinds() + _compiled(select_rows(_RATER, [_ITEM])),
-        "rows_blind": _kinds() + _compiled(select_rows(_RATER, [_ITEM], blind=True)),
+        "ids": _compiled(select_ids(_scope(), QueueFilter(), QueueSort()).limit(_LIMIT)),
+        "rows": _kinds() + _compiled(select_rows(_scope(), [_ITEM])),
+        "rows_blind": _kinds() + _compiled(select_rows(_scope(blind=True), [_ITEM])),
     }
     return {FOLDER / f"{name}.sql": text + "\n" for name, text in written.items()}
+
+
+def _scope(*, blind: bool = False) -> Scope:
+    return Scope(Who(_RATER, "human", ""), visibility=Visibility(blind))
 
 
 def _kinds() -> str:

@@ -15,6 +15,7 @@ from store.errors import ExportFailed
 from store.formats.protocol import Written
 from store.kinds.pair import MATCH
 from store.kinds.protocol import task_kinds
+from store.response_names import response_name_sql
 
 RECORD_COLUMNS: tuple[str, ...] = (
     "record",
@@ -124,6 +125,10 @@ def _refuse_unknown_kinds(cursor: duckdb.DuckDBPyConnection) -> None:
         )
 
 
+QUESTION_NAME = f"(asks.name || coalesce('@' || {response_name_sql('ref')}, ''))"
+"""The readable name of a question `asks`, with the reference `ref` to its response, if any; as SQL."""
+
+
 def records(cursor: duckdb.DuckDBPyConnection) -> str:
     """Return the SELECT of the full record, in the order in which it was made.
 
@@ -136,10 +141,10 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
     _refuse_unknown_kinds(cursor)
     put_words(cursor)
     both = """
-        SELECT 'judgment' AS record, id, action, item_id, question_id, rater_id, phase, value, origin,
-            NULL::VARCHAR AS mark, NULL::BOOLEAN AS active, supersedes, target_action, restores, blind,
-            shown_verdict, shown_execution, guideline_id, assignment_id, reason, comment, evidence,
-            elapsed_ms, active_ms, created_at FROM judgment
+        SELECT 'judgment' AS record, id, action, item_id, question_id, response_ref_id, rater_id, phase,
+            value, origin, NULL::VARCHAR AS mark, NULL::BOOLEAN AS active, supersedes, target_action,
+            restores, blind, shown_verdict, shown_execution, guideline_id, assignment_id, reason, comment,
+            evidence, elapsed_ms, active_ms, created_at FROM judgment
         UNION ALL BY NAME
         SELECT 'mark' AS record, id, action, item_id, rater_id, phase, origin, kind AS mark, active,
             supersedes, target_action, restores, assignment_id, text AS comment, created_at FROM mark"""
@@ -159,13 +164,15 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
         SELECT {", ".join(RECORD_COLUMNS)} FROM (
             SELECT r.* EXCLUDE (id, action, supersedes, target_action, restores, shown_verdict,
                     shown_execution, created_at),
-                {uuids}, i.kind, i.external_id AS item, u.name AS question, a.name AS rater,
+                {uuids}, i.kind, i.external_id AS item, {QUESTION_NAME} AS question, a.name AS rater,
                 a.kind AS rater_kind, w.word, g.version AS guideline, r.assignment_id::VARCHAR AS assignment,
                 strftime(r.created_at, '%Y-%m-%dT%H:%M:%S.%f+00:00') AS created_at, {_CONTENT},
                 CAST(k.content AS JSON) AS content
             FROM ({both}) r
             JOIN item i ON i.id = r.item_id JOIN rater a ON a.id = r.rater_id
-            LEFT JOIN question u ON u.id = r.question_id LEFT JOIN guideline g ON g.id = r.guideline_id
+            LEFT JOIN question asks ON asks.id = r.question_id
+            LEFT JOIN response_ref ref ON ref.id = r.response_ref_id
+            LEFT JOIN guideline g ON g.id = r.guideline_id
             LEFT JOIN word w ON w.question_id = r.question_id AND w.value = r.value
             LEFT JOIN {content_table(cursor)} k ON k.item_id = r.item_id AND k.first = r.id
             {_ITEM}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from store.bulk.standing import STANDING, put_standing
 from store.errors import ExportFailed
 from store.events import Progress
-from store.formats.columns import copy_to, count, put_words, whole_numbers
+from store.formats.columns import QUESTION_NAME, copy_to, count, put_words, whole_numbers
 from store.formats.fields import Field, Layout
 from store.formats.protocol import ANY, Export, Format, Written
 
@@ -36,12 +36,14 @@ def write_labels(export: Export) -> Written:
     value = "CAST(s.value AS BIGINT)" if whole_numbers(cursor, STANDING) else "s.value"
     selected = f"""
         SELECT {", ".join(LONG_COLUMNS)} FROM (
-            SELECT i.external_id AS item, i.kind, q.name AS question, a.name AS rater, {value} AS value,
-                coalesce(w.word, '') AS word, j.comment, i.id AS place, q.id AS asked, s.id
+            SELECT i.external_id AS item, i.kind, {QUESTION_NAME} AS question, a.name AS rater, {value}
+                AS value, coalesce(w.word, '') AS word, j.comment, i.id AS place, asks.id AS asked,
+                ref.model, ref.setting, ref.trial
             FROM {STANDING} s JOIN judgment j ON j.id = s.id JOIN item i ON i.id = s.item_id
-            JOIN question q ON q.id = s.question_id JOIN rater a ON a.id = s.rater_id
+            JOIN question asks ON asks.id = s.question_id JOIN rater a ON a.id = s.rater_id
+            LEFT JOIN response_ref ref ON ref.id = s.response_ref_id
             LEFT JOIN word w ON w.question_id = s.question_id AND w.value = s.value
-        ) ORDER BY place, asked, rater"""
+        ) ORDER BY place, model NULLS FIRST, setting, trial, asked, rater"""
     copy_to(cursor, selected, export.target, ending)
     export.progress(Progress("writing", total, total))
     return Written(total)

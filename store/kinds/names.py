@@ -27,7 +27,7 @@ SQL_WORDS = frozenset(_WORDS.split())
 
 _TABLES = """
     assignment code completion context_chunk execution guideline item judgment mark pair query question
-    rater reply repository_question response response_aside run schema_version score sessionstate
+    rater reply repository_question response response_aside response_ref run schema_version score sessionstate
     similarity source step study test_outcome verdict workspace_fact
     """
 OWN_TABLES = frozenset(_TABLES.split())

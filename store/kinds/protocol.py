@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from store.formats.fields import FieldType
-from store.kinds.instances import instance_of
 from store.kinds.names import refuse_names
 from store.plugins import registered
+from store.response_names import ResponseName, split_question
 from store.scales import Scale
 
 if TYPE_CHECKING:
@@ -141,13 +141,8 @@ class TaskKind:
         return self.questions[0] if self.label is None else self.question(self.label)
 
     def question(self, name: str) -> QuestionSpec | None:
-        """Return a question by its name, also by that about one response; None where it is not asked."""
-        known = {spec.name: spec for spec in self.questions}
-        if name in known:
-            return known[name]
-        instance = instance_of(name)
-        spec = known.get(instance.question) if instance is not None else None
-        return replace(spec, name=name) if spec is not None and spec.of_responses else None
+        """Return a question by its name; None where it is not asked."""
+        return next((spec for spec in self.questions if spec.name == name), None)
 
 
 @cache
@@ -172,3 +167,30 @@ def question_named(name: str) -> QuestionSpec | None:
     """Return the question of any registered kind by its name; None where nobody asks it."""
     found = (kind.question(name) for kind in task_kinds().values())
     return next((spec for spec in found if spec is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedQuestion:
+    """A question as files and commands name it: `answer.accuracy`, `answer.accuracy@MODEL[SETTING]#TRIAL`.
+
+    Attributes:
+        kind: The kind that asks it.
+        spec: The question.
+        response: The response that it is about; None for none in particular.
+    """
+
+    kind: TaskKind
+    spec: QuestionSpec
+    response: ResponseName | None = None
+
+    @classmethod
+    def parse(cls, name: str) -> NamedQuestion | None:
+        """Return the question that a readable name means; None where no registered kind asks it."""
+        base, response = split_question(name)
+        for kind in task_kinds().values():
+            if (spec := kind.question(name)) is not None:
+                return cls(kind, spec)
+            spec = kind.question(base)
+            if spec is not None and response is not None and spec.of_responses:
+                return cls(kind, spec, response)
+        return None

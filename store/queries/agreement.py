@@ -1,4 +1,4 @@
-"""Who agrees with whom: people, imported raters, agents' runs and judges, by their labels that stand."""
+"""Agreement of people, imported raters, agents' runs and judges, over their current labels."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, FromClause, Select, and_, case, func, or_, select, true
+from sqlalchemy import ColumnElement, Select, func, select
 
 from store.errors import UnknownName
 from store.kinds.counting import in_order
-from store.kinds.protocol import QuestionSpec, TaskKind, task_kinds
+from store.kinds.protocol import NamedQuestion, task_kinds
 from store.measures.agreement import Agreement, Level, cohen_kappa, krippendorff_alpha
-from store.queries.current import REVIEW, current_values
-from store.queries.due import response_names
+from store.queries.current import all_values
+from store.queries.due import answered_refs
+from store.response_names import ResponseName
+from store.scope import REVIEW
 from store.tables.columns import table_of
 from store.tables.imported import Item
-from store.tables.people import Question, Rater
-from store.tables.responses import Response, Score
+from store.tables.people import Rater
+from store.tables.responses import ResponseRef, Score
 from store.tables.runs import Run, VerdictRow
 
 if TYPE_CHECKING:
@@ -142,17 +144,17 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
     """
     import numpy
 
-    kind, spec = _asked(question)
-    base, of_one, only = question.partition("@")
-    if of_one and not _has_response(connection, only):
+    asked = _asked(question)
+    kind, spec, only = asked.kind, asked.spec, asked.response
+    if only is not None and connection.execute(_refs(only)).first() is None:
         raise UnknownName(
             "Unknown question",
             f"No item has a response that {question!r} names.",
-            f"After @ stands the model, [its setting] and #its trial. Over all responses: {base}.",
+            f"After @ stands the model, [its setting] and #its trial. Over all responses: {spec.name}.",
         )
-    over_responses = spec.of_responses and not only
-    given = _people(connection, question, phase, over_responses=over_responses)
-    if question == (kind.label_question.name if kind.label_question else None):
+    over_responses = spec.of_responses and only is None
+    given = _people(connection, asked, phase)
+    if spec == kind.label_question:
         given += _runs(connection, kind.name)
     if spec.of_responses:
         given += _judges(connection, kind.name, spec.title, only)
@@ -161,11 +163,12 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
     everything.sort(kind="stable")
     units = everything[numpy.diff(everything, prepend=everything[:1] - 1) > 0]
     given = [labels.over(units) for labels in given]
-    item, response = table_of(Item), table_of(Response)
+    item = table_of(Item)
     of_kind = select(func.count()).select_from(item).where(item.c.kind == kind.name)
     responses = None
     if over_responses:
-        joined = of_kind.join(response, response.c.item_id == item.c.id)
+        refs = answered_refs(None).subquery("refs")
+        joined = of_kind.join(refs, refs.c.item_id == item.c.id)
         responses = connection.execute(joined).scalar_one()
     return AgreementReport(
         question=question,
@@ -193,11 +196,10 @@ def question_of_items(connection: Connection) -> str:
     return (first.label_question or first.questions[0]).name
 
 
-def _asked(question: str) -> tuple[TaskKind, QuestionSpec]:
-    for kind in task_kinds().values():
-        spec = kind.question(question)
-        if spec is not None:
-            return kind, spec
+def _asked(question: str) -> NamedQuestion:
+    found = NamedQuestion.parse(question)
+    if found is not None:
+        return found
     known = ", ".join(spec.name for kind in task_kinds().values() for spec in kind.questions)
     raise UnknownName("Unknown question", f"No question is called {question!r}.", f"Questions: {known}.")
 
@@ -240,42 +242,41 @@ class _Labels:
         return _Labels(self.name, self.kind, units, values, blind, revealed)
 
 
-def _has_response(connection: Connection, name: str) -> bool:
-    names = response_names(None)
-    return connection.execute(select(names.c.id).where(names.c.place == f"@{name}")).first() is not None
+def _refs(only: ResponseName | None) -> Select[Any]:
+    """Select the references of the responses that are there: of all, or of those of one name."""
+    refs = answered_refs(None)
+    if only is not None:
+        ref = table_of(ResponseRef)
+        refs = refs.where(*(ref.c[name] == value for name, value in asdict(only).items()))
+    return refs
 
 
-def _people(connection: Connection, question: str, phase: str, *, over_responses: bool) -> list[_Labels]:
-    """Return the standing labels of humans and imported raters, by name."""
+def _people(connection: Connection, asked: NamedQuestion, phase: str) -> list[_Labels]:
+    """Return the current labels of humans and imported raters, by name."""
     import numpy
 
-    rater, asked = table_of(Rater), table_of(Question)
-    named = asked.c.name == question
-    if over_responses:
-        named = or_(named, asked.c.name.startswith(f"{question}@", autoescape=True))
-    questions, item = select(asked.c.id).where(named), table_of(Item)
+    rater, item = table_of(Rater), table_of(Item)
     found: dict[int, list[tuple[Array, ...]]] = defaultdict(list)
     last = connection.execute(select(func.coalesce(func.max(item.c.id), 0))).scalar_one()
     for start in range(0, last + 1, _ITEMS_AT_ONCE):
-        labels = current_values(None, phase, range(start, start + _ITEMS_AT_ONCE), questions)
+        labels = all_values(phase, range(start, start + _ITEMS_AT_ONCE), [asked.spec.name])
         unit: ColumnElement[int] = labels.c.item_id
-        joined: FromClause = labels
-        if over_responses:
+        counted: ColumnElement[bool] = labels.c.response_ref_id.is_(None)
+        if asked.spec.of_responses:
             # Labels of deleted responses, and of items that got responses since, are left out.
-            names, response = response_names(None), table_of(Response)
-            of_item = and_(asked.c.name == question, labels.c.item_id.not_in(select(response.c.item_id)))
-            unit = case((of_item, labels.c.item_id), else_=-names.c.id)
-            one = and_(
-                names.c.item_id == labels.c.item_id, asked.c.name == func.concat(question, names.c.place)
-            )
-            joined = labels.join(asked, asked.c.id == labels.c.question_id).outerjoin(names, one)
+            refs = _refs(asked.response).subquery("refs")
+            of_response = labels.c.response_ref_id.in_(select(refs.c.id))
+            if asked.response is not None:
+                counted = of_response
+            else:
+                counted = of_response | (counted & labels.c.item_id.not_in(select(refs.c.item_id)))
+                unit = func.coalesce(-labels.c.response_ref_id, labels.c.item_id)
         revealed = labels.c.shown_verdict.is_not(None).label("revealed")
         rows = _columns(
             connection,
             select(labels.c.rater_id, unit.label("unit"), labels.c.value, labels.c.blind, revealed)
-            .select_from(joined)
-            .where(unit.is_not(None))
-            # The latest of several assignments stands.
+            .where(counted)
+            # Of several assignments the latest judgment counts.
             .order_by(labels.c.id),
         )
         whose = rows.pop("rater_id")
@@ -295,29 +296,30 @@ def _runs(connection: Connection, kind: str) -> list[_Labels]:
     runs = select(run.c.id, run.c.name).where(run.c.kind == kind).order_by(run.c.id)
     found = []
     for number, name in connection.execute(runs).all():
-        of_run = select(verdict.c.item_id, verdict.c.value).where(verdict.c.run_id == number)
+        of_run = select(verdict.c.item_id, verdict.c.value).where(
+            verdict.c.run_id == number, verdict.c.response_ref_id.is_(None)
+        )
         rows = _columns(connection, of_run)
         found.append(_Labels(name, "agent", *_latest(*rows.values())))
     return [labels for labels in found if len(labels.units)]
 
 
-def _judges(connection: Connection, kind: str, measure: str, only: str) -> list[_Labels]:
+def _judges(connection: Connection, kind: str, measure: str, only: ResponseName | None) -> list[_Labels]:
     """Return what judges said last under a measure of the responses of a kind, by the judges' names.
 
     Args:
         connection: A reading connection.
         kind: The kind of the items.
         measure: The name of the measure.
-        only: The response of each item that alone counts, as the names of questions say it; empty for all.
+        only: The response of each item that alone counts; None for all.
     """
-    item, score, names = table_of(Item), table_of(Score), response_names(None)
+    item, score, refs = table_of(Item), table_of(Score), _refs(only).subquery("refs")
     rows = _columns(
         connection,
-        select(score.c.judge, (names.c.item_id if only else -names.c.id).label("unit"), score.c.value)
-        .join(names, names.c.id == score.c.response_id)
-        .join(item, item.c.id == names.c.item_id)
+        select(score.c.judge, (-refs.c.id if only is None else refs.c.item_id).label("unit"), score.c.value)
+        .join(refs, refs.c.id == score.c.response_ref_id)
+        .join(item, item.c.id == refs.c.item_id)
         .where(item.c.kind == kind, score.c.measure == measure)
-        .where(names.c.place == f"@{only}" if only else true())
         .order_by(score.c.sequence),
     )
     found = []

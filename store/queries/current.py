@@ -1,4 +1,4 @@
-"""What stands now: the current judgment, marks and verdict of each item, as subqueries.
+"""Current judgments, marks and verdicts of items, as subqueries.
 
 The record is append-only, so the current row of a key is the one with the highest id.
 """
@@ -11,25 +11,17 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, String, Subquery, Table, and_, case, cast, func, select
 
 from store.kinds.protocol import task_kinds
+from store.queries.scoped import is_own
+from store.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.people import Question
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.runs import VerdictRow
 
-REVIEW = "review"
-"""The phase of judgments made outside a study."""
-
 STATUSES = ("judged", "open", "skipped", "cannot_decide")
 
-
-def _latest(table: Table, key: tuple[str, ...], *conditions: ColumnElement[bool], name: str) -> Subquery:
-    """Return the rows of a table with the highest id for each key."""
-    place = func.row_number().over(
-        partition_by=[table.c[column] for column in key], order_by=table.c.id.desc()
-    )
-    ranked = select(table, place.label("place")).where(*conditions).subquery()
-    columns = [ranked.c[column.name] for column in table.c]
-    return select(*columns).where(ranked.c.place == 1).subquery(name)
+Questions = Collection[str] | Select[Any] | None
+"""Questions by name, as a select of their keys, or all of them (None)."""
 
 
 def label_questions() -> list[str]:
@@ -38,59 +30,47 @@ def label_questions() -> list[str]:
     return [spec.name for spec in found if spec is not None]
 
 
-def _among(table: Table, item_ids: Collection[int] | None) -> list[ColumnElement[bool]]:
-    """Return the condition that keeps some items; said inside, since a window hides it from outside."""
-    return [] if item_ids is None else [among(table.c.item_id, item_ids)]
-
-
-def current_values(
-    rater_id: int | None,
-    phase: str | None = REVIEW,
-    item_ids: Collection[int] | None = None,
-    questions: Collection[str] | Select[Any] | None = None,
+def own_values(
+    scope: Scope, item_ids: Collection[int] | None = None, questions: Questions = None
 ) -> Subquery:
-    """Return the standing judgments: (item_id, question_id, rater_id, value, ...), none without a value.
+    """Return the current judgments of a scope, one for each item, question and response.
 
     Args:
-        rater_id: Whose; None for everybody's, one row for each rater, item and question.
-        phase: In which phase; None for all, one row for each.
+        scope: Whose, in which study and phase.
         item_ids: Of which items; None for all.
-        questions: The names of the questions, or a select of their keys; None for all.
+        questions: To which questions.
+
+    Returns:
+        The columns of the judgment table; judgments without a value are left out.
     """
-    judgment, question = table_of(JudgmentRow), table_of(Question)
-    conditions = _among(judgment, item_ids)
-    if isinstance(questions, Select):
-        conditions.append(judgment.c.question_id.in_(questions))
-    elif questions is not None:
-        named = select(question.c.id).where(question.c.name.in_(questions))
-        conditions.append(judgment.c.question_id.in_(named))
-    if rater_id is not None:
-        conditions.append(judgment.c.rater_id == rater_id)
-    if phase is not None:
-        conditions.append(judgment.c.phase == phase)
-    key = ("item_id", "question_id", "rater_id", "assignment_id", "phase")
-    latest = _latest(judgment, key, *conditions, name="latest_judgment")
-    return select(latest).where(latest.c.value.is_not(None)).subquery("label")
+    return _values(item_ids, questions, is_own(scope, table_of(JudgmentRow)))
 
 
-def current_labels(
-    rater_id: int | None, phase: str | None = REVIEW, item_ids: Collection[int] | None = None
+def own_labels(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery:
+    """Return the current values of the questions that queues show (see `own_values`)."""
+    return own_values(scope, item_ids, label_questions())
+
+
+def all_values(
+    phase: str | None = None, item_ids: Collection[int] | None = None, questions: Questions = None
 ) -> Subquery:
-    """Return the standing labels, the values of the questions that queues show (see `current_values`)."""
-    return current_values(rater_id, phase, item_ids, label_questions())
+    """Return everybody's current judgments, one for each key of the record.
+
+    Args:
+        phase: In which phase; None for all.
+        item_ids: Of which items; None for all.
+        questions: To which questions.
+
+    Returns:
+        The columns of the judgment table; judgments without a value are left out.
+    """
+    return _values(item_ids, questions, *([] if phase is None else [table_of(JudgmentRow).c.phase == phase]))
 
 
-def current_marks(rater_id: int, phase: str = REVIEW, item_ids: Collection[int] | None = None) -> Subquery:
-    """Return one row an item that has marks: (item_id, cannot_decide, skipped, flagged, commented)."""
+def own_marks(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery:
+    """Return (item_id, cannot_decide, skipped, flagged, commented, skipped_by), a row a marked item."""
     mark = table_of(MarkRow)
-    latest = _latest(
-        mark,
-        ("item_id", "assignment_id", "kind"),
-        mark.c.rater_id == rater_id,
-        mark.c.phase == phase,
-        *_among(mark, item_ids),
-        name="latest_mark",
-    )
+    latest = _latest(mark, ("item_id", "kind"), is_own(scope, mark), *_among(mark, item_ids))
 
     def has(kind: str) -> ColumnElement[bool]:
         return func.max(case((and_(latest.c.kind == kind, latest.c.active), 1), else_=0)) == 1
@@ -111,9 +91,11 @@ def current_marks(rater_id: int, phase: str = REVIEW, item_ids: Collection[int] 
 
 
 def current_verdicts(item_ids: Collection[int] | None = None) -> Subquery:
-    """Return the latest verdict of any run for each item: (item_id, value, path, reason, ...)."""
-    verdict = table_of(VerdictRow)
-    return _latest(verdict, ("item_id",), *_among(verdict, item_ids), name="verdict_now")
+    """Return the latest verdict of any run on the label of each item: (item_id, value, path, reason, ...)."""
+    verdict, question = table_of(VerdictRow), table_of(Question)
+    labels = select(question.c.id).where(question.c.name.in_(label_questions()))
+    about_item = verdict.c.response_ref_id.is_(None) & verdict.c.question_id.in_(labels)
+    return _latest(verdict, ("item_id",), about_item, *_among(verdict, item_ids), name="current_verdict")
 
 
 def status_of(given: ColumnElement[int], due: ColumnElement[int], marks: Subquery) -> ColumnElement[str]:
@@ -122,7 +104,7 @@ def status_of(given: ColumnElement[int], due: ColumnElement[int], marks: Subquer
     Args:
         given: How many of the questions that are due have a value.
         due: How many are due.
-        marks: See `current_marks`.
+        marks: See `own_marks`.
     """
     return case(
         (given >= due, "judged"),
@@ -130,3 +112,34 @@ def status_of(given: ColumnElement[int], due: ColumnElement[int], marks: Subquer
         (marks.c.skipped, "skipped"),
         else_="open",
     )
+
+
+def _values(
+    item_ids: Collection[int] | None, questions: Questions, *conditions: ColumnElement[bool]
+) -> Subquery:
+    judgment, question = table_of(JudgmentRow), table_of(Question)
+    wanted = [*conditions, *_among(judgment, item_ids)]
+    if questions is not None:
+        if not isinstance(questions, Select):
+            questions = select(question.c.id).where(question.c.name.in_(questions))
+        wanted.append(judgment.c.question_id.in_(questions))
+    key = ("item_id", "question_id", "response_ref_id", "rater_id", "assignment_id", "phase")
+    latest = _latest(judgment, key, *wanted, name="latest_judgment")
+    return select(latest).where(latest.c.value.is_not(None)).subquery("label")
+
+
+def _latest(
+    table: Table, key: tuple[str, ...], *conditions: ColumnElement[bool], name: str = "latest"
+) -> Subquery:
+    """Return the rows of a table with the highest id for each key."""
+    place = func.row_number().over(
+        partition_by=[table.c[column] for column in key], order_by=table.c.id.desc()
+    )
+    ranked = select(table, place.label("place")).where(*conditions).subquery()
+    columns = [ranked.c[column.name] for column in table.c]
+    return select(*columns).where(ranked.c.place == 1).subquery(name)
+
+
+def _among(table: Table, item_ids: Collection[int] | None) -> list[ColumnElement[bool]]:
+    """Return the condition that keeps some items; inside the window, which hides it from outside."""
+    return [] if item_ids is None else [among(table.c.item_id, item_ids)]

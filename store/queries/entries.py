@@ -5,21 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, column, func, select, table
+from sqlalchemy import Connection, column, select, table
 
 from store.errors import UnknownName
-from store.kinds.instances import Instance
 from store.kinds.protocol import TaskKind
-from store.queries.current import REVIEW
-from store.queries.item import OwnState, RecordSeen, load_history, load_own
+from store.queries.due import answered_refs
+from store.queries.item import OwnState, RecordSeen, item_access, load_history, load_own, question_ids
 from store.queries.revisions import RevisionSeen, load_revisions
+from store.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item, Source
-from store.tables.people import HIDDEN_MODELS, Assignment, Question
 from store.tables.responses import ContextChunk, Response, Score
 
 
@@ -51,14 +50,11 @@ class ResponseSeen:
     """What a model made of an item.
 
     Attributes:
-        id: Its key.
+        id: The key of its reference.
         letter: What a screen calls it: A, B, and so on.
         name: Model, setting and trial as a person reads them; empty where they stay hidden.
         text: What the model wrote.
         scores: What judges said of it; none in a blind review.
-        question_ids: The keys of the questions about it, by the name of the question that is asked of every
-            response; a question that nobody was asked yet has none.
-        names: The names of these questions in the record; empty where the model stays hidden.
     """
 
     id: int
@@ -66,8 +62,6 @@ class ResponseSeen:
     name: str
     text: str
     scores: tuple[ScoreSeen, ...] = ()
-    question_ids: Mapping[str, int] | None = None
-    names: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +81,8 @@ class EntrySeen:
         own: What stands of the rater's own.
         history: Who recorded what.
         question_ids: The keys of the kind's questions by name.
+        assignment_id: The assignment under which the rater judges it; None outside a study.
+        blind: Whether the agents' and other raters' work is hidden.
     """
 
     item_id: int
@@ -101,32 +97,25 @@ class EntrySeen:
     own: OwnState
     history: tuple[RecordSeen, ...]
     question_ids: Mapping[str, int]
+    assignment_id: UUID | None = None
+    blind: bool = False
 
 
-def load_entry(
-    connection: Connection,
-    kind: TaskKind,
-    item_id: int,
-    rater_id: int,
-    *,
-    blind: bool = False,
-    phase: str = REVIEW,
-) -> EntrySeen:
+def load_entry(connection: Connection, scope: Scope, kind: TaskKind, item_id: int) -> EntrySeen:
     """Read everything that a review of one item shows.
+
+    Judges' scores, the names of models and other raters' records are not read where they are hidden.
 
     Args:
         connection: A reading connection.
+        scope: Whose labels and marks are "own", and what stays hidden.
         kind: The item's kind, one with a table of its own.
         item_id: The item.
-        rater_id: Whose labels and marks are "own".
-        blind: Leave out, in what is asked of the database, judges' scores, the names of models and other
-            raters' records.
-        phase: The phase in which the rater judges.
 
     Raises:
         UnknownName: There is no such item.
     """
-    item, source, question = table_of(Item), table_of(Source), table_of(Question)
+    item, source = table_of(Item), table_of(Source)
     own_columns = table(kind.table, *(column(name) for name in ("item_id", *kind.content)))
     row = (
         connection.execute(
@@ -145,11 +134,8 @@ def load_entry(
             "List them: workbench items WORKSPACE",
         )
     fields = {name: row[name] for name in kind.content}
-    revisions = load_revisions(connection, item_id, fields, rater_id)
-    named = select(question.c.name, question.c.id).where(
-        question.c.name.in_([spec.name for spec in kind.questions])
-    )
-    hidden = blind or hides_models(connection, item_id, rater_id)
+    revisions = load_revisions(connection, item_id, fields, scope.rater_id)
+    access = item_access(connection, scope, item_id)
     return EntrySeen(
         item_id=item_id,
         external_id=row["external_id"],
@@ -157,24 +143,17 @@ def load_entry(
         fields=fields | {name: revision.text for name, revision in revisions.items()},
         extra=json.loads(row["extra"]),
         chunks=load_chunks(connection, item_id),
-        responses=load_responses(connection, kind, item_id, rater_id, blind=blind, hidden=hidden),
+        responses=load_responses(
+            connection, item_id, scope.rater_id, blind=access.blind, hidden=access.hides_models
+        ),
         revisions=revisions,
-        hides_models=hidden,
-        own=load_own(connection, item_id, rater_id, phase),
-        history=load_history(connection, item_id, rater_id if blind else None, hidden=hidden),
-        question_ids=dict(connection.execute(named).all()),
+        hides_models=access.hides_models,
+        own=load_own(connection, scope, item_id),
+        history=load_history(connection, item_id, scope.rater_id if access.blind else None),
+        question_ids=question_ids(connection, [spec.name for spec in kind.questions]),
+        assignment_id=access.assignment_id,
+        blind=access.blind,
     )
-
-
-def hides_models(connection: Connection, item_id: int, rater_id: int) -> bool:
-    """Return whether an assignment of the item to the rater says that the names of models stay hidden."""
-    assignment = table_of(Assignment)
-    conditions = connection.execute(
-        select(assignment.c.condition).where(
-            assignment.c.item_id == item_id, assignment.c.rater_id == rater_id
-        )
-    ).scalars()
-    return any(HIDDEN_MODELS in condition.split() for condition in conditions)
 
 
 def load_chunks(connection: Connection, item_id: int) -> tuple[ChunkSeen, ...]:
@@ -189,50 +168,40 @@ def load_chunks(connection: Connection, item_id: int) -> tuple[ChunkSeen, ...]:
 
 
 def load_responses(
-    connection: Connection, kind: TaskKind, item_id: int, rater_id: int, *, blind: bool, hidden: bool
+    connection: Connection, item_id: int, rater_id: int, *, blind: bool, hidden: bool
 ) -> tuple[ResponseSeen, ...]:
-    """Read what models made of an item, in the order of their names; hidden ones in one drawn for the rater.
+    """Read the responses to an item, by name; those of hidden models in a random order for each rater.
 
     Args:
         connection: A reading connection.
-        kind: The item's kind.
         item_id: The item.
         rater_id: Who looks at it.
         blind: Whether judges' scores are left out.
         hidden: Whether the names of models are left out of what is asked of the database.
     """
-    response = table_of(Response)
-    columns = [response.c.id, response.c.text]
+    response, ref = table_of(Response), answered_refs([item_id]).subquery("refs")
+    found = select(response.c.id, response.c.text).join(ref, ref.c.id == response.c.id)
     if hidden:
-        rows = connection.execute(select(*columns).where(response.c.item_id == item_id)).all()
         # The same on every visit, and another one for another rater and item.
-        rows = sorted(rows, key=lambda row: _drawn(rater_id, item_id, row.id))
+        rows = sorted(connection.execute(found).all(), key=lambda row: _drawn(rater_id, item_id, row.id))
     else:
-        columns += [response.c.model, response.c.setting, response.c.trial]
-        order = (response.c.model, response.c.setting, response.c.trial)
-        rows = list(
-            connection.execute(select(*columns).where(response.c.item_id == item_id).order_by(*order))
-        )
+        columns = (ref.c.model, ref.c.setting, ref.c.trial)
+        rows = list(connection.execute(found.add_columns(*columns).order_by(*columns)).all())
     scores = {} if blind else _scores(connection, [row.id for row in rows])
-    specs = [spec.name for spec in kind.questions if spec.of_responses]
-    keys = _question_keys(connection, item_id, specs)
-    seen = []
-    for place, row in enumerate(rows):
-        one = ResponseSeen(
+    return tuple(
+        ResponseSeen(
             id=row.id,
             letter=letter(place),
-            name="",
+            name="" if hidden else _name(row.model, row.setting, row.trial),
             text=row.text,
             scores=scores.get(row.id, ()),
-            question_ids=keys.get(row.id, {}),
         )
-        if not hidden:
-            name = row.model + (f" · {row.setting}" if row.setting else "")
-            name += f" · trial {row.trial}" if row.trial else ""
-            names = {spec: Instance(spec, row.model, row.setting, row.trial).name for spec in specs}
-            one = replace(one, name=name, names=names)
-        seen.append(one)
-    return tuple(seen)
+        for place, row in enumerate(rows)
+    )
+
+
+def _name(model: str, setting: str, trial: int) -> str:
+    return " · ".join([model, *([setting] if setting else []), *([f"trial {trial}"] if trial else [])])
 
 
 def letter(place: int) -> str:
@@ -253,31 +222,11 @@ def _scores(connection: Connection, response_ids: list[int]) -> dict[int, tuple[
     score = table_of(Score)
     names = ("id", "judge", "measure", "value", "raw", "reason")
     found = (
-        select(score.c.response_id, *(score.c[name] for name in names))
-        .where(among(score.c.response_id, response_ids))
+        select(score.c.response_ref_id, *(score.c[name] for name in names))
+        .where(among(score.c.response_ref_id, response_ids))
         .order_by(score.c.judge, score.c.measure, score.c.sequence)
     )
     scores: dict[int, list[ScoreSeen]] = {}
     for row in connection.execute(found).mappings():
-        scores.setdefault(row["response_id"], []).append(ScoreSeen(**{name: row[name] for name in names}))
+        scores.setdefault(row["response_ref_id"], []).append(ScoreSeen(**{name: row[name] for name in names}))
     return {number: tuple(each) for number, each in scores.items()}
-
-
-def _question_keys(connection: Connection, item_id: int, specs: list[str]) -> dict[int, dict[str, int]]:
-    """Return the keys of the questions about each response, found without its model's name in the answer."""
-    if not specs:
-        return {}
-    from store.queries.due import response_names
-
-    question, names = table_of(Question), response_names([item_id])
-    base = func.split_part(question.c.name, "@", 1)
-    asked = (
-        select(question.c.id, question.c.name, base.label("base")).where(base.in_(specs)).subquery("asked")
-    )
-    found = select(names.c.id, asked.c.base, asked.c.id.label("question_id")).join(
-        asked, asked.c.name == func.concat(asked.c.base, names.c.place)
-    )
-    keys: dict[int, dict[str, int]] = {}
-    for row in connection.execute(found):
-        keys.setdefault(row.id, {})[row.base] = row.question_id
-    return keys

@@ -9,18 +9,19 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, RowMapping, func, select
+from sqlalchemy import BigInteger, Connection, RowMapping, cast, func, select
 
 from store.errors import UnknownName
 from store.evidence import Citation, readable_citations
 from store.kinds.pair import MATCH
-from store.queries.current import REVIEW
 from store.queries.executions import ExecutionSeen, executions_seen
 from store.queries.expert_runs import ExpertRunSeen, expert_runs
+from store.queries.scoped import assignment_of, hides_agents, hides_models, is_own
+from store.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
-from store.tables.record import JudgmentRow, MarkRow
+from store.tables.record import JudgmentRow, MarkRow, QuestionTarget
 from store.tables.runs import ExecutionRow, Run, StepRow, VerdictRow
 
 _DIGITS = 18  # a number of more digits is no key, and too large for its column
@@ -86,8 +87,7 @@ class AgentCase:
 class RecordSeen:
     """One line of an item's history: a judgment or a mark, of any rater.
 
-    `what` is the name of the question or the kind of the mark; where the names of models are hidden,
-    that of a question about a response does not tell which.
+    `what` is the name of the question or the kind of the mark.
     """
 
     id: UUID
@@ -101,7 +101,7 @@ class RecordSeen:
     elapsed_ms: int | None
     blind: bool
     created_at: datetime
-    question_id: int | None = None
+    target: QuestionTarget | None = None
     citations: tuple[Citation, ...] = ()
 
 
@@ -120,9 +120,9 @@ class OwnLabel:
 
 @dataclass(frozen=True, slots=True)
 class OwnState:
-    """What stands of the rater's own: the labels by the keys of their questions, and the marks."""
+    """The rater's own current labels, by the question and response that they answer, and marks."""
 
-    labels: Mapping[int, OwnLabel]
+    labels: Mapping[QuestionTarget, OwnLabel]
     cannot_decide: str | None
     skipped: bool
     flagged: bool
@@ -131,7 +131,11 @@ class OwnState:
 
 @dataclass(frozen=True, slots=True)
 class PairSeen:
-    """A query-code pair as it is reviewed. `case` is None in a blind review."""
+    """A query-code pair as it is reviewed. `case` is None where the review is blind.
+
+    `question_ids` holds the keys of the kind's questions by name, `assignment_id` the assignment under which
+    the rater judges the pair.
+    """
 
     item_id: int
     external_id: str
@@ -152,6 +156,30 @@ class PairSeen:
     own: OwnState
     history: tuple[RecordSeen, ...]
     question_ids: Mapping[str, int]
+    assignment_id: UUID | None = None
+    blind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAccess:
+    """Under which assignment a rater judges an item, and what of it stays hidden.
+
+    Attributes:
+        assignment_id: The assignment; None outside a study.
+        blind: Whether the agents' and other raters' work is hidden.
+        hides_models: Whether the names of models are.
+    """
+
+    assignment_id: UUID | None
+    blind: bool
+    hides_models: bool
+
+
+def item_access(connection: Connection, scope: Scope, item_id: int) -> ItemAccess:
+    """Return under which assignment a rater judges an item, and what of it stays hidden."""
+    number = cast(item_id, BigInteger)
+    blind, models = connection.execute(select(hides_agents(scope, number), hides_models(scope, number))).one()
+    return ItemAccess(assignment_of(connection, scope, item_id), bool(blind), bool(models))
 
 
 def has_item(connection: Connection, number: int) -> bool:
@@ -193,17 +221,15 @@ def question_names(connection: Connection) -> dict[int, str]:
     return dict(connection.execute(select(question.c.id, question.c.name)).all())
 
 
-def load_pair(
-    connection: Connection, item_id: int, rater_id: int, *, blind: bool = False, phase: str = REVIEW
-) -> PairSeen:
+def load_pair(connection: Connection, scope: Scope, item_id: int) -> PairSeen:
     """Read everything that a review of one pair shows.
+
+    The agents' case and other raters' records are not read where they are hidden.
 
     Args:
         connection: A reading connection.
+        scope: Whose labels and marks are "own", and what stays hidden.
         item_id: The pair's item.
-        rater_id: Whose labels and marks are "own".
-        blind: Leave out, in what is asked of the database, the agents' case and other raters' records.
-        phase: The phase in which the rater judges.
 
     Raises:
         UnknownName: There is no such pair.
@@ -237,14 +263,17 @@ def load_pair(
     siblings = select(func.count()).select_from(pair).where(pair.c.query_id == fields.pop("query_id"))
     similarity = table_of(Similarity)
     models = select(similarity.c.model, similarity.c.value).where(similarity.c.item_id == item_id)
+    access = item_access(connection, scope, item_id)
     return PairSeen(
         item_id=item_id,
         candidates=connection.execute(siblings).scalar_one(),
         similarities=dict(connection.execute(models.order_by(similarity.c.model)).all()),
-        case=None if blind else load_case(connection, item_id, rater_id),
-        own=load_own(connection, item_id, rater_id, phase),
-        history=load_history(connection, item_id, rater_id if blind else None),
+        case=None if access.blind else load_case(connection, item_id, scope.rater_id),
+        own=load_own(connection, scope, item_id),
+        history=load_history(connection, item_id, scope.rater_id if access.blind else None),
         question_ids=question_ids(connection, (MATCH.name,)),
+        assignment_id=access.assignment_id,
+        blind=access.blind,
         **{**fields, "extra": json.loads(fields["extra"]), "source": fields["source"] or ""},
     )
 
@@ -262,7 +291,7 @@ def load_case(connection: Connection, item_id: int, rater_id: int) -> AgentCase:
         connection.execute(
             select(verdict, run.c.model, run.c.name.label("run_name"))
             .outerjoin(run, run.c.id == verdict.c.run_id)
-            .where(verdict.c.item_id == item_id)
+            .where(verdict.c.item_id == item_id, verdict.c.response_ref_id.is_(None))
             .order_by(verdict.c.id.desc())
             .limit(1)
         )
@@ -307,34 +336,30 @@ def _step(row: RowMapping) -> StepSeen:
     return StepSeen(reply=reply if isinstance(reply, dict) else {}, **{name: row[name] for name in names})
 
 
-def load_own(connection: Connection, item_id: int, rater_id: int, phase: str = REVIEW) -> OwnState:
-    """Read what stands of one rater's own on an item."""
+def load_own(connection: Connection, scope: Scope, item_id: int) -> OwnState:
+    """Read a rater's own current labels and marks of an item."""
     judgment, mark = table_of(JudgmentRow), table_of(MarkRow)
-    labels: dict[int, OwnLabel] = {}
+    labels: dict[QuestionTarget, OwnLabel] = {}
     for row in connection.execute(
         select(
             judgment.c.id,
             judgment.c.restores,
-            *(judgment.c[name] for name in ("question_id", "value", "reason", "evidence")),
+            *(judgment.c[name] for name in ("question_id", "response_ref_id", "value", "reason", "evidence")),
         )
-        .where(
-            judgment.c.item_id == item_id,
-            judgment.c.rater_id == rater_id,
-            judgment.c.phase == phase,
-            judgment.c.assignment_id.is_(None),
-        )
+        .where(judgment.c.item_id == item_id, is_own(scope, judgment))
         .order_by(judgment.c.id)
     ):
-        labels.pop(row.question_id, None)
+        target = QuestionTarget(row.question_id, row.response_ref_id)
+        labels.pop(target, None)
         if row.value is not None:
             citations = readable_citations(row.evidence)
             given = row.restores or row.id
-            labels[row.question_id] = OwnLabel(row.value, row.reason, citations, given)
+            labels[target] = OwnLabel(row.value, row.reason, citations, given)
     marks = {
         row.kind: row
         for row in connection.execute(
             select(mark.c.kind, mark.c.active, mark.c.text)
-            .where(mark.c.item_id == item_id, mark.c.rater_id == rater_id, mark.c.phase == phase)
+            .where(mark.c.item_id == item_id, is_own(scope, mark))
             .order_by(mark.c.id)
         )
     }
@@ -349,7 +374,7 @@ def load_own(connection: Connection, item_id: int, rater_id: int, phase: str = R
 
 
 def load_history(
-    connection: Connection, item_id: int, only_rater: int | None = None, *, hidden: bool = False
+    connection: Connection, item_id: int, only_rater: int | None = None
 ) -> tuple[RecordSeen, ...]:
     """Read every judgment and mark of an item, oldest first.
 
@@ -357,13 +382,12 @@ def load_history(
         connection: A reading connection.
         item_id: The item.
         only_rater: Whose records; None for everybody's.
-        hidden: Whether the names of models are left out of what is asked of the database.
     """
     judgment, mark, question, rater = (table_of(model) for model in (JudgmentRow, MarkRow, Question, Rater))
     judgments = (
         select(
             judgment,
-            (func.split_part(question.c.name, "@", 1) if hidden else question.c.name).label("what"),
+            question.c.name.label("what"),
             rater.c.name.label("rater"),
             rater.c.kind.label("rater_kind"),
         )
@@ -383,7 +407,7 @@ def load_history(
     seen = [
         RecordSeen(
             **{name: row[name] for name in (*shared, "what", "value", "reason", "elapsed_ms", "blind")},
-            question_id=row["question_id"],
+            target=QuestionTarget(row["question_id"], row["response_ref_id"]),
             text=row["comment"],
             citations=readable_citations(row["evidence"]),
         )

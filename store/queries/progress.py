@@ -11,23 +11,17 @@ from sqlalchemy import Connection, case, func, select
 
 from store.ids import now
 from store.kinds.counting import in_order
-from store.queries.current import (
-    REVIEW,
-    current_labels,
-    current_marks,
-    current_values,
-    current_verdicts,
-    status_of,
-)
-from store.queries.due import due_of, given_by
+from store.queries.current import all_values, current_verdicts, own_labels, own_marks, status_of
+from store.queries.due import answered_count, required_count
 from store.queries.run_counts import known_cost, unpriced
+from store.queries.scoped import hides_agents
+from store.scope import Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item, Source
 from store.tables.people import Rater
 from store.tables.record import JudgmentRow
-from store.tables.responses import Score
+from store.tables.responses import ResponseRef, Score
 from store.tables.runs import StepRow, VerdictRow
-from store.who import AnyRater
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,20 +153,22 @@ class Progress:
 _SUMS = ("judged", "cannot_decide", "skipped", "left", "agent_labelled")
 
 
-def progress(
-    connection: Connection, rater: AnyRater, *, blind: bool = False, phase: str = REVIEW
-) -> Progress:
+def progress(connection: Connection, scope: Scope) -> Progress:
     """Count how far a rater and the agents are.
+
+    Whatever rests on the agents' labels, on judges' scores and on other raters leaves out the items that
+    hide it, and is None where all do.
 
     Args:
         connection: A reading connection.
-        rater: Whose progress.
-        blind: Leave out whatever rests on the agents' labels, on judges' scores and on other raters.
-        phase: The phase in which the rater judges.
+        scope: Whose progress, in which study and phase. It needs a rater.
     """
+    rater = scope.rater
+    if rater is None:
+        raise ValueError("the progress of nobody")
     item, source, step, people = (table_of(model) for model in (Item, Source, StepRow, Rater))
-    labels, marks = current_labels(rater.id, phase), current_marks(rater.id, phase)
-    given, (due, responses) = given_by(rater.id, phase), due_of(item)
+    labels, marks = own_labels(scope), own_marks(scope)
+    given, (due, responses) = answered_count(scope), required_count(item)
     status = status_of(func.coalesce(given.c.given, 0), due, marks)
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     statement = (
@@ -198,28 +194,33 @@ def progress(
     scored = compared = agreed = None
     ruled: dict[str, int] = {}
     raters: tuple[RaterProgress, ...] = (RaterProgress(rater.name, rater.kind, begun),)
-    if not blind:
+    if not scope.blind:
         verdict, verdicts, score = table_of(VerdictRow), current_verdicts(), table_of(Score)
+        ref, everybody = table_of(ResponseRef), all_values()
         by_kind = (
             select(item.c.kind, func.count(verdict.c.item_id.distinct()))
             .join(verdict, verdict.c.item_id == item.c.id)
+            .where(~hides_agents(scope, item.c.id))
             .group_by(item.c.kind)
         )
         ruled = dict(connection.execute(by_kind).all())
         scored = connection.execute(
-            select(func.count(score.c.response_id.distinct())).where(score.c.value.is_not(None))
+            select(func.count(score.c.response_ref_id.distinct()))
+            .join(ref, ref.c.id == score.c.response_ref_id)
+            .where(score.c.value.is_not(None), ~hides_agents(scope, ref.c.item_id))
         ).scalar_one()
         compared, agreed = connection.execute(
             select(func.count(), func.count(case((labels.c.value == verdicts.c.value, 1))))
             .select_from(labels)
             .join(verdicts, verdicts.c.item_id == labels.c.item_id)
+            .where(~hides_agents(scope, labels.c.item_id))
         ).one()
-        everybody = current_values(None, None)
         raters = tuple(
             RaterProgress(*row)
             for row in connection.execute(
                 select(people.c.name, people.c.kind, func.count(everybody.c.item_id.distinct()))
                 .join(everybody, everybody.c.rater_id == people.c.id)
+                .where((people.c.id == rater.id) | ~hides_agents(scope, everybody.c.item_id))
                 .group_by(people.c.name, people.c.kind)
                 .order_by(people.c.name)
             )
@@ -241,7 +242,7 @@ def progress(
                 judged=found[kind].judged,
                 cannot_decide=found[kind].cannot_decide,
                 skipped=found[kind].skipped,
-                agent_labelled=None if blind else ruled.get(kind, 0),
+                agent_labelled=None if scope.blind else ruled.get(kind, 0),
             )
             for kind in in_order(found)
         ),

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Select, case, func, literal, null, select, union_all
 
+from store.errors import HiddenData
 from store.kinds.protocol import task_kinds
-from store.queries.current import REVIEW, current_labels, current_marks, current_verdicts, status_of
-from store.queries.due import due_of, given_by
+from store.queries.current import current_verdicts, own_labels, own_marks, status_of
+from store.queries.due import answered_count, required_count
 from store.queries.revisions import ever_containing, standing_texts
 from store.queries.rows import (
     VERDICT_PATHS,
@@ -25,7 +26,9 @@ from store.queries.rows import (
     titled_as_revised,
     titled_kinds,
 )
+from store.queries.scoped import hides_agents, hides_anything
 from store.queries.waiting import items_that_need_a_sandbox
+from store.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.workspace import Workspace
@@ -46,35 +49,31 @@ def summaries(item_ids: Sequence[int] | None) -> Select[Any]:
 
 def queue_ids(
     workspace: Workspace,
-    rater_id: int,
+    scope: Scope,
     wanted: QueueFilter | None = None,
     sort: QueueSort | None = None,
     *,
-    blind: bool = False,
-    phase: str = REVIEW,
     limit: int | None = None,
 ) -> Ids:
     """Return the ids of the items of a queue, in its order.
 
     Args:
         workspace: The open workspace.
-        rater_id: Whose labels and marks count.
+        scope: Whose labels and marks count, and on which items the agents' labels are hidden.
         wanted: Which items; all by default.
         sort: The order; that of the import by default.
-        blind: Whether the agents' labels must play no part: filters and orders by them are refused.
-        phase: The phase in which the rater judges.
         limit: How many at most.
 
     Returns:
         An array of shape (n,) of item ids.
 
     Raises:
-        ValueError: A blind queue was to be filtered or sorted by the agents' labels.
+        HiddenData: It was to be filtered or sorted by the agents' labels, which one of the items hides.
     """
     wanted, sort = wanted or QueueFilter(), sort or QueueSort()
-    if blind and (wanted.agent or wanted.agreement or wanted.path or sort.key == "agent"):
-        raise ValueError("a blind queue can be neither filtered nor sorted by the agents' labels")
-    statement = select_ids(rater_id, wanted, sort, phase)
+    if wanted.by_agents or sort.key == "agent":
+        _refuse_hidden(workspace, scope, wanted)
+    statement = select_ids(scope, wanted, sort)
     if limit is not None and limit <= FEW:
         with workspace.reading() as connection:
             return array("q", connection.execute(statement.limit(limit)).scalars())
@@ -89,7 +88,24 @@ def items_by_kind(workspace: Workspace) -> dict[str, int]:
         return {row.kind: row.number for row in connection.execute(counts)}
 
 
-def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str = REVIEW) -> Select[Any]:
+def _refuse_hidden(workspace: Workspace, scope: Scope, wanted: QueueFilter) -> None:
+    """Refuse what would tell of labels that one of the listed items hides.
+
+    Raises:
+        HiddenData: One does.
+    """
+    listed = select_ids(scope, wanted.without_agents(), QueueSort())
+    hidden = listed.where(hides_agents(scope, table_of(Item).c.id)).limit(1)
+    with workspace.reading() as connection:
+        if scope.blind or (hides_anything(scope, connection) and connection.execute(hidden).first()):
+            raise HiddenData(
+                "Blind review",
+                "Some of these items are reviewed blind, and the agents' labels can tell nothing of them.",
+                "Leave that filter or order out.",
+            )
+
+
+def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any]:
     """Join only what the filter and the order ask for, so that the plain queue stays a plain scan."""
     item = table_of(Item)
     statement = select(item.c.id)
@@ -103,7 +119,7 @@ def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str =
         found = union_all(*imported, ever_containing(wanted.text), of_name).subquery()
         statement = statement.where(item.c.id.in_(select(found.c[0])))
     if wanted.label is not None or wanted.agreement or sort.key == "label":
-        labels = current_labels(rater_id, phase)
+        labels = own_labels(scope)
         statement = statement.outerjoin(labels, labels.c.item_id == item.c.id)
         if sort.key == "label":
             order = labels.c.value
@@ -111,14 +127,14 @@ def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str =
             statement = statement.where(labels.c.value == wanted.label)
     by_status = wanted.status is not None or sort.key == "status"
     if by_status or wanted.flagged is not None:
-        marks = current_marks(rater_id, phase)
+        marks = own_marks(scope)
         statement = statement.outerjoin(marks, marks.c.item_id == item.c.id)
         if wanted.flagged is not None:
             statement = statement.where(func.coalesce(marks.c.flagged, literal(False)) == wanted.flagged)
         if by_status:
-            given = given_by(rater_id, phase)
+            given = answered_count(scope)
             statement = statement.outerjoin(given, given.c.item_id == item.c.id)
-            due, responses = due_of(item)
+            due, responses = required_count(item)
             if responses is not None:
                 statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
             status = status_of(func.coalesce(given.c.given, 0), due, marks)
@@ -153,22 +169,15 @@ def select_ids(rater_id: int, wanted: QueueFilter, sort: QueueSort, phase: str =
     return statement.order_by(direction.nulls_last(), item.c.id)
 
 
-def queue_rows(
-    workspace: Workspace,
-    rater_id: int,
-    item_ids: Sequence[int],
-    *,
-    blind: bool = False,
-    phase: str = REVIEW,
-) -> list[QueueRow]:
+def queue_rows(workspace: Workspace, scope: Scope, item_ids: Sequence[int]) -> list[QueueRow]:
     """Return the rows of some items, in the order given; ids that do not exist are left out.
 
-    In a blind queue the agents' labels are not in what the database returns.
+    Agents' labels that an item hides are not in what the database returns.
     """
     ids = [int(number) for number in item_ids]
     if not ids:
         return []
-    statement = select_rows(rater_id, ids, blind=blind, phase=phase)
+    statement = select_rows(scope, ids)
     with workspace.reading() as connection:
         rows = {row["item_id"]: QueueRow(**row) for row in connection.execute(statement).mappings()}
         may_be = [number for number, row in rows.items() if row.kind in titled_kinds()]
@@ -176,21 +185,21 @@ def queue_rows(
     return [rows[number] for number in ids if number in rows]
 
 
-def select_rows(
-    rater_id: int, ids: Sequence[int], *, blind: bool = False, phase: str = REVIEW
-) -> Select[Any]:
+def select_rows(scope: Scope, ids: Sequence[int]) -> Select[Any]:
     """Return the select of the rows of some items, its columns named as the parts of `QueueRow`."""
     item = table_of(Item)
     listed = summaries(ids).subquery("listed")
-    marks = current_marks(rater_id, phase, ids)
+    marks = own_marks(scope, ids)
     columns: list[Any] = [null().label("agent_label"), null().label("agent_path")]
-    given, (due, responses) = given_by(rater_id, phase, ids), due_of(item, ids)
+    given, (due, responses) = answered_count(scope, ids), required_count(item, ids)
     number = func.coalesce(given.c.given, 0)
-    verdicts = None if blind else current_verdicts(ids)
+    verdicts, hidden = None if scope.blind else current_verdicts(ids), hides_agents(scope, item.c.id)
     if verdicts is not None:
         waits = item.c.id.in_(items_that_need_a_sandbox(ids))
-        path = case((waits, WAITING_PATH), else_=verdicts.c.path)
-        columns = [verdicts.c.value.label("agent_label"), path.label("agent_path")]
+        columns = [
+            case((hidden, null()), else_=verdicts.c.value).label("agent_label"),
+            case((hidden, null()), (waits, WAITING_PATH), else_=verdicts.c.path).label("agent_path"),
+        ]
     statement = (
         select(
             item.c.id.label("item_id"),
@@ -207,6 +216,7 @@ def select_rows(
             func.coalesce(marks.c.commented, literal(False)).label("commented"),
             number.label("given"),
             due.label("due"),
+            hidden.label("blind"),
         )
         .select_from(item)
         .outerjoin(listed, listed.c.item_id == item.c.id)

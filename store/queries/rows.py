@@ -59,6 +59,15 @@ class QueueFilter:
     flagged: bool | None = None
     text: str = ""
 
+    @property
+    def by_agents(self) -> bool:
+        """Whether it asks for something that rests on the agents' labels."""
+        return bool(self.agent or self.agreement or self.path)
+
+    def without_agents(self) -> QueueFilter:
+        """Return the filter without what rests on the agents' labels."""
+        return replace(self, agent=None, agreement=None, path=None)
+
     def sentence(self, here: Collection[str] = (), agents: Collection[str] = ()) -> str:
         """Return the filter as a phrase to read, "all items" when it lets everything through.
 
@@ -137,7 +146,7 @@ class QueueSort:
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """One line of a queue. The agents' part is None when the review is blind.
+    """One line of a queue. The agents' part is None where the item hides it (`blind`).
 
     `label` is the value of the question that tells of its kind, None where there is none. The item is judged
     when `given` of its questions, those that have a value of the rater, reaches `due`, all that it is asked.
@@ -160,6 +169,7 @@ class QueueRow:
     commented: bool
     given: int = 0
     due: int = 1
+    blind: bool = False
 
     @property
     def needs_sandbox(self) -> bool:

@@ -45,8 +45,10 @@ class Study(SQLModel, table=True):
     created_at: datetime = moment()
 
 
+BLIND = "blind"
+"""The word in an assignment's condition that hides the agents' and other raters' work from the rater."""
 HIDDEN_MODELS = "hidden-models"
-"""The word in an assignment's condition that keeps the names of models out of the rater's sight."""
+"""The word in an assignment's condition that hides the names of models from the rater."""
 
 
 class Assignment(SQLModel, table=True):

@@ -6,7 +6,7 @@ deleted: a change of mind, an undo and a redo are new rows that supersede older 
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from pydantic import ConfigDict
 from sqlmodel import SQLModel
@@ -23,11 +23,19 @@ REVISION = "revision."
 """Begins the kind of a mark by which a text of an item is rewritten: `revision.question`."""
 
 
-class Judgment(SQLModel):
-    """One rater's value for one question on one item.
+class QuestionTarget(NamedTuple):
+    """A question as it is asked: of a response, or of the item itself (None)."""
 
-    Its key is (item, question, rater, assignment, phase); it supersedes within that key only. `value` is
-    the code on the question's scale, or None when an undo or a withdrawal leaves no value.
+    question_id: int
+    response_ref_id: int | None = None
+
+
+class Judgment(SQLModel):
+    """One rater's value for one question on one item, or on one response to it.
+
+    Its key is (item, question, response reference, rater, assignment, phase); it supersedes within that key
+    only. `response_ref_id` is None for a question about the item itself. `value` is the code on the
+    question's scale, or None when an undo or a withdrawal leaves no value.
 
     `evidence` holds the lines that are cited, in the form that `store.evidence` says.
 
@@ -60,6 +68,12 @@ class Judgment(SQLModel):
     elapsed_ms: int | None = big(default=None)
     active_ms: int | None = big(default=None)
     created_at: datetime = moment()
+    response_ref_id: int | None = big(default=None)
+
+    @property
+    def target(self) -> QuestionTarget:
+        """The question that it answers, with the response that it is about."""
+        return QuestionTarget(self.question_id, self.response_ref_id)
 
 
 class JudgmentRow(Judgment, table=True):

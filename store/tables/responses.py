@@ -1,4 +1,4 @@
-"""What models answered to an item, how judges scored that, and what else belongs to items of any kind."""
+"""Responses of models to items, their scores, and the retrieved context of items."""
 
 from __future__ import annotations
 
@@ -21,28 +21,46 @@ class ContextChunk(SQLModel, table=True):
     extra: str = string(default="{}")
 
 
-class Response(SQLModel, table=True):
-    """What a model made of an item: a completion, an answer; (item, model, setting, trial) is its key."""
+class ResponseRef(SQLModel, table=True):
+    """The reference to one response of an item; (item, model, setting, trial) is unique.
+
+    Judgments, verdicts and scores name it. It exists before the response's text does: a judgment can be
+    recovered or imported before the responses are.
+    """
+
+    __tablename__ = "response_ref"
 
     id: int = big(primary_key=True)
     item_id: int = big()
     model: str = string()
     setting: str = string(default="")
     trial: int = big(default=0)
+
+
+class Response(SQLModel, table=True):
+    """What a model answered to an item: a completion, an answer. `id` is that of its `ResponseRef`.
+
+    `source_id` names the file that it was imported from, `run_id` and `step_id` the run that made it.
+    """
+
+    id: int = big(primary_key=True)
     text: str = string()
     extra: str = string(default="{}")
-    source_id: int = big(default=0)
+    source_id: int | None = big(default=None)
+    run_id: UUID | None = uid(default=None)
+    step_id: UUID | None = uid(default=None)
 
 
 class Score(SQLModel, table=True):
     """What a judge said of a response under a measure, once for each time that it was asked.
 
-    `value` is None where the judge's word was no number; `raw` holds what stood in its place. `sequence`
-    tells in which order scores stood in their files: of several the last one is the judge's last word.
+    `value` is None where the judge's reply was no number; `raw` holds what stood in its place. `sequence`
+    is the order of the scores in their files: of several the last one counts. `run_id` and `step_id` name
+    the run that made it; None for an imported score.
     """
 
     id: UUID = uid(primary_key=True)
-    response_id: int = big()
+    response_ref_id: int = big()
     judge: str = string()
     measure: str = string()
     value: float | None = real(default=None)
@@ -51,6 +69,8 @@ class Score(SQLModel, table=True):
     extra: str = string(default="{}")
     sequence: int = big(default=0)
     created_at: datetime = moment()
+    run_id: UUID | None = uid(default=None)
+    step_id: UUID | None = uid(default=None)
 
 
 class ResponseAside(SQLModel, table=True):

@@ -1,6 +1,6 @@
 """What agents did: runs, steps, replies, executions with test outcomes, verdicts.
 
-Only two things ever change: a run's state, and a reply when a person has the same asked anew.
+Only two things ever change: a run's state, and a reply when a person has the same request sent again.
 """
 
 from __future__ import annotations
@@ -167,7 +167,10 @@ class TestOutcomeRow(SQLModel, table=True):
 
 
 class Verdict(SQLModel):
-    """An agent run's final word on an item; (run, item) is its key."""
+    """An agent run's final label of an item; (run, item, question, response reference) is its key.
+
+    `path` says how the pipeline came to it, in a word of the pipeline's own.
+    """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)  # type: ignore[assignment]
 
@@ -179,6 +182,8 @@ class Verdict(SQLModel):
     reason: str = string()
     execution_id: UUID | None = uid(default=None)
     created_at: datetime = moment()
+    question_id: int = big()
+    response_ref_id: int | None = big(default=None)
 
 
 class VerdictRow(Verdict, table=True):

@@ -10,6 +10,7 @@ import pytest
 from app_at_work import app_of, context_of, label, labelled_by_agents, mark, recorded, until
 from entry_bench import QUESTIONS, TASKS, entries
 from rich.cells import cell_len
+from scopes import scope
 from small_workspace import GOOD, WRONG, pairs_workspace
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
@@ -181,7 +182,7 @@ async def test_filter_is_chosen_with_the_keyboard_and_reads_as_a_sentence(
         assert screen.asked.wanted == wanted
         rater = app.context.rater
         assert rater is not None
-        expected = queue_ids(workspace, rater.id, wanted).tolist()
+        expected = queue_ids(workspace, scope(rater.id), wanted).tolist()
         assert screen.items.ids.tolist() == expected
         assert f"unjudged · agents say match · contains “comma” · {len(expected)} of 300" in said(
             app, "#sentence"

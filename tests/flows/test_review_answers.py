@@ -9,6 +9,7 @@ import pytest
 from app_at_work import until
 from entry_bench import ANSWERS, COUNTS, MODELS, QUESTIONS, answer, entries, given, hide_models
 from review_bench import line_of, painted, press, review_app, review_of, said, screen_text, settled, text_of
+from scopes import scope
 from sqlalchemy import select
 from textual.widgets import OptionList
 
@@ -278,7 +279,7 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
         seen += screen_text(app) + repr(screen.item) + text_of(app, "history") + said(app)
         assert ("blind: the judges' scores are not shown" in line_of(app, ClaimLine)) is blind
     with workspace.reading() as connection:
-        seen += repr(load_entry(connection, ANSWER, 1, dana.id, blind=blind))
+        seen += repr(load_entry(connection, scope(dana.id, blind=blind), ANSWER, 1))
         view = load(connection, 1, dana.id, blind)
     seen += repr(view)
     assert not [word for word in leaks if word in seen]

@@ -23,6 +23,7 @@ from review_bench import (
     text_of,
 )
 from rich.cells import cell_len
+from scopes import scope
 from textual.app import App, ComposeResult
 
 from screens.app import WorkbenchApp
@@ -72,7 +73,7 @@ async def test_three_keys_judge_a_task_and_the_next_one_comes(workspace: Workspa
             for item, each in enumerate(values, start=1)
             for name, value in zip(names, each, strict=True)
         ]
-        rows = queue_rows(workspace, ensure_rater(workspace, "dana").id, [1, 2, 3])
+        rows = queue_rows(workspace, scope(ensure_rater(workspace, "dana").id), [1, 2, 3])
         keep = COMPLETION.label_question
         assert keep is not None
         assert [keep.scale.word(row.label) for row in rows] == ["C yes, drop", "B maybe", "A no, keep"]
@@ -233,17 +234,17 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
         seen += screen_text(app) + repr(review_of(app).item)
         assert not leaks(seen)
     with workspace.reading() as connection:
-        entry = load_entry(connection, COMPLETION, 1, dana.id, blind=blind)
+        entry = load_entry(connection, scope(dana.id, blind=blind), COMPLETION, 1)
         assert entry.hides_models
         assert not leaks(repr(entry) + repr(load(connection, 1, dana.id, blind)))
-        assert load_entry(connection, COMPLETION, 1, dana.id, blind=blind).responses == entry.responses
+        assert load_entry(connection, scope(dana.id, blind=blind), COMPLETION, 1).responses == entry.responses
         # An assignment hides them on that item from that rater alone.
         if not blind:
             assert leaks(repr(load(connection, 2, dana.id, blind)))
             assert leaks(repr(load(connection, 1, ensure_rater(workspace, "eve").id, blind)))
-        assert {one.text for one in load_entry(connection, COMPLETION, 1, ben.id, blind=blind).responses} == {
-            each["pred"] for each in PREDICTIONS[:3]
-        }
+        assert {
+            one.text for one in load_entry(connection, scope(ben.id, blind=blind), COMPLETION, 1).responses
+        } == {each["pred"] for each in PREDICTIONS[:3]}
 
 
 def test_letters_are_drawn_for_each_rater_and_item(tmp_path: Path) -> None:
@@ -252,7 +253,9 @@ def test_letters_are_drawn_for_each_rater_and_item(tmp_path: Path) -> None:
     with entries(tmp_path, tasks=tasks, predictions=made) as workspace, workspace.reading() as connection:
 
         def orders(rater_id: int) -> list[tuple[str, ...]]:
-            found = (load_entry(connection, COMPLETION, item, rater_id, blind=True) for item in range(1, 21))
+            found = (
+                load_entry(connection, scope(rater_id, blind=True), COMPLETION, item) for item in range(1, 21)
+            )
             return [tuple(one.text for one in entry.responses) for entry in found]
 
         first, second = orders(1), orders(2)

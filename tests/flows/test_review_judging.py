@@ -30,6 +30,7 @@ from review_bench import (
     uid,
     write_case,
 )
+from scopes import scope
 from small_workspace import rows
 from textual.geometry import Region
 from textual.strip import Strip
@@ -496,7 +497,7 @@ async def test_the_order_stays_as_it_was_when_the_queue_was_opened(workspace: Wo
         await painted(pilot)
         order = [5, 3, 1]
         app.call_later(
-            app.open_review, queue_ids(workspace, 0)[[4, 2, 0]], 0, Asked(QueueFilter(status="open"))
+            app.open_review, queue_ids(workspace, scope(0))[[4, 2, 0]], 0, Asked(QueueFilter(status="open"))
         )
         await until(pilot, lambda: review_of(app).order.ids == order)
         await press(pilot, "1", "0")
@@ -640,7 +641,9 @@ async def test_an_empty_queue_says_so(workspace: Workspace) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
-        app.call_later(app.open_review, queue_ids(workspace, 0)[:0], 0, Asked(QueueFilter(flagged=True)))
+        app.call_later(
+            app.open_review, queue_ids(workspace, scope(0))[:0], 0, Asked(QueueFilter(flagged=True))
+        )
         await until(pilot, lambda: said(app) == "No items here. q goes back.")
         await pilot.press("1")
         assert said(app) == "There is no item here to judge."
@@ -699,7 +702,7 @@ async def test_no_key_that_judges_is_named_where_nobody_or_nothing_can_be_judged
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
         assert " 1 match" in named(app)
-        app.call_later(app.open_review, queue_ids(workspace, 0)[:0], 0)
+        app.call_later(app.open_review, queue_ids(workspace, scope(0))[:0], 0)
         await until(pilot, lambda: "No items here" in said(app))
         assert not {" 1 match", " n next", " p previous", " j next", " / find"} & set(
             re.findall(r" \S \w+(?: match)?", named(app))

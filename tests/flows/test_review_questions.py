@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from app_at_work import until
 from review_bench import line_of, marks, painted, press, review_app, review_of, said, screen_text, settled
+from scopes import scope
 from several_kinds import three_kinds
 from sqlalchemy import select
 from textual import events
@@ -79,7 +80,7 @@ async def test_three_questions_are_asked_one_after_another(kinds: Workspace, siz
             (2, "completion.predictable", 3, "independent", ""),
             (2, "completion.keep", 2, "independent", ""),
         ]
-        row = queue_rows(kinds, app.context.rater.id, [2])[0]  # type: ignore[union-attr]
+        row = queue_rows(kinds, scope(app.context.rater.id), [2])[0]  # type: ignore[union-attr]
         assert (row.status, row.label, row.given, row.due) == ("judged", 2, 3, 3)
 
 

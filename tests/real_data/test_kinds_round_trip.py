@@ -9,8 +9,8 @@ from kinds import Expert, kept, many, new_workspace
 
 from store.exporting import export
 from store.importing import import_files
-from store.kinds.instances import Instance
 from store.kinds.protocol import task_kinds
+from store.response_names import ResponseName, question_name
 from store.workspace import Workspace
 
 FIVE = 5
@@ -32,7 +32,7 @@ def judge_five(workspace, kind):
         said = {}
         for spec in task_kinds()[kind].questions:
             values = spec.scale.values
-            of = [Instance(spec.name, *one).name for one in whose] if spec.of_responses else []
+            of = [question_name(spec.name, ResponseName(*one)) for one in whose] if spec.of_responses else []
             for at, name in enumerate(of or [spec.name]):
                 said[name] = values[(place + at) % len(values)].value
         expert.answer_all(item, said, comment=f"on {item}")

@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from scopes import scope
 from small_workspace import Told, executions, pairs_workspace, rows, script_file, through_test, verdicts
 
 from agents.expert_runs import ExpertRun, ExpertRuns
@@ -148,7 +149,7 @@ def test_programs_are_repaired_by_installation_by_command_or_given_up(tmp_path, 
         assert [one["executable"] for one in ran[3]] == [False, False]
 
         with workspace.reading() as connection:
-            panes = {pane.id: pane.text for pane in view(load_pair(connection, 3, 1)).case}
+            panes = {pane.id: pane.text for pane in view(load_pair(connection, scope(1), 3)).case}
         assert "pip install --only-binary :all: no_such_package_anywhere" in panes["steps"]
         assert "install no_such_package_anywhere: exit status 1: ERROR: No matching" in panes["verdict"]
         assert "true: done" in panes["verdict"]

@@ -28,6 +28,7 @@ from review_bench import (
     write_case,
     write_expert_run,
 )
+from scopes import scope
 from textual.pilot import Pilot
 
 from agents.expert_runs import ExpertRuns
@@ -153,7 +154,7 @@ async def empty_opened(pilot: Pilot[Any]) -> None:
     assert isinstance(app, WorkbenchApp)
     await painted(pilot)
     app.call_later(
-        app.open_review, queue_ids(app.context.workspace, 0)[:0], 0, Asked(QueueFilter(flagged=True))
+        app.open_review, queue_ids(app.context.workspace, scope(0))[:0], 0, Asked(QueueFilter(flagged=True))
     )
     await until(pilot, lambda: "No items here" in said(app))
     await pilot.pause()

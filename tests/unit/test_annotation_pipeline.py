@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from scopes import scope
 from small_workspace import (
     GOOD,
     LACKING,
@@ -349,11 +350,11 @@ def test_without_a_sandbox_for_it_a_program_waits(workspace, tmp_path):
         {},
     )
     assert told.of(JobProgressed)[-1].waiting == 4
-    assert list(queue_ids(workspace, 1, QueueFilter(path=WAITING_PATH))) == [3, 4, 5, 6]
+    assert list(queue_ids(workspace, scope(1), QueueFilter(path=WAITING_PATH))) == [3, 4, 5, 6]
     assert paths_in_rows(workspace) == ["screened", "screened", *[WAITING_PATH] * 4]
     assert paths_in_rows(workspace, blind=True) == [None] * 6
     with workspace.reading() as connection:
-        (verdict, *_) = view(load_pair(connection, 3, 1)).case
+        (verdict, *_) = view(load_pair(connection, scope(1), 3)).case
     assert verdict.text.startswith("No verdict: the test waits for a sandbox.")
     assert "apt-get install bubblewrap" in verdict.text
     assert verdicts(workspace).keys() == {1, 2}
@@ -376,14 +377,14 @@ def test_without_a_sandbox_for_it_a_program_waits(workspace, tmp_path):
         ("arbiter", 0, "ok"),
     ]
     assert again.counts.needs_sandbox == 3
-    assert list(queue_ids(workspace, 1, QueueFilter(path=WAITING_PATH))) == [3, 5, 6]
+    assert list(queue_ids(workspace, scope(1), QueueFilter(path=WAITING_PATH))) == [3, 5, 6]
     assert paths_in_rows(workspace)[2:] == [WAITING_PATH, "tested", WAITING_PATH, WAITING_PATH]
     # Only what is asked for is looked at.
-    assert [row.needs_sandbox for row in queue_rows(workspace, 1, [4, 5])] == [False, True]
+    assert [row.needs_sandbox for row in queue_rows(workspace, scope(1), [4, 5])] == [False, True]
 
 
 def paths_in_rows(workspace, **how):
-    return [row.agent_path for row in queue_rows(workspace, 1, range(1, 7), **how)]
+    return [row.agent_path for row in queue_rows(workspace, scope(1), range(1, 7), **how)]
 
 
 def test_a_sandbox_that_breaks_is_a_failure_and_no_finding(workspace, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judging import EVIDENCE, Desk, judged_workspace, judgments, only_label
+from scopes import scope
 from small_workspace import GOOD
 
 from store.errors import JudgmentRefused, RecordsRefused
@@ -111,7 +112,7 @@ def test_evidence_is_undone_and_redone_with_its_judgment(workspace):
 
     def cited():
         with workspace.reading() as connection:
-            label = only_label(load_own(connection, 1, desk.rater.id))
+            label = only_label(load_own(connection, scope(desk.rater.id), 1))
             return as_json(label.citations if label else ())
 
     desk.judge(1, 0.0, evidence=EVIDENCE)

@@ -2,6 +2,7 @@
 
 import pytest
 from recorded import RATERS, recorded_workspace
+from scopes import scope
 
 from store import first_look
 from store.first_look import QUEUE_SESSION, FirstLook, look
@@ -31,8 +32,8 @@ def test_the_first_lines_are_those_of_the_queue(made, blind, lines):
         who = ensure_rater(made.workspace, name)
         found = look(made.workspace, name, blind=blind, lines=lines)
         assert (found.who.id, found.who.name, found.who.kind) == (who.id, name, "human")
-        ids = queue_ids(made.workspace, who.id, limit=lines).tolist()
-        assert list(found.rows) == queue_rows(made.workspace, who.id, ids, blind=blind)
+        ids = queue_ids(made.workspace, scope(who.id), limit=lines).tolist()
+        assert list(found.rows) == queue_rows(made.workspace, scope(who.id, blind=blind), ids)
         assert any(row.agent_label is not None for row in found.rows) != blind or lines < 7
 
 

@@ -36,7 +36,7 @@ def held(workspace):
 def verdict(workspace, **others):
     made = workspace.ids.next()
     told = {"id": made, "run_id": made, "item_id": 1, "value": 1.0, "path": "screened", "reason": ""}
-    return Verdict(**(told | {"created_at": now()} | others))
+    return Verdict(**(told | {"created_at": now(), "question_id": 1} | others))
 
 
 def add(gathering, row):

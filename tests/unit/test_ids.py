@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judging import Desk, judged_workspace, judgments
+from scopes import scope
 
 import store.ids
 from store.ids import ROOM, IdClock, beside, lowest_at, now
@@ -143,7 +144,7 @@ def test_after_the_clock_stepped_back_between_two_openings_the_later_record_stan
         assert later.records[0].id > ahead.records[0].id
         assert later.records[0].supersedes == ahead.records[0].id
         with again.reading() as connection:
-            own = load_own(connection, 1, desk.rater.id)
+            own = load_own(connection, scope(desk.rater.id), 1)
         assert own.labels == ({desk.question: OwnLabel(0.0)} if kind == "judgment" else {})
         assert own.comment == ("" if kind == "judgment" else "later")
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from kinds import json_lines, kept, many, prediction, task
+from scopes import scope
 
 from store.errors import RecordsRefused
 from store.exporting import export
@@ -282,7 +283,7 @@ def test_of_several_scores_the_last_in_the_file_is_the_judges_last_word(workspac
         import_files(other, files[:1])
         for made in (workspace, other):
             with made.reading() as connection:
-                (response,) = load_entry(connection, ANSWER, 1, 1).responses
+                (response,) = load_entry(connection, scope(1), ANSWER, 1).responses
             assert [score.value for score in response.scores] == [9, 2, 5]
         assert not import_files(other, files).adds
 

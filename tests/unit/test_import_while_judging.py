@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from judging import Desk, judgments, only_label
+from scopes import scope
 
 from store.exporting import export
 from store.importing import import_files
@@ -27,7 +28,7 @@ def workspace(tmp_path):
 
 def label_of(desk, item=1):
     with desk.workspace.reading() as connection:
-        label = only_label(load_own(connection, item, desk.rater.id))
+        label = only_label(load_own(connection, scope(desk.rater.id), item))
         return None if label is None else label.value
 
 

@@ -13,17 +13,17 @@ from store.errors import ExportFailed, RecordsRefused
 from store.exporting import export
 from store.importing import import_files
 from store.journal import journal_path
-from store.kinds.instances import Instance
 from store.merging import merge
 from store.raters import register_kinds
 from store.recovery import recover
+from store.response_names import ResponseName, question_name
 from store.workspace import Workspace
 
 HOSTILE = 'a\x00b\r\n\u202e\u2028=1+1,"q"\t\x1b[31m[/]\'; -- \U0001f600'
 MODEL = "a@b[c]#%1"
 SETTING = "k=3 [dense]"
-ACCURACY = Instance("answer.accuracy", MODEL, SETTING, 2).name
-CLARITY = Instance("answer.clarity", "plain").name
+ACCURACY = question_name("answer.accuracy", ResponseName(MODEL, SETTING, 2))
+CLARITY = question_name("answer.clarity", ResponseName("plain"))
 
 
 def question(name, **fields):
@@ -206,7 +206,7 @@ def test_copies_with_such_items_are_merged(workspace, tmp_path):
     workspace.close()
     shutil.copy(workspace.path, tmp_path / "copy.duckdb")
     with Workspace.open(tmp_path / "copy.duckdb") as copy:
-        Expert(copy, "fay").answer("till-2", Instance("answer.clarity", "plain").name, 4.0)
+        Expert(copy, "fay").answer("till-2", question_name("answer.clarity", ResponseName("plain")), 4.0)
         export(copy, tmp_path / "theirs.jsonl", "jsonl")
         later = kept(copy)
     with Workspace.open(workspace.path) as opened:
@@ -314,7 +314,10 @@ def test_labels_of_every_kind_come_back(workspace, files, tmp_path, ending):
     [
         ({"kind": "answer"}, "the question is not said, and no single one tells of items of kind 'answer'"),
         ({"kind": "pair", "question": "answer.clarity"}, "items of kind 'pair' are not asked"),
-        ({"question": Instance("answer.clarity", "nobody").name}, "'till-1' has no such response here"),
+        (
+            {"question": question_name("answer.clarity", ResponseName("nobody"))},
+            "'till-1' has no such response here",
+        ),
         ({"question": "answer.clarity@a@b"}, "unknown question 'answer.clarity@a@b'"),
         ({"item": "till-9", "question": CLARITY}, "no item 'till-9' in the workspace"),
         ({}, "is asked 'pair.match'; a label of another kind names that kind, or its question"),

@@ -17,7 +17,6 @@ import store.tables.record
 import store.tables.responses
 import store.tables.runs
 from store.errors import WorkspaceError, WorkspaceTooNew
-from store.queries.rows import VERDICT_PATHS
 from store.workspace import Workspace, migrations
 
 TYPES = {
@@ -30,6 +29,7 @@ TYPES = {
 }
 OF_THE_FILE = {"schema_version", "workspace_fact"}
 NEWEST = migrations()[-1][0]
+RESPONSE_REFS = 8
 PATHS = next(number for number, name, _ in migrations() if name.endswith("_paths.sql"))
 ADDITION = (
     NEWEST + 1,
@@ -52,6 +52,17 @@ def with_more(monkeypatch):
         monkeypatch.setattr(store.connecting, "migrations", lambda: both)
 
     return add
+
+
+def older_file(folder, monkeypatch, version):
+    """Make a workspace of the schema before some version."""
+    before = [one for one in migrations() if one[0] < version]
+    monkeypatch.setattr(store.schema, "migrations", lambda: before)
+    monkeypatch.setattr(store.connecting, "migrations", lambda: before)
+    path = folder / "older.duckdb"
+    Workspace.create(path).close()
+    monkeypatch.undo()
+    return path
 
 
 def facts(path, statement):
@@ -133,26 +144,62 @@ def test_an_older_file_is_copied_and_then_migrated(tmp_path, with_more):
     assert copy.read_bytes() == before
 
 
-def test_verdicts_outlive_the_change_of_their_paths(tmp_path, monkeypatch):
-    before = [one for one in migrations() if one[0] < PATHS]
-    monkeypatch.setattr(store.schema, "migrations", lambda: before)
-    monkeypatch.setattr(store.connecting, "migrations", lambda: before)
-    path = tmp_path / "older.duckdb"
-    Workspace.create(path).close()
-    verdict = "INSERT INTO verdict SELECT uuid(), uuid(), range, 1.0, '{}', 'why', NULL, now() FROM range({})"
+def test_verdicts_outlive_the_changes_of_their_table(tmp_path, monkeypatch):
+    path = older_file(tmp_path, monkeypatch, PATHS)
+    verdict = (
+        "INSERT INTO verdict SELECT uuid(), uuid(), range, 1.0, 'tested', 'why', NULL, now() FROM range(3000)"
+    )
     with duckdb.connect(str(path)) as connection:
-        connection.execute(verdict.format("tested", 3_000))
+        connection.execute(verdict)
         kept = connection.execute("SELECT * FROM verdict").fetchall()
-        with pytest.raises(duckdb.ConstraintException):
-            connection.execute(verdict.format("simulated", 1))
-    monkeypatch.undo()
     Workspace.open(path).close()
     with duckdb.connect(str(path)) as connection:
-        assert connection.execute("SELECT * FROM verdict").fetchall() == kept
-        for number, name in enumerate(VERDICT_PATHS, start=1):
-            connection.execute(verdict.format(name, number))
-        with pytest.raises(duckdb.ConstraintException):
-            connection.execute(verdict.format("guessed", 1))
+        match = connection.execute("SELECT id FROM question WHERE name = 'pair.match'").fetchone()
+        after = connection.execute("SELECT * FROM verdict").fetchall()
+    assert after == [(*row, *match, None) for row in kept]
+
+
+OLDER_RECORD = """
+INSERT INTO item VALUES (1, 'answer', 'q-1', 1, 1, 'x', '{}'), (2, 'answer', 'q-2', 2, 1, 'x', '{}'),
+    (3, 'pair', 'p-1', 3, 1, 'x', '{}');
+INSERT INTO question VALUES (1, 'pair.match', 'pair', '?', '{}'), (2, 'answer.accuracy', 'answer', 'How?', '{}'),
+    (3, 'answer.accuracy@m%40home[with %5Bfiles%5D]#2', 'answer', 'How?', '{}'),
+    (4, 'answer.accuracy@gone', 'answer', 'How?', '{}'), (5, 'answer.clarity@gone', 'answer', 'How clear?', '{}');
+INSERT INTO response VALUES (7, 1, 'm@home', 'with [files]', 2, 'Text', '{}', 1), (9, 2, 'm@home', '', 0, 'T', '{}', 1);
+INSERT INTO score SELECT uuid(), 9, 'j', 'accuracy', 3.0, '', '', '{}', 1, now();
+INSERT INTO judgment (id, action, item_id, question_id, rater_id, phase, value, origin, blind, reason, comment,
+        evidence, created_at)
+    SELECT uuid(), uuid(), item, question, 1, 'review', question, 'independent', false, '', '', '[]', now()
+    FROM (VALUES (1, 2), (1, 3), (2, 3), (1, 4), (1, 5), (3, 1)) asked (item, question);
+"""
+
+
+def test_questions_about_responses_become_references(tmp_path, monkeypatch):
+    path = older_file(tmp_path, monkeypatch, RESPONSE_REFS)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(OLDER_RECORD)
+    Workspace.open(path).close()
+    assert sorted(facts(path, "SELECT name, text FROM question")) == [
+        ("answer.accuracy", "How?"), ("answer.clarity", "How clear?"), ("pair.match", "?"),
+    ]  # fmt: skip
+    judged = """SELECT j.item_id, q.name, model, setting, trial, value FROM judgment j
+        JOIN question q ON q.id = j.question_id LEFT JOIN response_ref r ON r.id = j.response_ref_id ORDER BY value, 1"""
+    assert facts(path, judged) == [
+        (3, "pair.match", None, None, None, 1.0),
+        (1, "answer.accuracy", None, None, None, 2.0),
+        (1, "answer.accuracy", "m@home", "with [files]", 2, 3.0),
+        (2, "answer.accuracy", "m@home", "with [files]", 2, 3.0),
+        (1, "answer.accuracy", "gone", "", 0, 4.0),
+        (1, "answer.clarity", "gone", "", 0, 5.0),
+    ]
+    assert facts(path, "SELECT id, text, item_id FROM response JOIN response_ref USING (id) ORDER BY id") == [
+        (7, "Text", 1), (9, "T", 2),
+    ]  # fmt: skip
+    assert facts(path, "SELECT response_ref_id FROM score") == [(9,)]
+    # One reference for each response of an item, however many questions were asked of it.
+    assert facts(path, "SELECT count(*), count(DISTINCT id), count(DISTINCT (item_id, model, setting, trial)) FROM response_ref") == [
+        (4, 4, 4),
+    ]  # fmt: skip
 
 
 def test_the_copy_holds_what_was_only_in_the_log(tmp_path, with_more):
@@ -218,17 +265,17 @@ def test_a_migration_can_rework_a_table_that_holds_judgments(tmp_path, with_more
 
 def test_a_file_of_the_first_schema_loses_its_indexes_and_finds_all_its_judgments(tmp_path, monkeypatch):
     """The indexes of that schema could lose entries; what was lost is found again."""
-    with judged_workspace(tmp_path) as workspace:
-        path = workspace.path
-        desk = Desk(workspace)
-        made = [desk.judge(item).records[0].id for item in (1, 2)]
+    path = older_file(tmp_path, monkeypatch, 2)
     with duckdb.connect(str(path)) as connection:
-        connection.execute("DELETE FROM schema_version WHERE version > 1")
-        connection.execute("CREATE INDEX judgment_item ON judgment (item_id)")
-        connection.execute("CREATE INDEX mark_item ON mark (item_id)")
+        connection.execute("CREATE INDEX IF NOT EXISTS judgment_item ON judgment (item_id)")
+        connection.execute("CREATE INDEX IF NOT EXISTS mark_item ON mark (item_id)")
+        connection.execute(
+            "INSERT INTO judgment (id, action, item_id, question_id, rater_id, phase, value, origin, blind, reason, "
+            "comment, evidence, created_at) SELECT uuid(), uuid(), 1, 1, 1, 'review', 1.0, 'independent', false, '', '', "
+            "'[]', now() FROM range(2)"
+        )
     with Workspace.open(path) as migrated:
-        assert [judgment.id for judgment in judgments(migrated)] == made
-        assert Desk(migrated).judge(1).records[0].supersedes == made[0]
+        assert len(judgments(migrated, item_id=1)) == 2
     assert facts(path, "SELECT index_name FROM duckdb_indexes()") == []
 
 

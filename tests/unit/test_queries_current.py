@@ -1,10 +1,11 @@
-"""What stands now, against going through every record."""
+"""Current judgments, marks and verdicts, against going through every record."""
 
 import pytest
 from recorded import RATERS, recorded_workspace
+from scopes import scope
 from sqlalchemy import select
 
-from store.queries.current import current_labels, current_marks, current_verdicts
+from store.queries.current import all_values, current_verdicts, label_questions, own_labels, own_marks
 
 
 @pytest.fixture(scope="module", params=[1, 2])
@@ -22,7 +23,7 @@ def rows(made, subquery):
 @pytest.mark.parametrize("phase", ["review", "revealed"])
 @pytest.mark.parametrize("rater", RATERS)
 def test_labels_of_one_rater(made, rater, phase):
-    found = {row["item_id"]: row for row in rows(made, current_labels(made.raters[rater], phase))}
+    found = {row["item_id"]: row for row in rows(made, own_labels(scope(made.raters[rater], phase=phase)))}
     expected = {item: made.label(rater, item, phase) for item in made.items}
     assert {item: row["id"] for item, row in found.items()} == {
         item: one.id for item, one in expected.items() if one is not None
@@ -32,7 +33,7 @@ def test_labels_of_one_rater(made, rater, phase):
 
 
 def test_labels_of_everybody_are_one_row_for_each_rater_item_and_phase(made):
-    found = rows(made, current_labels(None, None))
+    found = rows(made, all_values(questions=label_questions()))
     expected = [
         one.id
         for rater in RATERS
@@ -47,13 +48,13 @@ def test_a_label_that_was_undone_does_not_stand(made):
     undone = {one.item_id for one in made.judgments if one.value is None}
     bare = [item for item in undone if made.label("dana", item) is None]
     assert bare
-    found = {row["item_id"] for row in rows(made, current_labels(made.raters["dana"]))}
+    found = {row["item_id"] for row in rows(made, own_labels(scope(made.raters["dana"])))}
     assert not found & set(bare)
 
 
 @pytest.mark.parametrize("rater", RATERS)
 def test_marks(made, rater):
-    found = {row["item_id"]: row for row in rows(made, current_marks(made.raters[rater]))}
+    found = {row["item_id"]: row for row in rows(made, own_marks(scope(made.raters[rater])))}
     assert len(found) > 10
     for item in made.items:
         marks, row = made.marked(rater, item), found.get(item, {})
@@ -71,21 +72,21 @@ def test_verdicts_are_the_latest_of_any_run(made):
 
 @pytest.mark.parametrize("chosen", [[], [3], [3, 3, 7, 39, 99_999], range(1, 41)])
 def test_some_items_only(made, chosen):
-    dana = made.raters["dana"]
+    dana, shown = scope(made.raters["dana"]), label_questions()
     for subquery in (
-        current_labels(dana),
-        current_marks(dana),
+        own_labels(dana),
+        own_marks(dana),
         current_verdicts(),
-        current_labels(None, None),
+        all_values(questions=shown),
     ):
         everything = rows(made, subquery)
         part = {
-            "label": current_labels(dana, item_ids=chosen),
-            "marked": current_marks(dana, item_ids=chosen),
-            "verdict_now": current_verdicts(chosen),
+            "label": own_labels(dana, chosen),
+            "marked": own_marks(dana, chosen),
+            "current_verdict": current_verdicts(chosen),
         }[subquery.name]
-        if subquery.name == "label" and any(row["rater_id"] != dana for row in everything):
-            part = current_labels(None, None, chosen)
+        if subquery.name == "label" and any(row["rater_id"] != dana.rater_id for row in everything):
+            part = all_values(None, chosen, shown)
         expected = [row for row in everything if row["item_id"] in set(chosen)]
         key = lambda row: (row["item_id"], str(row.get("id")))  # noqa: E731
         assert sorted(rows(made, part), key=key) == sorted(expected, key=key)

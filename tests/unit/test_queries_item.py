@@ -6,6 +6,7 @@ import re
 import pytest
 from judging import Desk, judged_workspace, judgments
 from recorded import RATERS, recorded_workspace
+from scopes import scope
 from small_workspace import GOOD, pairs_workspace
 from sqlalchemy import event, insert
 
@@ -14,6 +15,7 @@ from store.ids import now
 from store.queries.item import OwnLabel, find_item, load_case, load_history, load_own, load_pair
 from store.recording import Action
 from store.tables.columns import table_of
+from store.tables.record import QuestionTarget
 from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, Verdict, VerdictRow
 
 REPLY = {"assessment": "unclear", "justification": "it depends"}
@@ -74,7 +76,7 @@ class AgentsWork:
     def verdict(self, run, item, value=1.0, path="tested", execution=None):
         made = Verdict(
             id=self.workspace.ids.next(), run_id=run, item_id=item, value=value, path=path, reason="the tests say so",
-            execution_id=execution, created_at=now(),
+            execution_id=execution, question_id=1, created_at=now(),
         )  # fmt: skip
         self._insert(VerdictRow, **made.model_dump())
         return made.id
@@ -130,7 +132,7 @@ def test_a_name_of_several_items_is_refused(tmp_path):
 def test_a_pair_shows_its_texts_and_what_stands(made, rater):
     with made.workspace.reading() as connection:
         for item in made.items:
-            pair = load_pair(connection, item, made.raters[rater])
+            pair = load_pair(connection, scope(made.raters[rater]), item)
             label, verdict, marks = made.label(rater, item), made.verdict(item), made.marked(rater, item)
             assert (pair.item_id, pair.external_id, pair.kind) == (item, f"pair/{item}", "pair")
             assert (pair.query, pair.candidates) == (f"double a number {(item + 1) // 2}", 2)
@@ -138,7 +140,7 @@ def test_a_pair_shows_its_texts_and_what_stands(made, rater):
             assert (pair.language, pair.rank, pair.source) == ("python", item, "test")
             assert set(pair.similarities) == ({"a", "b"} if item in made.similarity else set())
             given = {number: one.value for number, one in pair.own.labels.items()}
-            assert given == ({} if label is None else {label.question_id: label.value})
+            assert given == ({} if label is None else {label.target: label.value})
             assert pair.question_ids == {"pair.match": made.judgments[0].question_id}
             assert pair.own.skipped == ("skip" in marks)
             assert pair.own.flagged == ("flag" in marks)
@@ -156,7 +158,7 @@ def test_a_blind_pair_holds_only_the_raters_own(made, rater):
     other_texts = {mark.text for mark in made.marks if mark.rater_id != number}
     with made.workspace.reading() as connection:
         for item in made.items:
-            pair = load_pair(connection, item, number, blind=True)
+            pair = load_pair(connection, scope(number, blind=True), item)
             assert pair.case is None
             assert {seen.rater for seen in pair.history} <= {rater}
             mine = [
@@ -180,7 +182,7 @@ def test_blind_the_database_returns_nothing_of_the_agents_and_of_others(made):
     event.listen(made.workspace.engine, "before_cursor_execute", hear)
     try:
         with made.workspace.reading() as connection:
-            load_pair(connection, item, number, blind=True)
+            load_pair(connection, scope(number, blind=True), item)
     finally:
         event.remove(made.workspace.engine, "before_cursor_execute", hear)
     assert len(fetched) > 4
@@ -198,7 +200,7 @@ def test_blind_the_database_returns_nothing_of_the_agents_and_of_others(made):
 
 def test_a_pair_that_is_not_there_is_said(workspace):
     with workspace.reading() as connection, pytest.raises(UnknownName, match="no pair 99"):
-        load_pair(connection, 99, 1)
+        load_pair(connection, scope(1), 99)
 
 
 # -- the agents' case -------------------------------------------------------------------------------------
@@ -273,9 +275,12 @@ def test_ones_own_state_is_of_its_phase_and_outside_assignments(workspace):
     desk.judge(1, 0.0, phase="revealed", reason="w")
     desk.judge(1, 0.0, assignment_id=workspace.ids.next(), reason="x")
     with workspace.reading() as connection:
-        review, revealed = (load_own(connection, 1, desk.rater.id, phase) for phase in ("review", "revealed"))
-    assert review.labels == {desk.question: OwnLabel(1.0, "names")}
-    assert revealed.labels == {desk.question: OwnLabel(0.0, "w")}
+        review, revealed = (
+            load_own(connection, scope(desk.rater.id, phase=phase), 1) for phase in ("review", "revealed")
+        )
+    asked = QuestionTarget(desk.question)
+    assert review.labels == {asked: OwnLabel(1.0, "names")}
+    assert revealed.labels == {asked: OwnLabel(0.0, "w")}
 
 
 def test_the_history_tells_what_was_done_in_its_order(workspace):
@@ -307,6 +312,6 @@ def test_an_undone_label_leaves_no_reason(workspace):
     desk.submit(Action(action.id, (action.records[0].model_copy(update=fresh),)))
     desk.undo()
     with workspace.reading() as connection:
-        own = load_own(connection, 1, desk.rater.id)
+        own = load_own(connection, scope(desk.rater.id), 1)
     assert own.labels == {}
     assert len(judgments(workspace)) == 3

@@ -9,6 +9,7 @@ from recorded import RATERS, recorded_workspace
 from store.ids import now
 from store.queries.progress import pace, progress
 from store.raters import find_rater
+from store.scope import REVIEW, Scope, Visibility
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +25,10 @@ def workspace(tmp_path):
         yield opened
 
 
-def progress_of(workspace, name="dana", **options):
+def progress_of(workspace, name="dana", *, blind=False, phase=REVIEW):
     with workspace.reading() as connection:
-        return progress(connection, find_rater(connection, name), **options)
+        scope = Scope(find_rater(connection, name), phase=phase, visibility=Visibility(blind))
+        return progress(connection, scope)
 
 
 def pace_of(desk, **options):

@@ -5,8 +5,10 @@ import re
 
 import pytest
 from recorded import PATHS, RATERS, recorded_workspace
+from scopes import scope
 from sqlalchemy import event
 
+from store.errors import HiddenData
 from store.queries.queue import queue_ids, queue_rows
 from store.queries.rows import SORT_KEYS, QueueFilter, QueueSort
 
@@ -67,7 +69,7 @@ FILTERS = [
 @pytest.mark.parametrize("wanted", FILTERS, ids=QueueFilter.sentence)
 @pytest.mark.parametrize("rater", RATERS[:2])
 def test_each_filter(made, rater, wanted):
-    found = queue_ids(made.workspace, made.raters[rater], wanted).tolist()
+    found = queue_ids(made.workspace, scope(made.raters[rater]), wanted).tolist()
     assert found == [item for item in made.items if passes(made, rater, wanted, item)]
 
 
@@ -78,7 +80,7 @@ def test_the_filters_above_find_something():
 
 @pytest.mark.parametrize("text", ["%", "_", "\\", "'", "$1", ":x", "/", "a_number", "double%", "", "İ", "\0"])
 def test_nothing_in_a_text_is_a_wildcard(made, text):
-    found = queue_ids(made.workspace, made.raters["dana"], QueueFilter(text=text)).tolist()
+    found = queue_ids(made.workspace, scope(made.raters["dana"]), QueueFilter(text=text)).tolist()
     names = {item: f"{text_of(item)}\npair/{item}" for item in made.items}
     # DuckDB's lower case of a letter is one letter, so that the dot of a capital İ is lost.
     wanted = text.lower().replace("\u0307", "")
@@ -102,7 +104,7 @@ def value_of(made, rater, key, item):
 @pytest.mark.parametrize("key", SORT_KEYS)
 @pytest.mark.parametrize("wanted", [QueueFilter(), QueueFilter(status="judged"), QueueFilter(text="x + 2")])
 def test_each_order(made, key, descending, wanted):
-    found = queue_ids(made.workspace, made.raters["dana"], wanted, QueueSort(key, descending)).tolist()
+    found = queue_ids(made.workspace, scope(made.raters["dana"]), wanted, QueueSort(key, descending)).tolist()
     items = [item for item in made.items if passes(made, "dana", wanted, item)]
     known = [item for item in items if value_of(made, "dana", key, item) is not None]
     unknown = [item for item in items if value_of(made, "dana", key, item) is None]
@@ -113,14 +115,14 @@ def test_each_order(made, key, descending, wanted):
 
 @pytest.mark.parametrize("limit", [0, 1, 7, 10_000])
 def test_a_limit_takes_the_first(made, limit):
-    everything = queue_ids(made.workspace, 1, sort=QueueSort("title", descending=True)).tolist()
-    some = queue_ids(made.workspace, 1, sort=QueueSort("title", descending=True), limit=limit).tolist()
+    everything = queue_ids(made.workspace, scope(1), sort=QueueSort("title", descending=True)).tolist()
+    some = queue_ids(made.workspace, scope(1), sort=QueueSort("title", descending=True), limit=limit).tolist()
     assert some == everything[:limit]
 
 
 @pytest.mark.parametrize("rater", RATERS)
 def test_rows(made, rater):
-    rows = queue_rows(made.workspace, made.raters[rater], made.items)
+    rows = queue_rows(made.workspace, scope(made.raters[rater]), made.items)
     assert [row.item_id for row in rows] == made.items
     for row in rows:
         item, label, verdict = row.item_id, made.label(rater, row.item_id), made.verdict(row.item_id)
@@ -143,19 +145,19 @@ def test_rows(made, rater):
 
 def test_rows_come_in_the_order_asked_for_and_missing_ones_are_left_out(made):
     asked = [17, 3, 99_999, 40, 1, 3]
-    rows = queue_rows(made.workspace, 1, asked)
+    rows = queue_rows(made.workspace, scope(1), asked)
     assert [row.item_id for row in rows] == [17, 3, 40, 1, 3]
-    assert queue_rows(made.workspace, 1, []) == []
+    assert queue_rows(made.workspace, scope(1), []) == []
 
 
 def test_rows_take_the_ids_that_queue_ids_gives(made):
-    ids = queue_ids(made.workspace, 1)
-    assert [row.item_id for row in queue_rows(made.workspace, 1, ids[5:9])] == [6, 7, 8, 9]
+    ids = queue_ids(made.workspace, scope(1))
+    assert [row.item_id for row in queue_rows(made.workspace, scope(1), ids[5:9])] == [6, 7, 8, 9]
 
 
 def test_a_rater_who_has_done_nothing_finds_everything_open(made):
-    assert queue_ids(made.workspace, 12_345, QueueFilter(status="open")).tolist() == made.items
-    assert {row.status for row in queue_rows(made.workspace, 12_345, made.items)} == {"open"}
+    assert queue_ids(made.workspace, scope(12_345), QueueFilter(status="open")).tolist() == made.items
+    assert {row.status for row in queue_rows(made.workspace, scope(12_345), made.items)} == {"open"}
 
 
 @pytest.mark.parametrize(
@@ -169,8 +171,8 @@ def test_a_rater_who_has_done_nothing_finds_everything_open(made):
     ],
 )
 def test_a_blind_queue_cannot_be_ordered_by_what_it_hides(made, wanted, sort):
-    with pytest.raises(ValueError, match="blind"):
-        queue_ids(made.workspace, 1, wanted, sort, blind=True)
+    with pytest.raises(HiddenData, match="blind"):
+        queue_ids(made.workspace, scope(1, blind=True), wanted, sort)
 
 
 class Overheard:
@@ -194,11 +196,13 @@ class Overheard:
 def test_in_a_blind_queue_the_database_is_not_asked_for_the_agents_labels(made, key):
     dana = made.raters["dana"]
     with Overheard(made.workspace) as statements:
-        rows = queue_rows(made.workspace, dana, made.items, blind=True)
-        queue_ids(made.workspace, dana, QueueFilter(status="open", flagged=False), QueueSort(key), blind=True)
+        rows = queue_rows(made.workspace, scope(dana, blind=True), made.items)
+        queue_ids(
+            made.workspace, scope(dana, blind=True), QueueFilter(status="open", flagged=False), QueueSort(key)
+        )
     assert len(statements) == 2
     assert not any(re.search(r"(FROM|JOIN) (verdict|step|run|execution)\b", said) for said in statements)
-    open_eyed = queue_rows(made.workspace, dana, made.items)
+    open_eyed = queue_rows(made.workspace, scope(dana), made.items)
     assert any(row.agent_label is not None for row in open_eyed)
     assert {(row.agent_label, row.agent_path) for row in rows} == {(None, None)}
     for hidden, seen in zip(rows, open_eyed, strict=True):

@@ -17,6 +17,7 @@ from judging import (
     marks,
     only_label,
 )
+from scopes import scope
 
 from store.errors import JudgmentRefused
 from store.journal import journal_path
@@ -40,7 +41,7 @@ def desk(workspace):
 
 def own(desk, item=1):
     with desk.workspace.reading() as connection:
-        return load_own(connection, item, desk.rater.id)
+        return load_own(connection, scope(desk.rater.id), item)
 
 
 def label_of(desk, item=1):
@@ -89,7 +90,7 @@ def test_the_journal_names_what_it_is_about(workspace, desk):
     assert first["content"] == second["content"] != ""
 
 
-def test_a_change_of_mind_supersedes_and_deletes_nothing(workspace, desk):
+def test_a_progress_delta_mind_supersedes_and_deletes_nothing(workspace, desk):
     for value in (1.0, 0.0, 0.0, 1.0):
         desk.judge(1, value)
     (chain,) = chains(workspace).values()

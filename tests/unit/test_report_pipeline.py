@@ -141,7 +141,7 @@ class Agents:
         self.records[VerdictRow].append(
             Verdict(
                 id=self.workspace.ids.next(), run_id=self.run.id, item_id=item, path=path, reason="so",
-                value=float(self.chance.random() < 0.5), created_at=now(),
+                value=float(self.chance.random() < 0.5), question_id=1, created_at=now(),
             )
         )  # fmt: skip
 

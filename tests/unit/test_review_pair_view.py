@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from review_bench import ALONE, CASES, SIMULATED, TEST, Case, Ran, bench, uid, write_expert_run
+from scopes import scope
 
 from screens.review import pair as pair_part
 from screens.review.items import ItemReader, ReviewOrder
@@ -16,7 +17,7 @@ from screens.review.part import ItemView
 from store.errors import UnknownName
 from store.kinds.pair import GUIDELINE
 from store.queries.item import OwnState, load_pair
-from store.queries.standing import change_of, open_among, skipped_in_order
+from store.queries.progress_delta import open_among, progress_delta, skipped_in_order
 from store.raters import ensure_rater, register_kinds
 from store.recording import Recorder
 from store.workspace import Workspace
@@ -412,7 +413,7 @@ def test_counts_follow_every_action_its_undo_and_its_redo(fresh: Workspace) -> N
     def follow(action: object) -> tuple[int, int]:
         nonlocal today, left
         with fresh.reading() as connection:
-            change = change_of(connection, action)  # type: ignore[arg-type]
+            change = progress_delta(connection, action)  # type: ignore[arg-type]
         today, left = today + change.today, left + change.left
         return today, left
 
@@ -439,9 +440,9 @@ def test_open_and_skipped_items_are_found(fresh: Workspace) -> None:
         recorder.submit(action).result()
     recorder.submit(desk.label(view(fresh, "step-failed"), 1.0, Stopwatch())).result()
     with fresh.reading() as connection:
-        assert open_among(connection, rater.id, [1, 2, 3, 4]) == {2, 4}
-        assert open_among(connection, rater.id, []) == set()
-        assert skipped_in_order(connection, rater.id) == [5, 2]
+        assert open_among(connection, scope(rater.id), [1, 2, 3, 4]) == {2, 4}
+        assert open_among(connection, scope(rater.id), []) == set()
+        assert skipped_in_order(connection, scope(rater.id)) == [5, 2]
 
 
 def test_the_runs_of_experts_stand_beside_that_of_the_agents(fresh: Workspace) -> None:
@@ -484,7 +485,7 @@ def test_a_test_of_ones_own_begins_as_python_that_imports_the_code(
     workspace: Workspace, name: str, language: str, begins: str
 ) -> None:
     with workspace.reading() as connection:
-        pair = replace(load_pair(connection, 1, 1), name=name, language=language)
+        pair = replace(load_pair(connection, scope(1), 1), name=name, language=language)
     first = pair_part.view(pair).first_test
     assert first.startswith(begins)
     assert bool(first) == bool(begins)

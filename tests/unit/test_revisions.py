@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from judging import Desk
 from kinds import json_lines, kept
+from scopes import scope
 
 from screens.review.answer import load
 from screens.review.part import ItemView
@@ -54,7 +55,7 @@ def view(workspace: Workspace, desk: Desk, *, blind: bool = False) -> ItemView:
 
 def reference(workspace: Workspace) -> RevisionSeen:
     with workspace.reading() as connection:
-        return load_entry(connection, ANSWER, 1, 0).revisions["reference"]
+        return load_entry(connection, scope(0), ANSWER, 1).revisions["reference"]
 
 
 def test_of_two_raters_the_latest_stands_and_an_undo_shows_the_others_again(workspace: Workspace) -> None:
@@ -107,13 +108,13 @@ def test_lists_have_the_title_that_stands_and_a_search_finds_every_version(works
     dana = Desk(workspace)
 
     def title() -> str:
-        found = queue_rows(workspace, dana.rater.id, [1])[0].title
+        found = queue_rows(workspace, scope(dana.rater.id), [1])[0].title
         (first,) = look(workspace, "dana", blind=False).rows or ()
         assert first.title == found
         return found
 
     def found(text: str) -> list[int]:
-        return list(queue_ids(workspace, dana.rater.id, QueueFilter(text=text)))
+        return list(queue_ids(workspace, scope(dana.rater.id), QueueFilter(text=text)))
 
     assert (title(), found("whither"), found("in %there")) == ("Where?", [], [])
     dana.say(1, "revision.question", text="Whither, 100%?")
@@ -137,7 +138,7 @@ def test_lists_have_the_title_that_stands_and_a_search_finds_every_version(works
 def test_a_label_that_is_older_than_the_text_is_told(workspace: Workspace) -> None:
     dana, ben = Desk(workspace), Desk(workspace, "ben")
     with workspace.reading() as connection:
-        entry = load_entry(connection, ANSWER, 1, dana.rater.id)
+        entry = load_entry(connection, scope(dana.rater.id), ANSWER, 1)
     accuracy, clarity = (entry.question_ids[f"answer.{name}"] for name in ("accuracy", "clarity"))
 
     def score(question: int, value: int) -> None:

@@ -97,6 +97,7 @@ def items_command(
     from store.queries.queue import queue_ids, queue_rows
     from store.queries.rows import QueueFilter, phrase_of
     from store.queries.texts import item_texts
+    from store.scope import Scope, Visibility
     from store.workspace import Workspace
     from workbench.output import harmless, print_json, print_table, say
     from workbench.rater import rater_name
@@ -110,19 +111,21 @@ def items_command(
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
             who = reader(connection, given_rater(rater), rater_name(None, loaded))
-        ids = [int(number) for number in queue_ids(opened, who.id, wanted, blind=blind)]
+        scope = Scope(who, visibility=Visibility(blind))
+        ids = [int(number) for number in queue_ids(opened, scope, wanted)]
         rows: list[QueueRow] = []
         texts: dict[int, dict[str, Any]] = {}
         executions: dict[int, ExecutionSeen] = {}
         runs: dict[int, tuple[ExpertRunSeen, ...]] = {}
         for start in range(0, len(shown := ids[: limit or (None if as_json else MOST_FOR_PEOPLE)]), 1000):
             page = shown[start : start + 1000]
-            rows += queue_rows(opened, who.id, page, blind=blind)
+            rows += (found := queue_rows(opened, scope, page))
             if as_json:
+                revealed = [row.item_id for row in found if not row.blind]
                 with opened.reading() as connection:
                     texts |= item_texts(connection, page)
-                    executions |= {} if blind else executions_of_verdicts(connection, page)
-                    runs |= {} if blind else expert_runs(connection, page, who.id)
+                    executions |= executions_of_verdicts(connection, revealed)
+                    runs |= expert_runs(connection, revealed, who.id)
     if as_json:
         print_json(
             {

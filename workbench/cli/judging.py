@@ -13,9 +13,8 @@ from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, comm
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from store.kinds.protocol import QuestionSpec, TaskKind
     from store.scales import Scale
-    from store.tables.people import Rater
+    from store.scope import Scope
     from store.workspace import Workspace as OpenWorkspace
 
 
@@ -42,6 +41,7 @@ def judge_command(
     from store.evidence import NONE
     from store.queries.item import find_item
     from store.raters import ensure_rater, register_kinds
+    from store.scope import Scope, Visibility
     from store.workspace import Workspace
     from workbench.output import print_json, say
     from workbench.rater import rater_name
@@ -52,21 +52,21 @@ def judge_command(
         register_kinds(opened)
         with opened.reading() as connection:
             number = find_item(connection, item)
+        rated_by = ensure_rater(opened, name or "")
+        scope = Scope(rated_by, visibility=Visibility(loaded.screens.blind))
         cited = NONE
         if evidence:
             from workbench.citing import evidence_of
 
-            cited = evidence_of(opened, number, evidence, blind=loaded.screens.blind)
-        rated_by = ensure_rater(opened, name or "")
+            cited = evidence_of(opened, scope, number, evidence)
         facts = _judge(
             opened,
+            scope,
             number,
             value,
-            rated_by,
             question,
             comment=comment,
             evidence=cited,
-            blind=loaded.screens.blind,
         )
     if as_json:
         print_json(facts)
@@ -76,30 +76,30 @@ def judge_command(
 
 def _judge(
     opened: OpenWorkspace,
+    scope: Scope,
     number: int,
     value: str,
-    rater: Rater,
     asked: str | None,
     *,
     comment: str,
     evidence: str,
-    blind: bool,
 ) -> dict[str, Any]:
     from sqlalchemy import select
 
     from store.ids import now
-    from store.kinds.instances import instance_of
     from store.kinds.protocol import task_kinds
-    from store.queries.current import REVIEW
     from store.queries.due import due_questions
-    from store.queries.entries import hides_models, load_entry
-    from store.raters import ensure_questions
+    from store.queries.entries import load_entry
+    from store.queries.item import item_access
+    from store.raters import question_number
     from store.recording import Action, Recorder
+    from store.response_names import question_name
     from store.tables.columns import table_of
     from store.tables.imported import Item
     from store.tables.record import Judgment
 
-    item = table_of(Item)
+    item, rater = table_of(Item), scope.rater
+    assert rater is not None
     with opened.reading() as connection:
         row = connection.execute(select(item.c.kind, item.c.external_id).where(item.c.id == number)).one()
         kind = task_kinds().get(row.kind)
@@ -109,25 +109,32 @@ def _judge(
                 f"Nothing installed knows items of the kind {row.kind!r}.",
                 "Install the package that adds it; `workbench doctor` lists the kinds.",
             )
-        hidden = blind or hides_models(connection, number, rater.id)
-        question = _question(kind, due_questions(connection, kind, number), asked, hidden=hidden)
-        if question.of_responses and instance_of(question.name) is None and kind.stands_in:
-            entry = load_entry(connection, kind, number, rater.id, blind=True)
+        access = item_access(connection, scope, number)
+        due = {
+            question_name(spec.name, response): (spec, ref)
+            for spec, ref, response in due_questions(connection, kind, number)
+        }
+        name = _question(list(due), asked, hidden=access.hides_models)
+        question, response_ref_id = due[name]
+        question_id = question_number(connection, question.name)
+        if question.of_responses and response_ref_id is None and kind.stands_in:
+            entry = load_entry(connection, scope, kind, number)
             if kind.stand_in(entry.fields) is None:
                 raise JudgmentRefused(
                     "Nothing to judge",
                     f"{row.external_id} has no response yet, and nothing that stands in for one.",
                     f"Import responses, or write one: workbench revise ... --part {kind.stands_in[0]}",
                 )
-    question_id = ensure_questions(opened, kind, (question.name,))[question.name]
     action = opened.ids.next()
     record = Judgment(
         id=opened.ids.next(),
         action=action,
         item_id=number,
         question_id=question_id,
-        rater_id=rater.id,
-        phase=REVIEW,
+        response_ref_id=response_ref_id,
+        rater_id=scope.rater_id,
+        assignment_id=access.assignment_id,
+        phase=scope.phase,
         value=scale_value(
             question.scale, value, kind.label_words if question == kind.label_question else None
         ),
@@ -142,7 +149,7 @@ def _judge(
         "judgment": judgment.id,
         "item": row.external_id,
         "number": number,
-        "question": question.name,
+        "question": name,
         "value": judgment.value,
         "label": question.scale.word(judgment.value),
         "rater": rater.name,
@@ -153,12 +160,11 @@ def _judge(
     }
 
 
-def _question(kind: TaskKind, due: Sequence[str], asked: str | None, *, hidden: bool) -> QuestionSpec:
-    """Return the question of an item that is answered.
+def _question(due: Sequence[str], asked: str | None, *, hidden: bool) -> str:
+    """Return the readable name of the question that is answered.
 
     Args:
-        kind: The item's kind.
-        due: The names of the questions that the item is asked.
+        due: The readable names of the questions that the item is asked.
         asked: The name that was given, with or without the kind; None where none was.
         hidden: Whether the names of models stay hidden from the rater.
 
@@ -176,9 +182,7 @@ def _question(kind: TaskKind, due: Sequence[str], asked: str | None, *, hidden: 
     if len(wanted) != 1:
         what = "This item is asked several questions." if asked is None else f"It is not asked {asked!r}."
         raise UnknownName("Which question?", what, f"Name one with --question: {known}.")
-    question = kind.question(wanted[0])
-    assert question is not None
-    return question
+    return wanted[0]
 
 
 def scale_value(scale: Scale, text: str, as_listed: Mapping[float, str] | None = None) -> float:

@@ -56,6 +56,7 @@ def report_command(
     with --run NAME only that one.
     """
     from store.queries.progress import progress
+    from store.scope import Scope, Visibility
     from store.workspace import Workspace
     from workbench.output import print_json
     from workbench.rater import rater_name
@@ -82,7 +83,7 @@ def report_command(
     check_view(given_rater(rater), loaded)
     with Workspace.open(workspace) as opened, opened.reading() as connection:
         who = reader(connection, given_rater(rater), rater_name(None, loaded))
-        found = progress(connection, who, blind=loaded.screens.blind)
+        found = progress(connection, Scope(who, visibility=Visibility(loaded.screens.blind)))
     if as_json:
         print_json({"report": "progress", "blind": loaded.screens.blind, **found.to_dict()})
     else:

@@ -78,10 +78,10 @@ def _revise(opened: OpenWorkspace, number: int, part: str, text: str, rater: Rat
 
     from store.ids import now
     from store.kinds.protocol import task_kinds
-    from store.queries.current import REVIEW
     from store.queries.texts import item_texts
     from store.recording import Action, Recorder
     from store.revising import refusal, without_added_end
+    from store.scope import REVIEW
     from store.tables.columns import table_of
     from store.tables.imported import Item
     from store.tables.record import REVISION, Mark

@@ -1,4 +1,4 @@
-"""What a record changed of a rater's standing, and which of a few items are still open to them."""
+"""By how much an action changes a rater's counts, and which of some items are still open to them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, select
 
-from store.queries.current import REVIEW, current_marks
-from store.queries.due import due_of, due_questions, given_by, kind_of
+from store.queries.current import own_marks
+from store.queries.due import answered_count, due_questions, kind_of, required_count
 from store.recording import Action
+from store.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Question
-from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
+from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow, QuestionTarget
 
 
 @dataclass(frozen=True, slots=True)
-class StandingChange:
+class ProgressDelta:
     """By how much an action changed a rater's counts.
 
     Attributes:
@@ -32,15 +33,13 @@ class StandingChange:
     judged: bool
 
 
-def open_among(
-    connection: Connection, rater_id: int, item_ids: Collection[int], phase: str = REVIEW
-) -> set[int]:
+def open_among(connection: Connection, scope: Scope, item_ids: Collection[int]) -> set[int]:
     """Return those of some items that a rater has neither judged nor said to be undecidable."""
     if not item_ids:
         return set()
     item = table_of(Item)
-    given, marks = given_by(rater_id, phase, item_ids), current_marks(rater_id, phase, item_ids)
-    due, responses = due_of(item, item_ids)
+    given, marks = answered_count(scope, item_ids), own_marks(scope, item_ids)
+    due, responses = required_count(item, item_ids)
     found = (
         select(item.c.id)
         .select_from(item)
@@ -57,17 +56,17 @@ def open_among(
     return set(connection.execute(found).scalars())
 
 
-def skipped_in_order(connection: Connection, rater_id: int, phase: str = REVIEW) -> list[int]:
+def skipped_in_order(connection: Connection, scope: Scope) -> list[int]:
     """Return the items that a rater put off and has not come back to, the one put off first first."""
-    marks = current_marks(rater_id, phase)
+    marks = own_marks(scope)
     put_off = select(marks.c.item_id).where(marks.c.skipped).order_by(marks.c.skipped_by)
     skipped = list(connection.execute(put_off).scalars())
-    still_open = open_among(connection, rater_id, skipped, phase)
+    still_open = open_among(connection, scope, skipped)
     return [number for number in skipped if number in still_open]
 
 
-def change_of(connection: Connection, action: Action) -> StandingChange:
-    """Return what a stored action changed, from what its rater has recorded of the item.
+def progress_delta(connection: Connection, action: Action) -> ProgressDelta:
+    """Return by how much a stored action changed the counts of its rater.
 
     Args:
         connection: A reading connection.
@@ -76,13 +75,14 @@ def change_of(connection: Connection, action: Action) -> StandingChange:
     first, last = (choose(record.id for record in action.records) for choose in (min, max))
     records = _records(connection, action.records[0])
     kind = kind_of(connection, action.item_id)
-    names = due_questions(connection, kind, action.item_id) if kind is not None else ()
+    due = [] if kind is None else due_questions(connection, kind, action.item_id)
     question = table_of(Question)
-    due = set(connection.execute(select(question.c.id).where(question.c.name.in_(names))).scalars())
-    # Of a question that nobody ever answered, the workspace need not have a row.
-    before = _standing([record for record in records if record.id < first], due, len(names))
-    after = _standing([record for record in records if record.id <= last], due, len(names))
-    return StandingChange(
+    named = select(question.c.name, question.c.id).where(question.c.name.in_([spec.name for spec, *_ in due]))
+    keys = dict(connection.execute(named).all())
+    targets = {QuestionTarget(keys[spec.name], ref) for spec, ref, _ in due if spec.name in keys}
+    before = _state([record for record in records if record.id < first], targets, len(due))
+    after = _state([record for record in records if record.id <= last], targets, len(due))
+    return ProgressDelta(
         today=after.today - before.today,
         left=before.settled - after.settled,
         judged=after.judged and not before.judged and action.records[0].origin != "redo",
@@ -90,32 +90,30 @@ def change_of(connection: Connection, action: Action) -> StandingChange:
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
-    """How a rater stood with an item at one time."""
+class _ItemState:
+    """What an item counted as for a rater at one time."""
 
     judged: bool
     today: bool
     settled: bool
 
 
-def _standing(records: list[Judgment | Mark], due: set[int], number: int) -> _Standing:
-    """Return how a rater stood with an item.
+def _state(records: list[Judgment | Mark], due: set[QuestionTarget], number: int) -> _ItemState:
+    """Return what an item counts as for a rater.
 
     Args:
         records: What the rater had recorded, in order.
-        due: The keys of the questions that the item is asked, of those that the workspace knows.
+        due: The questions that the item is asked, of those that the workspace knows.
         number: How many questions it is asked.
     """
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     values = {
-        record.question_id: record
-        for record in records
-        if isinstance(record, Judgment) and record.question_id in due
+        record.target: record for record in records if isinstance(record, Judgment) and record.target in due
     }
     given = [record.created_at for record in values.values() if record.value is not None]
     undecided = [record.active for record in records if isinstance(record, Mark)][-1:] == [True]
     judged = bool(number) and len(given) >= number
-    return _Standing(judged, judged and max(given) >= midnight, judged or undecided)
+    return _ItemState(judged, judged and max(given) >= midnight, judged or undecided)
 
 
 def _records(connection: Connection, like: Judgment | Mark) -> list[Judgment | Mark]:

@@ -1,0 +1,51 @@
+"""Scope: whose judgments are read and made, in which study and phase, and what others' work is visible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from store.who import AnyRater
+
+REVIEW = "review"
+"""The phase of judgments made outside a study."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """What a rater may see of the agents' and other raters' work.
+
+    Attributes:
+        blind: Whether it is hidden on every item. Otherwise an item's assignment can still hide it.
+    """
+
+    blind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose judgments and marks count as a person's own, and what that person may see.
+
+    An assignment belongs to one item, and a scope spans many: it names the study, in which (rater, item,
+    phase) has at most one assignment.
+
+    Attributes:
+        rater: Who judges; None for nobody.
+        study: The study under whose assignments the rater judges; None outside any study.
+        phase: The phase of the study.
+        visibility: What of others' work may be seen.
+    """
+
+    rater: AnyRater | None = None
+    study: int | None = None
+    phase: str = REVIEW
+    visibility: Visibility = Visibility()
+
+    @property
+    def rater_id(self) -> int:
+        """The rater's key; 0 for nobody."""
+        return 0 if self.rater is None else self.rater.id
+
+    @property
+    def blind(self) -> bool:
+        """Whether others' work is hidden on every item."""
+        return self.visibility.blind
