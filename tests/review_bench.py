@@ -23,7 +23,7 @@ from screens.review.screen import ReviewScreen
 from screens.widgets.text_pane import TextPane
 from store.cuts import Cut, cut_as_text
 from store.queries.queue import queue_ids
-from store.raters import ensure_rater
+from store.raters import ensure_rater, register_kinds
 from store.tables.columns import table_of
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
@@ -202,6 +202,7 @@ ALONE = Case(
 def bench(folder: Path, cases: Sequence[Case] = CASES, run_name: str = RUN_NAME) -> Workspace:
     """A new workspace with cases; item ids count from 1, ids and times are always the same."""
     workspace = pairs_workspace(folder, [(case.name, case.query, case.code) for case in cases])
+    register_kinds(workspace)
     rater = ensure_rater(workspace, run_name, "agent")
 
     def write(connection: Connection) -> None:

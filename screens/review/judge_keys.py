@@ -226,7 +226,7 @@ class JudgeKeys(AskingQuestions):
         if not self._may_judge() or self.item is None or self.desk is None:
             return
         item = self.item
-        self._record(self.desk.mark(item, "skip"))
+        self._record(self.desk.mark(item.item_id, "skip", assignment_id=item.assignment_id))
         self.order.put_last(item.item_id)
         self._advance(f"» skipped {one_line(item.external_id, 24)}; it comes back last · {self._undo_hint}")
 
@@ -236,7 +236,7 @@ class JudgeKeys(AskingQuestions):
             return
         item = self.item
         flagged = not item.own.flagged
-        self._record(self.desk.mark(item, "flag", active=flagged))
+        self._record(self.desk.mark(item.item_id, "flag", active=flagged, assignment_id=item.assignment_id))
         self._say(f"{'⚑ flagged' if flagged else 'Flag taken away'} · {self._undo_hint}")
 
     def action_reason(self) -> None:
@@ -375,7 +375,7 @@ class JudgeKeys(AskingQuestions):
         if undecided and item is not None and item.item_id == item_id:
             given = sum(item.label_of(ask) is not None for ask in item.asks)
             back = f" · takes back {counted(given, 'answer')}" if given and len(item.asks) > 1 else ""
-            self._record(desk.mark(item, "cannot_decide", text=reason))
+            self._record(desk.mark(item_id, "cannot_decide", text=reason, assignment_id=item.assignment_id))
             self._advance(f"? cannot decide: {reason}{back} · {self._undo_hint}")
         elif action is not None:
             overrode = self._overrode
@@ -448,7 +448,9 @@ class JudgeKeys(AskingQuestions):
         if text == harmless_line(item.own.comment):
             self._say("The comment is as it was.")
             return
-        action = self.desk.mark(item, "comment", active=bool(text), text=text)
+        action = self.desk.mark(
+            item.item_id, "comment", active=bool(text), text=text, assignment_id=item.assignment_id
+        )
         self._record(action)
         self._say(f"Comment {'given' if text else 'taken away'} · {self._undo_hint}")
 

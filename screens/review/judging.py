@@ -108,15 +108,23 @@ class Desk:
         fresh = {"id": self.ids.next(), "reason": reason, "created_at": now()}
         return Action(action.id, (label.model_copy(update=fresh),))
 
-    def mark(self, item: ItemView, kind: str, *, active: bool = True, text: str = "") -> Action:
+    def mark(
+        self,
+        item_id: int,
+        kind: str,
+        *,
+        active: bool = True,
+        text: str = "",
+        assignment_id: UUID | None = None,
+    ) -> Action:
         """Return the action of marking an item, or of taking the mark away."""
         action = self.ids.next()
         record = Mark(
             id=self.ids.next(),
             action=action,
-            item_id=item.item_id,
+            item_id=item_id,
             rater_id=self.scope.rater_id,
-            assignment_id=item.assignment_id,
+            assignment_id=assignment_id,
             phase=self.scope.phase,
             kind=kind,
             active=active,

@@ -161,7 +161,11 @@ class RevisingTexts(EditingTests):
             outdated = self._is_outdated(item, editable)
             # Nothing is judged until the panes show the new text.
             self.await_paint("revised text")
-            self._record(self.desk.mark(item, REVISION + editable.part, text=text))
+            self._record(
+                self.desk.mark(
+                    item.item_id, REVISION + editable.part, text=text, assignment_id=item.assignment_id
+                )
+            )
             back = "is the imported one again" if text == editable.imported else "revised"
             over = " · in place of one that came after you began" if outdated else ""
             self._say(f"✎ {editable.title} {back}{over} · {self._key('undo')} undo")

@@ -384,7 +384,7 @@ def test_without_a_sandbox_for_it_a_program_waits(workspace, tmp_path):
 
 
 def paths_in_rows(workspace, **how):
-    return [row.agent_path for row in queue_rows(workspace, scope(1), range(1, 7), **how)]
+    return [row.agent_path for row in queue_rows(workspace, scope(1, **how), range(1, 7))]
 
 
 def test_a_sandbox_that_breaks_is_a_failure_and_no_finding(workspace, tmp_path):

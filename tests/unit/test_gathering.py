@@ -57,7 +57,11 @@ async def test_many_rows_at_the_same_time_are_each_written_once(workspace):
 
 async def test_a_row_that_the_database_refuses_fails_alone(workspace):
     gathering = Gathering(workspace.lane)
-    first, wrong, last = verdict(workspace), verdict(workspace, path="nowhere"), verdict(workspace)
+    first, wrong, last = (
+        verdict(workspace),
+        verdict(workspace).model_copy(update={"path": None}),
+        verdict(workspace),
+    )
 
     results = await asyncio.gather(
         *(add(gathering, row) for row in (first, wrong, last)), return_exceptions=True

@@ -102,6 +102,7 @@ def test_a_run_on_a_copy_comes_back_while_the_original_was_judged_and_once(works
     report = merge(workspace, copy)
     assert (report.added, report.runs, report.dry_run) == (dry.added, dry.runs, False)
     added = {"run": 1, "step": 10, "reply": 8, "execution": 2, "test_outcome": 6, "verdict": 4}
+    added |= {"response": 0, "score": 0}
     assert report.added == added
     assert not any(report.known.values())
     # Raters have their own keys in each file.
@@ -138,6 +139,7 @@ def test_a_run_that_went_on_in_both_is_one_run(workspace, model):
     assert (report.verdicts_left, report.verdicts_differing, report.added["verdict"]) == (2, 0, 1)
     # Both sides had asked some of the same: such a reply is kept once.
     known = {"run": 1, "step": 1, "reply": 5, "execution": 0, "test_outcome": 0, "verdict": 1}
+    known |= {"response": 0, "score": 0}
     assert report.known == known
     # What is here stands as it was; the turns taken twice are both kept, and counted on.
     after = everything(workspace)

@@ -42,7 +42,7 @@ def fresh(tmp_path: Path) -> Iterator[Workspace]:
 
 def view(workspace: Workspace, name: str, *, blind: bool = False) -> ItemView:
     rater = ensure_rater(workspace, "dana")
-    return ItemReader(workspace, rater.id, blind=blind).read(NAMES[name])
+    return ItemReader(workspace, scope(rater.id, blind=blind)).read(NAMES[name])
 
 
 def text(seen: ItemView, pane: str) -> str:
@@ -276,14 +276,14 @@ def test_a_blind_view_holds_nothing_of_the_agents(workspace: Workspace) -> None:
 
 
 def test_an_unknown_item_is_an_error_to_be_said(workspace: Workspace) -> None:
-    reader = ItemReader(workspace, 1, blind=False)
+    reader = ItemReader(workspace, scope(1))
     with pytest.raises(UnknownName):
         reader.read(4711)
 
 
 def test_history_tells_who_what_and_why(fresh: Workspace) -> None:
     rater = ensure_rater(fresh, "dana")
-    desk, recorder = desk_of(fresh, rater.id, blind=False), Recorder(fresh, rater)
+    desk, recorder = desk_of(fresh, scope(rater.id)), Recorder(fresh, rater)
     seen = view(fresh, "clear-match")
     label = desk.label(seen, 0.0, Stopwatch())
     recorder.submit(label).result()
@@ -358,7 +358,7 @@ def test_taking_back_the_skip_of_the_last_item_takes_nothing_out_of_the_order() 
 
 
 def test_an_item_that_changed_while_it_was_read_is_read_again(fresh: Workspace) -> None:
-    reader = ItemReader(fresh, ensure_rater(fresh, "dana").id, blind=False)
+    reader = ItemReader(fresh, scope(ensure_rater(fresh, "dana").id))
     reads: list[int] = []
     load = reader._load
 
@@ -380,7 +380,7 @@ def test_an_item_that_changed_while_it_was_read_is_read_again(fresh: Workspace) 
 
 def test_what_stands_after_actions_equals_what_is_read_back(fresh: Workspace) -> None:
     rater = ensure_rater(fresh, "dana")
-    desk, recorder = desk_of(fresh, rater.id, blind=False), Recorder(fresh, rater)
+    desk, recorder = desk_of(fresh, scope(rater.id)), Recorder(fresh, rater)
     seen = view(fresh, "clear-match")
     # Ids rise with the keys, and what has the highest one stands.
     marked = [desk.mark(1, "skip"), desk.mark(1, "flag")]
@@ -406,7 +406,7 @@ def test_what_stands_after_actions_equals_what_is_read_back(fresh: Workspace) ->
 
 def test_counts_follow_every_action_its_undo_and_its_redo(fresh: Workspace) -> None:
     rater = ensure_rater(fresh, "dana")
-    desk, recorder = desk_of(fresh, rater.id, blind=False), Recorder(fresh, rater)
+    desk, recorder = desk_of(fresh, scope(rater.id)), Recorder(fresh, rater)
     seen = view(fresh, "clear-match")
     today = left = 0
 
@@ -429,7 +429,7 @@ def test_counts_follow_every_action_its_undo_and_its_redo(fresh: Workspace) -> N
 
 def test_open_and_skipped_items_are_found(fresh: Workspace) -> None:
     rater = ensure_rater(fresh, "dana")
-    desk, recorder = desk_of(fresh, rater.id, blind=False), Recorder(fresh, rater)
+    desk, recorder = desk_of(fresh, scope(rater.id)), Recorder(fresh, rater)
     for action in (
         desk.mark(5, "skip"),
         desk.mark(2, "skip"),

@@ -50,7 +50,7 @@ def workspace(tmp_path: Path, questions: Path) -> Any:
 
 def view(workspace: Workspace, desk: Desk, *, blind: bool = False) -> ItemView:
     with workspace.reading() as connection:
-        return load(connection, 1, desk.rater.id, blind)
+        return load(connection, scope(desk.rater.id, blind=blind), 1)
 
 
 def reference(workspace: Workspace) -> RevisionSeen:
