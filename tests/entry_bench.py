@@ -11,9 +11,11 @@ from sqlalchemy import insert, select
 
 from store.importing import import_files
 from store.raters import ensure_rater
+from store.response_names import ResponseName, question_name
 from store.tables.columns import table_of
 from store.tables.people import HIDDEN_MODELS, Assignment, Question
 from store.tables.record import JudgmentRow
+from store.tables.responses import ResponseRef
 from store.workspace import Workspace
 
 COUNTS = ("accuracy", "completeness", "relevance", "clarity")
@@ -117,11 +119,19 @@ def hide_models(workspace: Workspace, rater: str, item_id: int) -> None:
 
 def given(workspace: Workspace) -> list[tuple[Any, ...]]:
     """The judgments on disk, oldest first: (item, question, value, origin, reason)."""
-    judgment, question = table_of(JudgmentRow), table_of(Question)
+    judgment, question, ref = table_of(JudgmentRow), table_of(Question), table_of(ResponseRef)
     found = (
-        select(judgment.c.item_id, question.c.name, judgment.c.value, judgment.c.origin, judgment.c.reason)
+        select(judgment, question.c.name, ref.c.model, ref.c.setting, ref.c.trial)
         .join(question, question.c.id == judgment.c.question_id)
+        .outerjoin(ref, ref.c.id == judgment.c.response_ref_id)
         .order_by(judgment.c.id)
     )
+
+    def named(row: Any) -> str:
+        response = None if row.model is None else ResponseName(row.model, row.setting, row.trial)
+        return question_name(row.name, response)
+
     with workspace.reading() as connection:
-        return [tuple(row) for row in connection.execute(found)]
+        return [
+            (row.item_id, named(row), row.value, row.origin, row.reason) for row in connection.execute(found)
+        ]

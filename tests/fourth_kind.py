@@ -51,7 +51,7 @@ from report_kind.store import KIND, TABLE
 from screens.review.history import history
 from screens.review.part import Ask, ItemView, PaneText, ReviewPart
 from sqlalchemy import select
-from store.queries.item import load_history, load_own
+from store.queries.item import item_access, load_history, load_own, question_ids
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.record import QuestionTarget

@@ -280,7 +280,7 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
         assert ("blind: the judges' scores are not shown" in line_of(app, ClaimLine)) is blind
     with workspace.reading() as connection:
         seen += repr(load_entry(connection, scope(dana.id, blind=blind), ANSWER, 1))
-        view = load(connection, 1, dana.id, blind)
+        view = load(connection, scope(dana.id, blind=blind), 1)
     seen += repr(view)
     assert not [word for word in leaks if word in seen]
     assert [ask.spec.name for ask in view.asks[:4]] == [f"answer.{count}" for count in COUNTS]

@@ -236,12 +236,12 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
     with workspace.reading() as connection:
         entry = load_entry(connection, scope(dana.id, blind=blind), COMPLETION, 1)
         assert entry.hides_models
-        assert not leaks(repr(entry) + repr(load(connection, 1, dana.id, blind)))
+        assert not leaks(repr(entry) + repr(load(connection, scope(dana.id, blind=blind), 1)))
         assert load_entry(connection, scope(dana.id, blind=blind), COMPLETION, 1).responses == entry.responses
         # An assignment hides them on that item from that rater alone.
         if not blind:
-            assert leaks(repr(load(connection, 2, dana.id, blind)))
-            assert leaks(repr(load(connection, 1, ensure_rater(workspace, "eve").id, blind)))
+            assert leaks(repr(load(connection, scope(dana.id, blind=blind), 2)))
+            assert leaks(repr(load(connection, scope(ensure_rater(workspace, "eve").id, blind=blind), 1)))
         assert {
             one.text for one in load_entry(connection, scope(ben.id, blind=blind), COMPLETION, 1).responses
         } == {each["pred"] for each in PREDICTIONS[:3]}

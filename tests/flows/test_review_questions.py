@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from app_at_work import until
+from entry_bench import given
 from review_bench import line_of, marks, painted, press, review_app, review_of, said, screen_text, settled
 from scopes import scope
 from several_kinds import three_kinds
-from sqlalchemy import select
 from textual import events
 from textual.pilot import Pilot
 from textual.widgets import OptionList
@@ -21,9 +21,6 @@ from screens.app import WorkbenchApp
 from screens.review.bars import ClaimLine, ReviewKeys
 from screens.settings import ScreenSettings
 from store.queries.queue import queue_rows
-from store.tables.columns import table_of
-from store.tables.people import Question
-from store.tables.record import JudgmentRow
 from store.workspace import Workspace
 
 SIZE = (120, 40)
@@ -33,18 +30,6 @@ SIZE = (120, 40)
 def kinds(tmp_path: Path) -> Iterator[Workspace]:
     with three_kinds(tmp_path) as workspace:
         yield workspace
-
-
-def given(workspace: Workspace) -> list[tuple[Any, ...]]:
-    """The judgments on disk, oldest first: (item, question, value, origin, reason)."""
-    judgment, question = table_of(JudgmentRow), table_of(Question)
-    found = (
-        select(judgment.c.item_id, question.c.name, judgment.c.value, judgment.c.origin, judgment.c.reason)
-        .join(question, question.c.id == judgment.c.question_id)
-        .order_by(judgment.c.id)
-    )
-    with workspace.reading() as connection:
-        return [tuple(row) for row in connection.execute(found)]
 
 
 async def asked(pilot: Pilot[Any], item: int, question: int) -> None:

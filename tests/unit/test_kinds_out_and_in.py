@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,9 +15,11 @@ from store.exporting import export
 from store.importing import import_files
 from store.journal import journal_path
 from store.merging import merge
-from store.raters import register_kinds
+from store.queries.queue import queue_rows
+from store.raters import ensure_rater, register_kinds
 from store.recovery import recover
 from store.response_names import ResponseName, question_name
+from store.scope import Scope
 from store.workspace import Workspace
 
 HOSTILE = 'a\x00b\r\n\u202e\u2028=1+1,"q"\t\x1b[31m[/]\'; -- \U0001f600'
@@ -199,6 +202,78 @@ def test_the_journal_brings_everything_back_also_before_the_responses_came(works
         assert (report.homeless, report.unreadable) == ((), ())
         import_files(lost, files)
         assert kept(lost) == before
+
+
+def test_a_judgment_about_a_response_that_never_came_is_kept_and_does_not_count(workspace, files, tmp_path):
+    """By the journal and by the record: about one of two responses that are here, and about one that is not."""
+    expert = Expert(workspace)
+    expert.answer("till-1", ACCURACY, 7.0)
+    expert.answer("till-1", question_name("answer.accuracy", ResponseName("nobody[#]", "%", 3)), 4.0)
+    before = kept(workspace, "judgment")
+    own = Scope(expert.recorder.rater)
+    given = {row.external_id: (row.given, row.due) for row in queue_rows(workspace, own, range(1, 6))}
+    export(workspace, tmp_path / "record.jsonl", "jsonl")
+    with new_workspace(tmp_path) as lost, new_workspace(tmp_path) as other:
+        recover(lost, journal_path(workspace.path))  # nothing is here yet
+        import_files(lost, files)
+        assert recover(lost, journal_path(workspace.path)).added == 2
+        import_files(other, [tmp_path / "record.jsonl"])
+        import_files(other, files)
+        for each in (lost, other):
+            assert kept(each, "judgment") == before
+            rows = queue_rows(each, Scope(ensure_rater(each, "dana")), range(1, 6))
+            assert {row.external_id: (row.given, row.due) for row in rows} == given
+    assert given["till-1"] == (1, 8)
+
+
+def test_what_a_run_yields_about_responses_is_merged(workspace, tmp_path):
+    """A verdict, a response and its score of a run in a copy, where references have other keys than here."""
+    workspace.close()
+    shutil.copy(workspace.path, tmp_path / "copy.duckdb")
+    run = uuid4()
+    with Workspace.open(tmp_path / "copy.duckdb") as copy, copy.native() as cursor:
+        ids = {"run": run, "first": copy.ids.next(), "second": copy.ids.next()}
+        cursor.execute(
+            "INSERT INTO rater VALUES (90, 'agent', 'judge/m', '', now());"
+            "INSERT INTO question VALUES (95, 'answer.style', 'answer', 'Style?', '{}');"
+        )
+        cursor.execute(
+            "INSERT INTO run VALUES ($run, 'answer', 'judge/m', '{}', 'm', 90, 'done', 1, now(), now())",
+            {"run": run},
+        )
+        cursor.execute(
+            "INSERT INTO response_ref SELECT 70, id, 'of a run', '', 0 FROM item WHERE external_id = 'till-1'"
+        )
+        cursor.execute("INSERT INTO response VALUES (70, 'Made.', '{}', NULL, $run, NULL)", {"run": run})
+        cursor.execute(
+            "INSERT INTO score SELECT $first, 70, 'judge/m', 'accuracy', 3.0, '3', 'so', '{}', 9, now(), $run, NULL",
+            {"run": run, "first": ids["first"]},
+        )
+        cursor.execute(
+            "INSERT INTO verdict SELECT $second, $run, item_id, 2.0, 'read', 'so', NULL, now(), 95, 70 "
+            "FROM response_ref WHERE id = 70",
+            {"run": run, "second": ids["second"]},
+        )
+    with Workspace.open(workspace.path) as opened:
+        Expert(opened).answer("till-2", question_name("answer.accuracy", ResponseName("later")), 4.0)
+        before = kept(opened)
+        report = merge(opened, tmp_path / "copy.duckdb")
+        assert {name: report.added[name] for name in ("verdict", "response", "score")} == {
+            "verdict": 1, "response": 1, "score": 1,
+        }  # fmt: skip
+        assert report.imported_left == 0
+        after = kept(opened)
+        assert [row for row in after["response"] if row not in before["response"]] == [
+            ("till-1", "of a run", "", 0, "Made.", "{}")
+        ]
+        with opened.native() as cursor:
+            (verdict,) = cursor.execute(
+                "SELECT external_id, q.name, f.model, v.value FROM verdict v JOIN question q ON q.id = v.question_id "
+                "JOIN response_ref f ON f.id = v.response_ref_id JOIN item i ON i.id = v.item_id"
+            ).fetchall()
+        assert verdict == ("till-1", "answer.style", "of a run", 2.0)
+        assert not merge(opened, tmp_path / "copy.duckdb").adds
+        assert kept(opened) == after
 
 
 def test_copies_with_such_items_are_merged(workspace, tmp_path):

@@ -1,0 +1,158 @@
+"""Scopes: whose judgments count, under which assignments, and on which items the agents' work is hidden."""
+
+import pytest
+from judging import Desk, judged_workspace, judgments
+from recorded import recorded_workspace
+from scopes import scope
+from sqlalchemy import insert, select
+
+from store.errors import HiddenData
+from store.queries.current import own_labels, own_marks
+from store.queries.item import item_access, load_own, load_pair
+from store.queries.progress import progress
+from store.queries.queue import queue_ids, queue_rows
+from store.queries.rows import QueueFilter, QueueSort
+from store.tables.columns import table_of
+from store.tables.people import BLIND, HIDDEN_MODELS, Assignment
+
+BY_AGENTS = [
+    (QueueFilter(agent="1"), QueueSort()),
+    (QueueFilter(agreement="agree"), QueueSort()),
+    (QueueFilter(path="tested"), QueueSort()),
+    (QueueFilter(), QueueSort("agent")),
+]
+
+
+def assign(workspace, rater_id, items, *, condition="", study=1, phase="label"):
+    """Assign items to a rater; returns the keys of the assignments by item."""
+    keys = {item: workspace.ids.next() for item in items}
+    rows = [
+        {
+            "id": key, "study_id": study, "rater_id": rater_id, "item_id": item, "phase": phase,
+            "position": place, "condition": condition, "seed": 0,
+        }
+        for place, (item, key) in enumerate(keys.items())
+    ]  # fmt: skip
+    workspace.lane.submit(lambda connection: connection.execute(insert(table_of(Assignment)), rows)).result(
+        60
+    )
+    return keys
+
+
+@pytest.fixture
+def desk(tmp_path):
+    with judged_workspace(tmp_path, 6) as workspace:
+        yield Desk(workspace)
+
+
+def in_study(desk, **more):
+    return scope(desk.rater.id, study=1, phase="label", **more)
+
+
+def test_an_item_judged_under_two_assignments_is_listed_once(desk):
+    (first,) = assign(desk.workspace, desk.rater.id, [1]).values()
+    (second,) = assign(desk.workspace, desk.rater.id, [1], study=2).values()
+    desk.judge(1, 0.0, assignment_id=first, phase="label")
+    desk.judge(1, 1.0, assignment_id=second, phase="label")
+    desk.judge(1, 1.0)
+    own = scope(desk.rater.id)
+    assert queue_ids(desk.workspace, own, QueueFilter(status="judged")).tolist() == [1]
+    assert queue_ids(desk.workspace, own, QueueFilter(), QueueSort("label")).tolist() == [1, 2, 3, 4, 5, 6]
+    with desk.workspace.reading() as connection:
+        assert progress(connection, own).total == 6
+        for each, value in ((own, 1.0), (in_study(desk), 0.0)):
+            ((row),) = connection.execute(select(own_labels(each))).mappings().all()
+            assert (row["value"], row["item_id"]) == (value, 1)
+
+
+def test_judgments_and_marks_of_one_study_are_not_those_of_another_nor_of_none(desk):
+    keys = assign(desk.workspace, desk.rater.id, [1, 2])
+    desk.judge(1, 0.0, assignment_id=keys[1], phase="label")
+    desk.say(2, "flag", assignment_id=keys[2], phase="label")
+    expected = {in_study(desk): ("judged", True), scope(desk.rater.id): ("open", False)}
+    expected[scope(desk.rater.id, study=2, phase="label")] = ("open", False)
+    expected[scope(desk.rater.id, study=1, phase="repeat")] = ("open", False)
+    for each, (status, flagged) in expected.items():
+        first, second = queue_rows(desk.workspace, each, [1, 2])
+        assert (first.status, second.flagged) == (status, flagged), each
+        with desk.workspace.reading() as connection:
+            assert bool(load_own(connection, each, 1).labels) == (status == "judged")
+            assert load_own(connection, each, 2).flagged == flagged
+            assert bool(connection.execute(select(own_marks(each))).first()) == flagged
+
+
+def test_a_label_under_an_assignment_supersedes_within_that_assignment_only(desk):
+    keys = assign(desk.workspace, desk.rater.id, [1])
+    free = desk.judge(1, 1.0).records[0]
+    bound = desk.judge(1, 0.0, assignment_id=keys[1], phase="label").records[0]
+    again = desk.judge(1, 1.0, assignment_id=keys[1], phase="label").records[0]
+    assert (free.supersedes, bound.supersedes, again.supersedes) == (None, None, bound.id)
+    with desk.workspace.reading() as connection:
+        access = item_access(connection, in_study(desk), 1)
+        assert (access.assignment_id, item_access(connection, scope(desk.rater.id), 1).assignment_id) == (
+            keys[1],
+            None,
+        )
+    assert len(judgments(desk.workspace)) == 3
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    recorded = recorded_workspace(tmp_path_factory.mktemp("scope"), seed=3)
+    recorded.hidden = [item for item in recorded.items if recorded.verdict(item)][::2]
+    assign(recorded.workspace, recorded.raters["dana"], recorded.hidden, condition=f"tests {BLIND}")
+    yield recorded
+    recorded.workspace.close()
+
+
+def test_only_the_items_whose_assignment_is_blind_hide_what_agents_say(made):
+    dana, eli = (scope(made.raters[name]) for name in ("dana", "eli"))
+    rows = {row.item_id: row for row in queue_rows(made.workspace, dana, made.items)}
+    seen = {row.item_id: row for row in queue_rows(made.workspace, eli, made.items)}
+    assert {item for item, row in rows.items() if row.blind} == set(made.hidden)
+    assert {(rows[item].agent_label, rows[item].agent_path) for item in made.hidden} == {(None, None)}
+    for item in set(made.items) - set(made.hidden):
+        assert (rows[item].agent_label, rows[item].agent_path) == (
+            seen[item].agent_label,
+            seen[item].agent_path,
+        )
+    with made.workspace.reading() as connection:
+        for item in made.items:
+            pair = load_pair(connection, dana, item)
+            assert (pair.case is None) == pair.blind == (item in made.hidden)
+            assert {one.rater for one in pair.history if pair.blind} <= {"dana"}
+
+
+def test_progress_counts_the_agents_and_other_raters_where_they_are_shown(made):
+    with made.workspace.reading() as connection:
+        mixed, shown = (progress(connection, scope(made.raters[name])) for name in ("dana", "eli"))
+    assert mixed.agent_labelled == shown.agent_labelled - len(made.hidden)
+    own = {one.name: one.labelled for one in mixed.raters}
+    everything = {one.name: one.labelled for one in shown.raters}
+    assert own["dana"] == everything["dana"]
+    assert own["eli"] < everything["eli"]
+
+
+@pytest.mark.parametrize(("wanted", "sort"), BY_AGENTS)
+def test_a_list_with_a_blind_item_is_not_filtered_or_sorted_by_the_agents(made, wanted, sort):
+    dana, eli = scope(made.raters["dana"]), scope(made.raters["eli"])
+    with pytest.raises(HiddenData, match="blind"):
+        queue_ids(made.workspace, dana, wanted, sort)
+    assert len(queue_ids(made.workspace, eli, wanted, sort))
+
+
+def test_a_list_without_a_blind_item_is_filtered_by_the_agents(made):
+    dana = scope(made.raters["dana"])
+    (shown, *_) = (item for item in made.items if made.verdict(item) and item not in made.hidden)
+    wanted = QueueFilter(text=f"# {shown}\n", agent=f"{made.verdict(shown).value:g}")
+    assert shown in queue_ids(made.workspace, dana, wanted).tolist()
+
+
+def test_an_assignment_can_hide_the_names_of_models_alone(desk):
+    assign(desk.workspace, desk.rater.id, [1], condition=HIDDEN_MODELS)
+    assign(desk.workspace, desk.rater.id, [2], condition=BLIND)
+    with desk.workspace.reading() as connection:
+        for item, blind, models in ((1, False, True), (2, True, True), (3, False, False)):
+            access = item_access(connection, scope(desk.rater.id), item)
+            assert (access.blind, access.hides_models) == (blind, models)
+        assert item_access(connection, scope(desk.rater.id, blind=True), 3).hides_models
