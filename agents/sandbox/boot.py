@@ -2,7 +2,7 @@
 
 It reads parts from stdin: the program's files, each as its name and its content up to an empty name, and a
 line with hash seed and the supervisor's arguments. While it waits, all that a run needs has been imported. It
-serves that one program and no other; one that forks (`fork_server.py`) has each fork serve one.
+serves that one program and no other; one that forks (`inside/fork_server.py`) has each fork serve one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agents.sandbox.interpreter import BOOT, FLAGS, scripts, sources
-from agents.sandbox.syscalls import seccomp_filter
+from agents.sandbox.system_calls import seccomp_filter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,7 +102,7 @@ def waiting(*, harness: str, work: str) -> str:
 
 
 def forking(*, harness: str, work: str, user: str, control: int, seccomp: int) -> str:
-    """Write what an interpreter is told by -c that forks a process for each program (`fork_server.py`).
+    """Write what an interpreter is told by -c that forks a process for each program.
 
     Args:
         harness: The folder of what runs inside.

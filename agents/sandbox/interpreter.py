@@ -12,16 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.protocol import TestProgram
 
 if TYPE_CHECKING:
-    from agents.sandbox.protocol import Limits
+    from agents.sandbox.protocol import Limits, TestProgram
 
+INSIDE = Path(__file__).with_name("inside")
 # What runs inside: the first is started, the second is imported by it.
-SUPERVISOR = Path(__file__).with_name("supervisor.py")
-HARNESS = Path(__file__).with_name("harness.py")
+SUPERVISOR, HARNESS = INSIDE / "supervisor.py", INSIDE / "harness.py"
 # What starts both for many programs, where a sandbox has use for it.
-FORK_SERVER = Path(__file__).with_name("fork_server.py")
+FORK_SERVER = INSIDE / "fork_server.py"
 
 BOOT = "import sys; sys.path[0] = {folder!r}; import supervisor; supervisor.main(sys.argv)"
 """What the interpreter is told by -c, to be followed by `supervisor.main`'s arguments."""
@@ -31,11 +30,6 @@ _STUB = "(lambda space: exec({stubs!r}, space) or space['become'])({{}})(globals
 
 # No user site, no site-packages, no bytecode files. Not -I: it would ignore PYTHONHASHSEED.
 FLAGS = ("-s", "-S", "-B")
-
-CHECK_PROGRAM = TestProgram(
-    candidate="def add(a, b):\n    return a + b\n",
-    test="from candidate import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,4 +142,4 @@ def sources(program: TestProgram) -> dict[str, bytes]:
 
 @cache
 def _stubs() -> str:
-    return Path(__file__).with_name("stubs.py").read_text(encoding="utf-8")
+    return (INSIDE / "stubs.py").read_text(encoding="utf-8")

@@ -35,7 +35,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING or __package__:
-    from agents.sandbox import supervisor
+    from agents.sandbox.inside import supervisor
 else:
     import supervisor
 if TYPE_CHECKING:

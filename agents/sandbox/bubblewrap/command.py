@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.sandbox.boot import forking
-from agents.sandbox.fork_server import LITTLE, NOBODY
+from agents.sandbox.inside.fork_server import LITTLE, NOBODY
 from agents.sandbox.interpreter import FLAGS, FORK_SERVER, environment_variables, scripts
-from agents.sandbox.syscalls import seccomp_filter
+from agents.sandbox.system_calls import seccomp_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
