@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 from agents.sandbox.check import check_by_running
 from agents.sandbox.child_process import finish, run_child
 from agents.sandbox.errors import INSTALL_HINT, NeedsSandbox, SandboxError
+from agents.sandbox.inside.boot import FLAGS, SUPERVISE
 from agents.sandbox.interpreter import (
-    BOOT,
-    FLAGS,
     SUPERVISOR,
     environment_variables,
     find_interpreter,
@@ -103,7 +102,7 @@ class ProcessSandbox:
                     str(python.program),
                     *FLAGS,
                     "-c",
-                    BOOT.format(folder=str(SUPERVISOR.parent)),
+                    SUPERVISE.format(folder=str(SUPERVISOR.parent)),
                     str(folder / "work"),
                     str(channel),
                     *arguments,

@@ -10,15 +10,15 @@ import hashlib
 import json
 import signal
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from agents.sandbox.inside.supervisor import FIELDS, visible
-from agents.sandbox.protocol import ExecutionReport, TestOutcome
+from agents.sandbox.protocol import ExecutionReport, Outcome, TestOutcome
 from store.cuts import Cut
 
 if TYPE_CHECKING:
     from agents.sandbox.output_capture import ProcessResult
-    from agents.sandbox.protocol import ExitReason, Limits, Outcome
+    from agents.sandbox.protocol import ExitReason, Limits
 
 # The fields of each record, as the supervisor writes them.
 _FIELDS: dict[str, dict[str, type]] = {
@@ -211,14 +211,10 @@ def _take(records: _Records, record: Any) -> None:
         records.ended = True
 
 
-def _outcome(value: object) -> Outcome:
-    if value == "passed":
-        return "passed"
-    if value == "failed":
-        return "failed"
-    if value == "error":
-        return "error"
-    raise ValueError("an unknown outcome")
+def _outcome(value: Outcome) -> Outcome:
+    if value not in get_args(Outcome):
+        raise ValueError("an unknown outcome")
+    return value
 
 
 def _text(output: bytes) -> str:

@@ -148,7 +148,7 @@ class ForkServer:
         killed before this returns.
 
         Args:
-            told: What the program is (`boot.told_of`).
+            told: What the program is (`interpreter.program_input`).
             limits: Wall time and output are held here, the others by the harness.
             user: Whom it runs as; None where it stays who the server is.
             room: Bytes of each scratch folder, and of the folder of the program's own files.

@@ -22,7 +22,6 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from agents.sandbox.boot import told_of
 from agents.sandbox.bubblewrap.cgroup import group_of, parents
 from agents.sandbox.bubblewrap.command import OUTER, all_in_memory, contents, forking_command, scratch_bytes
 from agents.sandbox.bubblewrap.fork_client import ForkServer, ServerFailed
@@ -33,7 +32,7 @@ from agents.sandbox.child_process import finish
 from agents.sandbox.errors import INSTALL_HINT, SandboxError
 from agents.sandbox.inside.fork_server import DESCRIPTORS, NO_CHANGE_OF_USER
 from agents.sandbox.inside.repairer import REPAIRED
-from agents.sandbox.interpreter import find_interpreter, options
+from agents.sandbox.interpreter import find_interpreter, options, program_input
 from agents.sandbox.output_capture import ProcessResult
 from agents.sandbox.repair import SnapshotMissing
 from agents.sandbox.repair_runner import RepairRunner
@@ -193,7 +192,7 @@ class BubblewrapSandbox:
 
     async def _fork(self, server: ForkServer, program: TestProgram, limits: Limits) -> ProcessResult:
         further = {"repaired": 1} if program.snapshot else {}
-        told = told_of(program, DESCRIPTORS - 1, options(limits, **further))
+        told = program_input(program, DESCRIPTORS - 1, options(limits, **further))
         group = group_of(limits)
         entrances = () if group is None else group.entrances
         try:

@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from agents.sandbox.boot import told_first, told_of
 from agents.sandbox.docker.containers import bounds, container_options, remove
 from agents.sandbox.docker.engine import PATIENCE
-from agents.sandbox.interpreter import options
+from agents.sandbox.interpreter import harness_input, options, program_input
 from agents.sandbox.output_capture import STDERR, STDOUT, OutputCapture
 
 if TYPE_CHECKING:
@@ -140,7 +139,7 @@ class ProgramContainer(Container):
     def start(self) -> None:
         """Start it; from then on it waits for its program."""
         super().start()
-        self.send(told_first(self.image["Architecture"]))
+        self.send(harness_input(self.image["Architecture"]))
 
     def run(
         self, program: TestProgram, limits: Limits, *, per_process: bool = True, repaired: bool = False
@@ -164,7 +163,7 @@ class ProgramContainer(Container):
         further |= {"repaired": 1} if repaired else {}
         further |= {} if per_process else {"memory_bytes": 0}
         stream = _SupervisorStream(limits)
-        self.send(told_of(program, STDOUT, options(limits, **further)))
+        self.send(program_input(program, STDOUT, options(limits, **further)))
         started_at, start = datetime.now(UTC), monotonic()
         in_time = True
         try:

@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents.sandbox.boot import waiting
 from agents.sandbox.docker.engine import limits_files
-from agents.sandbox.interpreter import FLAGS, environment_variables
+from agents.sandbox.inside.boot import FLAGS
+from agents.sandbox.interpreter import environment_variables, waiting_source
 from agents.sandbox.package_index import proxies
 from agents.sandbox.protocol import inodes_of
 from agents.sandbox.repair_runner import FOLDER, PROGRAM
@@ -39,7 +39,6 @@ _REPAIR_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]
 # How often an engine is asked to remove a container, and the seconds between.
 _TRIES, _PAUSE = 5, 0.2
 _PLACE = "/sandbox"
-_WAITING = waiting(harness=f"{_PLACE}/harness", work=f"{_PLACE}/work")
 
 
 def bounds(limits: Limits) -> tuple[int, ...]:
@@ -64,31 +63,36 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
         files = f",nr_inodes={inodes_of(size)}" if counted else ""
         return f"rw,{execution},nosuid,nodev,mode=1777,size={size}{files}"
 
-    made_with = _options(
+    return _options(
         client,
         image,
-        user="65534:65534",
-        environment=environment_variables(home="/tmp", path="/usr/local/bin:/usr/bin:/bin"),
-        network="none",
-        memory_bytes=limits.whole_memory_bytes,
-        processes=limits.whole_processes,
-        highest={
+        [*FLAGS, "-c", waiting_source(harness=f"{_PLACE}/harness", work=f"{_PLACE}/work")],
+        {
+            "network_mode": "none",
+            "mem_limit": limits.whole_memory_bytes,
+            "memswap_limit": limits.whole_memory_bytes,
+            "pids_limit": limits.whole_processes,
+            "read_only": True,
+            "tmpfs": {
+                "/tmp": memory("exec", limits.scratch_bytes),
+                "/dev/shm": memory("noexec", limits.scratch_bytes),
+                "/run": memory("noexec", _MIB),
+                "/var/tmp": memory("noexec", _MIB),
+                _PLACE: memory("noexec", 16 * _MIB),
+            },
+        },
+        {
             "nofile": limits.open_files,
             "nproc": _USER_PROCESSES,
             "core": 0,
             "fsize": limits.file_bytes,
         },
-        memory={
-            "/tmp": memory("exec", limits.scratch_bytes),
-            "/dev/shm": memory("noexec", limits.scratch_bytes),
-            "/run": memory("noexec", _MIB),
-            "/var/tmp": memory("noexec", _MIB),
-            _PLACE: memory("noexec", 16 * _MIB),
-        },
-        arguments=[*FLAGS, "-c", _WAITING],
-        read_only=True,
+        user="65534:65534",
+        hostname="sandbox",
+        working_dir="/tmp",
+        environment=environment_variables(home="/tmp", path="/usr/local/bin:/usr/bin:/bin"),
+        network_disabled=True,
     )
-    return made_with | {"hostname": "sandbox", "working_dir": "/tmp", "network_disabled": True}
 
 
 def repair_container_options(
@@ -105,75 +109,62 @@ def repair_container_options(
     Returns:
         Arguments of the client's `create_container`.
     """
-    made_with = _options(
+    return _options(
         client,
         image,
+        ["-s", "-B", PROGRAM, FOLDER, "leash=1"],
+        {
+            "network_mode": network,
+            "mem_limit": limits.memory_bytes,
+            "memswap_limit": limits.memory_bytes,
+            "pids_limit": limits.processes,
+            "cap_add": _REPAIR_CAPABILITIES,
+            "tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.scratch_bytes}"},
+        },
+        {"core": 0, "fsize": limits.bytes},
         user="0:0",
+        hostname="repair",
+        working_dir="/",
         environment=proxies(),
-        network=network,
-        memory_bytes=limits.memory_bytes,
-        processes=limits.processes,
-        highest={"core": 0, "fsize": limits.bytes},
-        memory={"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.scratch_bytes}"},
-        arguments=["-s", "-B", PROGRAM, FOLDER, "leash=1"],
-        cap_add=_REPAIR_CAPABILITIES,
     )
-    return made_with | {"hostname": "repair", "working_dir": "/"}
 
 
 def _options(
     client: Any,
     image: dict[str, Any],
-    *,
-    user: str,
-    environment: dict[str, str],
-    network: str,
-    memory_bytes: int,
-    processes: int,
-    highest: dict[str, int],
-    memory: dict[str, str],
     arguments: list[str],
-    **further: Any,
+    host: dict[str, Any],
+    highest: dict[str, int],
+    **made_with: Any,
 ) -> dict[str, Any]:
-    """Say what any container is made with: no right, no log, and limits on all that it may use.
+    """Say what any container is made with: no right that it was not given, no log, and the image's Python.
 
     Args:
         client: The engine's client.
         image: What the engine says of the image.
-        user: User and group as whom it runs.
-        environment: Its variables.
-        network: The engine's network that it is in.
-        memory_bytes: Bytes of memory, swap included.
-        processes: Processes and threads at one time.
+        arguments: What its interpreter is started with.
+        host: Arguments of the client's `create_host_config`.
         highest: Limits of each process, by their names.
-        memory: Options of the file systems in memory, by their paths.
-        arguments: What the interpreter of the image is started with.
-        further: Further arguments of the client's `create_host_config`.
+        made_with: Further arguments of the client's `create_container`.
     """
     from docker.types import LogConfig, Ulimit
 
     python = (image.get("Config", {}).get("Labels") or {}).get(PYTHON_LABEL, "python3")
-    host = client.api.create_host_config(
-        network_mode=network,
-        mem_limit=memory_bytes,
-        memswap_limit=memory_bytes,
-        pids_limit=processes,
-        tmpfs=memory,
+    bound = client.api.create_host_config(
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
         ulimits=[Ulimit(name=name, soft=value, hard=value) for name, value in highest.items()],
         log_config=LogConfig(type="none"),
-        **further,
+        **host,
     )
     return {
         "image": image["Id"],
         "entrypoint": [python, *arguments],
         "command": [],
-        "user": user,
-        "environment": environment,
         "stdin_open": True,
         "labels": {LABEL: owner()},
-        "host_config": host,
+        "host_config": bound,
+        **made_with,
     }
 
 

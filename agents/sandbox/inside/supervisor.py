@@ -1,6 +1,6 @@
 """The first script inside every sandbox: holds the report channel, and has the tests run in a process below.
 
-Standard library only, Python 3.8 or newer, started as `interpreter.BOOT` says, with WORK CHANNEL OPTIONS:
+Standard library only, Python 3.8 or newer, started as `boot.SUPERVISE` says, with WORK CHANNEL OPTIONS:
 WORK holds `candidate.py` and `test_candidate.py`, CHANNEL is an inherited file descriptor, OPTIONS are limits
 as NAME=NUMBER. What the workbench counts goes to CHANNEL, one JSON object a line:
 
