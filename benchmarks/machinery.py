@@ -9,7 +9,8 @@ all of them alike. What is printed are medians, and the median of the ratios (or
 the same round, with its range.
 
 `jobs`: a model in this process answers after S seconds that a pair is a clear match; N replies of others are kept
-already. `start`: from the process's start to the queue's lines in a pseudo-terminal. `estimates`: what the sample's
+already. `start`: the processor time of the main thread, which a start waits for, beside a loop of a million additions
+(about 50 ms on a desktop). `estimates`: what the sample's
 replies cost at four characters a token and $0.15 and $0.60 a million, beside what is estimated for the second half of
 the job; with --thinking each reply costs so many output tokens more, as with a model that reasons.
 """
@@ -20,6 +21,7 @@ import argparse
 import asyncio
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -32,9 +34,8 @@ from typing import Any
 import large_workspace
 import pipeline_speed
 from sqlalchemy import delete, insert
-from terminal import Terminal
 
-from agents import estimate, gathering, records, replies, role_models
+from agents import estimate, records, role_models
 from agents.jobs import run_annotation
 from agents.llm.protocol import ModelReply, ModelRequest, Usage
 from agents.llm.settings import ModelSettings
@@ -120,7 +121,7 @@ def jobs(options: argparse.Namespace, folder: Path) -> None:
         cursor.execute("DELETE FROM verdict")
         cursor.execute(_KEPT.format(kept=options.kept))
     content, path = template.read_bytes(), folder / "run.duckdb"
-    learning, batches, bounds = replies.Replies.begin, records.Gathering, gathering._GATHER_SECONDS
+    batches = records.Gathering
     settings = AnnotationSettings(
         model=f"openai:{pipeline_speed.MODEL}",
         concurrency=32,
@@ -128,13 +129,8 @@ def jobs(options: argparse.Namespace, folder: Path) -> None:
         sandbox="process",
     )
 
-    async def no_keys(_: Any) -> None:
-        return None
-
     def measure(variant: str) -> Figures:
-        replies.Replies.begin = no_keys if "Bloom" in variant else learning  # type: ignore[method-assign]
         records.Gathering = WriteForEach if "each" in variant else batches  # type: ignore[misc,assignment]
-        gathering._GATHER_SECONDS = (0.0, 0.0) if "pause" in variant else bounds
         path.write_bytes(content)
         with Workspace.open(path) as workspace:
             processor, clock = time.process_time(), time.perf_counter()
@@ -144,37 +140,51 @@ def jobs(options: argparse.Namespace, folder: Path) -> None:
             raise SystemExit(f"the run failed: {report}")
         return figures
 
-    variants = ("as it is", "no Bloom filter", "no pause between batches", "a write for each call")
-    compare(variants, options.rounds, measure)
+    compare(("as it is", "a write for each call"), options.rounds, measure)
+
+
+_START = """
+import time, workbench.context, workbench.ending, workbench.opening, screens.app, screens.home.screen
+import screens.queue.screen, store.first_look, store.workspace
+moments = [time.thread_time()]
+sum(range(1_000_000)) and [number + 1 for number in range(1_000_000)]
+moments.append(time.thread_time())
+from workbench.cli.plain import plain_opening
+plain_opening(ARGUMENTS)
+moments.append(time.thread_time())
+import typer
+from workbench.cli.program import program
+typer.main.get_command(program).make_context("workbench", ARGUMENTS, resilient_parsing=True)
+moments.append(time.thread_time())
+from workbench.configured import Configured
+Configured().screens
+moments.append(time.thread_time())
+from workbench.config import load_config
+load_config()
+moments.append(time.thread_time())
+print(*(1000 * (after - before) for before, after in zip(moments, moments[1:])))
+"""
 
 
 def start(options: argparse.Namespace, folder: Path) -> None:
-    """Compare starts of the app."""
-    path = large_workspace.build(folder / "start.duckdb", 5_000)
-    plain = "import workbench.cli.plain as plain; plain.plain_opening = lambda _: None\n"
-    whole = "import workbench.configured as configured; configured.is_anything_set = lambda _=None: True\n"
-    before = {
-        "as it is": "",
-        "Typer reads every command line": plain,
-        "one configuration object": whole,
-        "both": plain + whole,
-    }
-
-    def measure(variant: str) -> Figures:
-        code = before[variant] + "from workbench.cli import main\nmain()\n"
-        terminal = Terminal(
-            [sys.executable, "-c", code, str(path), "--rater", large_workspace.RATER, "--start", "queue"]
-        )
-        try:
-            shown = terminal.wait_for("python how to do thing numb")
-            used = Path(f"/proc/{terminal.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-            return shown - terminal.started, sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
-        finally:
-            terminal.close()
-
-    for variant in before:  # what is compiled is kept, and what is read is in memory
-        measure(variant)
-    compare(list(before), options.rounds, measure)
+    """Print what reading the command line and the configuration takes at a start, in both ways."""
+    code = _START.replace("ARGUMENTS", repr(["study.duckdb", "--rater", "ana"]))
+    unset = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")}
+    environment = unset | {"XDG_CONFIG_HOME": str(folder)}
+    told = [
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True).stdout
+        for _ in range(options.rounds)
+    ]
+    names = (
+        "a million additions",
+        "the reader of plain command lines",
+        "Typer reads the command line",
+        "the defaults of the configuration",
+        "the whole configuration",
+    )
+    columns = zip(*(map(float, line.split()) for line in told), strict=True)
+    for name, column in zip(names, map(sorted, columns), strict=True):
+        print(f"{name:<36} {statistics.median(column):6.1f} ms ({column[0]:.1f} to {column[-1]:.1f})")
 
 
 def estimates(options: argparse.Namespace, folder: Path) -> None:
