@@ -108,7 +108,6 @@ class AnnotationWork:
             where = "" if sandbox is None else sandbox.name
             record = self.record = await self._open_run(configuration, models)
             before = await self._balance(record)
-            await self._replies.begin()
             feed = Feed(self._workspace, record, part, settings)
             total, ruled = await feed.count()
             await record.set_state("running", total=total + ruled)

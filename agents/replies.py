@@ -17,12 +17,11 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from agents.bloom_filter import BloomFilter
 from agents.llm.errors import ModelError
 from agents.llm.structured import MalformedReply, parse_reply
 from agents.llm.wire import watched
 from store.ids import now
-from store.queries.replies import replies_of, reply_key_parts
+from store.queries.replies import replies_of
 from store.tables.runs import Reply, Step
 
 if TYPE_CHECKING:
@@ -84,24 +83,9 @@ class Replies:
         self._workspace = workspace
         self._account = account
         self._fresh = fresh
-        self._perhaps: BloomFilter | None = None
         self._flying: dict[UUID, asyncio.Event] = {}
         self._wanted: dict[UUID, asyncio.Future[Reply | None]] = {}
         self._looking: asyncio.Task[None] | None = None
-
-    async def begin(self) -> None:
-        """Learn which questions were answered before, so that others are not looked for; may be left out."""
-        if not self._fresh:
-            self._perhaps = await asyncio.to_thread(self._keys)
-
-    def _keys(self) -> BloomFilter:
-        keys, cursor = BloomFilter(), self._workspace.native()
-        try:
-            for parts in reply_key_parts(cursor):
-                keys.add_parts(parts)
-        finally:
-            cursor.close()
-        return keys
 
     async def ask(
         self,
@@ -152,9 +136,6 @@ class Replies:
         return recorded
 
     async def _kept(self, key: UUID, request: ModelRequest) -> tuple[Reply, BaseModel] | None:
-        if self._perhaps is not None and key not in self._perhaps:
-            self._perhaps.add(key)  # it is asked now, so the next time it may be kept
-            return None
         reply = await self._find(key)
         if reply is None:
             return None

@@ -39,8 +39,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 for _folder in (REPOSITORY / "tests", REPOSITORY):
     sys.path.insert(0, str(_folder))
 
-from agents.sandbox import bubblewrap, docker  # noqa: E402 - found by the lines above
-from agents.sandbox.interpreter import CHECK_PROGRAM, find_interpreter  # noqa: E402
+from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox  # noqa: E402 - found by the lines above
+from agents.sandbox.check import CHECK_PROGRAM  # noqa: E402
+from agents.sandbox.docker.sandbox import DockerSandbox  # noqa: E402 - found by the lines above
+from agents.sandbox.interpreter import find_interpreter  # noqa: E402
 from agents.sandbox.protocol import Sandbox  # noqa: E402
 from agents.sandbox.settings import SandboxSettings  # noqa: E402
 
@@ -128,7 +130,7 @@ async def measure(options: argparse.Namespace, stack: ExitStack) -> None:
     contenders = [Contender("bare python test.py", bare(folder))]
     opened: list[Sandbox] = []
     if "bubblewrap" in options.sandbox:
-        box = bubblewrap.create(SandboxSettings())
+        box = BubblewrapSandbox(SandboxSettings())
         await box.open(options.parallel)
         opened.append(box)
         contenders.append(Contender("bubblewrap", inside(box)))
@@ -169,12 +171,12 @@ def containers(options: argparse.Namespace, stack: ExitStack) -> Sandbox:
     """Return the sandbox of containers on a real engine."""
     from engine import IMAGE, engine
 
-    from agents.sandbox.image import build_image
+    from agents.sandbox.docker.image import build_image
 
     address = stack.enter_context(engine())
     settings = SandboxSettings(docker_host=address, image=IMAGE, ready_containers=options.pool)
     build_image(settings, "local")
-    return docker.create(settings)
+    return DockerSandbox(settings)
 
 
 def main() -> None:

@@ -107,7 +107,7 @@ def docker_settings() -> Iterator[Any]:
     """Settings for a real Docker Engine that has the image for test programs."""
     from engine import IMAGE, engine
 
-    from agents.sandbox.image import build_image
+    from agents.sandbox.docker.image import build_image
     from agents.sandbox.settings import SandboxSettings
 
     with engine() as address:
@@ -119,9 +119,9 @@ def docker_settings() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def docker_sandbox(docker_settings: Any) -> Any:
     """The Docker sandbox, on a real engine."""
-    from agents.sandbox import docker
+    from agents.sandbox.docker.sandbox import DockerSandbox
 
-    return docker.create(docker_settings)
+    return DockerSandbox(docker_settings)
 
 
 @pytest.fixture

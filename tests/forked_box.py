@@ -1,6 +1,6 @@
 """bubblewrap as a job has it: every program is a fork, and a test in which one is not fails."""
 
-from agents.sandbox.bubblewrap import BubblewrapSandbox
+from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from agents.sandbox.settings import SandboxSettings
 
 

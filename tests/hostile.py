@@ -125,8 +125,8 @@ def descriptors():
 
 
 def containers(settings):
-    from agents.sandbox.containers import LABEL
-    from agents.sandbox.docker import connect
+    from agents.sandbox.docker.containers import LABEL
+    from agents.sandbox.docker.engine import connect
 
     client = connect(settings)
     try:

@@ -1,4 +1,4 @@
-"""What every sandbox starts: which Python, with which flags and variables, on which files."""
+"""What every sandbox starts: which Python, with which variables, on which files, and what it reads."""
 
 from __future__ import annotations
 
@@ -12,30 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.protocol import TestProgram
+from agents.sandbox.inside.boot import CALLS
+from agents.sandbox.system_calls import seccomp_filter
 
 if TYPE_CHECKING:
-    from agents.sandbox.protocol import Limits
+    from collections.abc import Mapping
 
+    from agents.sandbox.protocol import Limits, TestProgram
+
+INSIDE = Path(__file__).with_name("inside")
 # What runs inside: the first is started, the second is imported by it.
-SUPERVISOR = Path(__file__).with_name("supervisor.py")
-HARNESS = Path(__file__).with_name("harness.py")
+SUPERVISOR, HARNESS = INSIDE / "supervisor.py", INSIDE / "harness.py"
 # What starts both for many programs, where a sandbox has use for it.
-FORK_SERVER = Path(__file__).with_name("fork_server.py")
-
-BOOT = "import sys; sys.path[0] = {folder!r}; import supervisor; supervisor.main(sys.argv)"
-"""What the interpreter is told by -c, to be followed by `supervisor.main`'s arguments."""
+FORK_SERVER = INSIDE / "fork_server.py"
 
 # A stub's candidate.py: makes itself of the candidate by what `stubs.py` says, and leaves no name behind.
 _STUB = "(lambda space: exec({stubs!r}, space) or space['become'])({{}})(globals(), {source!r}, {kind!r})\n"
-
-# No user site, no site-packages, no bytecode files. Not -I: it would ignore PYTHONHASHSEED.
-FLAGS = ("-s", "-S", "-B")
-
-CHECK_PROGRAM = TestProgram(
-    candidate="def add(a, b):\n    return a + b\n",
-    test="from candidate import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +76,9 @@ def find_interpreter(chosen: str = "") -> Interpreter:
 
 @cache
 def scripts() -> dict[str, bytes]:
-    """Return the files of what runs inside, by their names below the folder of `BOOT`.
+    """Return the files of what runs inside, by their names below its folder.
 
-    With each goes its bytecode for this version of Python, since to compile them anew takes half as long as
+    With each goes its bytecode for this version of Python, since to compile them again takes half as long as
     to start the interpreter; another version leaves it alone.
     """
     files = {}
@@ -148,4 +140,68 @@ def sources(program: TestProgram) -> dict[str, bytes]:
 
 @cache
 def _stubs() -> str:
-    return Path(__file__).with_name("stubs.py").read_text(encoding="utf-8")
+    return (INSIDE / "stubs.py").read_text(encoding="utf-8")
+
+
+def waiting_source(*, harness: str, work: str) -> str:
+    """Return what an interpreter in a container is told by -c: to serve one program (`boot.wait`).
+
+    It reads `harness_input` first, and then `program_input`.
+
+    Args:
+        harness: The folder that what runs inside goes to.
+        work: The folder that the program's files go to.
+    """
+    return _boot_source(f"wait({harness!r}, {work!r})")
+
+
+def forking_source(*, harness: str, work: str, control: int, seccomp: int, user: int | None) -> str:
+    """Return what an interpreter is told by -c that forks a process for each program (`boot.serve`).
+
+    Args:
+        harness: The folder of what runs inside.
+        work: The folder that a program's files go to.
+        control: Descriptor of the socket by which it is told of programs.
+        seccomp: Descriptor of the filter of system calls.
+        user: Whom a trial becomes; None where forks stay who they are.
+    """
+    who = "-" if user is None else str(user)
+    return _boot_source(f"serve({harness!r}, {work!r}, {control}, {seccomp}, {who!r})")
+
+
+def _boot_source(call: str) -> str:
+    # Called at the top, so that a program can recurse as far as in an interpreter of its own.
+    source = (INSIDE / "boot.py").read_text(encoding="utf-8")
+    return f"{source}\narguments = {call}\nimport supervisor\nsupervisor.main(arguments)\n"
+
+
+def harness_input(machine: str) -> bytes:
+    """Put together what an interpreter that has no harness reads first.
+
+    Args:
+        machine: The architecture that it runs on.
+
+    Raises:
+        SandboxError: Its system calls are not known.
+    """
+    return _files({**scripts(), CALLS: seccomp_filter(machine)})
+
+
+def program_input(program: TestProgram, channel: int, arguments: list[str]) -> bytes:
+    """Put together what an interpreter reads of its program.
+
+    Args:
+        program: The program.
+        channel: The report channel's file descriptor.
+        arguments: How the supervisor is to run it (`options`).
+    """
+    line = " ".join((str(program.hash_seed), str(channel), *arguments))
+    return _files(sources(program)) + _part(line.encode())
+
+
+def _files(files: Mapping[str, bytes]) -> bytes:
+    return b"".join(_part(name.encode()) + _part(content) for name, content in files.items()) + _part(b"")
+
+
+def _part(content: bytes) -> bytes:
+    return len(content).to_bytes(4, "big") + content

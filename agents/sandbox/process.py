@@ -15,51 +15,41 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.sandbox.child import finish, run_child
+from agents.sandbox.check import check_by_running
+from agents.sandbox.child_process import finish, run_child
 from agents.sandbox.errors import INSTALL_HINT, NeedsSandbox, SandboxError
+from agents.sandbox.inside.boot import FLAGS, SUPERVISE
 from agents.sandbox.interpreter import (
-    BOOT,
-    CHECK_PROGRAM,
-    FLAGS,
     SUPERVISOR,
     environment_variables,
     find_interpreter,
     options,
     sources,
 )
-from agents.sandbox.protocol import SandboxCheck
 from agents.sandbox.repair import SnapshotMissing
 from agents.sandbox.reports import make_report
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
+    from agents.sandbox.protocol import ExecutionReport, Limits, SandboxCheck, TestProgram
     from agents.sandbox.repair import RepairAction, RepairReport
     from agents.sandbox.settings import SandboxSettings
 
 
-def create(settings: SandboxSettings, allowed: frozenset[str] | None = frozenset()) -> Sandbox:
-    """Make the plain-subprocess sandbox.
+class ProcessSandbox:
+    """Runs trusted test programs as subprocesses in a temporary folder.
 
     Args:
         settings: Limits and interpreter.
         allowed: Digests (`TestProgram.digest`) of the programs it may run; None for any, which only the
             user's own `--sandbox process` may ask for.
-
-    Returns:
-        The sandbox.
     """
-    return ProcessSandbox(settings, allowed)
-
-
-class ProcessSandbox:
-    """Runs trusted test programs as subprocesses in a temporary folder."""
 
     name = "process"
     repairs = ""
 
-    def __init__(self, settings: SandboxSettings, allowed: frozenset[str] | None) -> None:
+    def __init__(self, settings: SandboxSettings, allowed: frozenset[str] | None = frozenset()) -> None:
         self._settings = settings
         self._allowed = allowed
 
@@ -71,14 +61,12 @@ class ProcessSandbox:
 
     async def check(self) -> SandboxCheck:
         """Run a small program."""
-        try:
-            report = await self._execute(CHECK_PROGRAM, self._settings.limits)
-        except SandboxError as error:
-            return SandboxCheck(self.name, False, error.message, error.hint)
-        if report.exit_reason == "ok":
-            return SandboxCheck(self.name, True, "limits of time and memory only: it isolates nothing")
-        hint = "Set sandbox.python to a Python 3.8 or newer that can be run."
-        return SandboxCheck(self.name, False, report.error or report.exit_reason, hint)
+        return await check_by_running(
+            self.name,
+            lambda program: self._execute(program, self._settings.limits),
+            found=lambda: "limits of time and memory only: it isolates nothing",
+            hint=lambda _: "Set sandbox.python to a Python 3.8 or newer that can be run.",
+        )
 
     async def run(self, program: TestProgram, limits: Limits | None = None) -> ExecutionReport:
         """Run one program that may be trusted (see `Sandbox.run`)."""
@@ -114,7 +102,7 @@ class ProcessSandbox:
                     str(python.program),
                     *FLAGS,
                     "-c",
-                    BOOT.format(folder=str(SUPERVISOR.parent)),
+                    SUPERVISE.format(folder=str(SUPERVISOR.parent)),
                     str(folder / "work"),
                     str(channel),
                     *arguments,

@@ -51,7 +51,7 @@ class TestProgram:
         test: Source of the test program.
         edited: Whether a person changed the test after it was written. An edited test always needs a
             real sandbox, whatever its digest.
-        stub: Which stub of the candidate stands in its place (see `stubs.py`); None for the candidate itself.
+        stub: Which stub of the candidate replaces it (see `inside/stubs.py`); None for the candidate itself.
         hash_seed: PYTHONHASHSEED, from which the order of sets follows.
         snapshot: Name of the repaired environment that it runs in (see `repair.py`); empty for the sandbox's
             own, with nothing beside the standard library.
@@ -85,7 +85,7 @@ class Limits:
         wall_seconds: Seconds from its start to its end, whatever it waits for.
         cpu_seconds: Seconds of processor time of one process.
         memory_bytes: Bytes of address space of one process, and of the memory that all of them use together:
-            in a container, and in bubblewrap where a control group can be made (`cgroup.py`).
+            in a container, and in bubblewrap where a control group can be made (`bubblewrap/cgroup.py`).
         processes: Processes and threads at one time. Only a sandbox that gives each run a user of its own
             can hold this; `process` does not.
         output_bytes: Bytes that it may write to stdout, and as many to stderr.

@@ -1,7 +1,7 @@
 """Finds sandboxes by name, ours and other people's, and chooses one.
 
-A sandbox is an entry point of the group `workbench.sandboxes`: a function
-`create(settings: SandboxSettings, allowed: frozenset[str] | None) -> Sandbox`, where `allowed` names the
+A sandbox is an entry point of the group `workbench.sandboxes`: a class, or a function, that takes
+`(settings: SandboxSettings, allowed: frozenset[str] | None)` and gives a `Sandbox`, where `allowed` names the
 programs that a sandbox without isolation may run, by digest (None: any).
 """
 

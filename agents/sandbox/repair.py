@@ -103,8 +103,8 @@ class RepairReport:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSnapshot:
-    """A snapshot that is on this machine.
+class StoredSnapshot:
+    """A snapshot that is stored on this machine.
 
     Attributes:
         sandbox: Whose it is.

@@ -1,7 +1,7 @@
 """Reads how a child process ended, and what its supervisor recorded, as an execution report.
 
-What the records can and cannot prove is said in `supervisor.py`; messages in them are the program's own
-words, and nothing is trusted to have the right form.
+What the records can and cannot prove is said in `inside/supervisor.py`; messages in them are the program's
+own words, and nothing is trusted to have the right form.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import hashlib
 import json
 import signal
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from agents.sandbox.protocol import ExecutionReport, TestOutcome
-from agents.sandbox.supervisor import FIELDS, visible
+from agents.sandbox.inside.supervisor import FIELDS, visible
+from agents.sandbox.protocol import ExecutionReport, Outcome, TestOutcome
 from store.cuts import Cut
 
 if TYPE_CHECKING:
-    from agents.sandbox.heard import Ending
-    from agents.sandbox.protocol import ExitReason, Limits, Outcome
+    from agents.sandbox.output_capture import ProcessResult
+    from agents.sandbox.protocol import ExitReason, Limits
 
 # The fields of each record, as the supervisor writes them.
 _FIELDS: dict[str, dict[str, type]] = {
@@ -57,12 +57,12 @@ class _Records:
 
 
 def make_report(
-    ending: Ending, *, sandbox: str, limits: Limits, image: str = "", snapshot: str = ""
+    result: ProcessResult, *, sandbox: str, limits: Limits, image: str = "", snapshot: str = ""
 ) -> ExecutionReport:
     """Say why an execution ended and what its tests showed.
 
     Args:
-        ending: How the child ended, and the harness's records.
+        result: How its process ended, and the harness's records.
         sandbox: Name of the sandbox.
         limits: What it was allowed to use.
         image: Digest of the image it ran in, where there is one.
@@ -71,14 +71,14 @@ def make_report(
     Returns:
         The report; its `error` is set exactly when the program did not execute.
     """
-    records = _read(ending.channel)
-    reason, error = _reason(ending, records, limits)
+    records = _read(result.channel)
+    reason, error = _reason(result, records, limits)
     if records.running:
         message = error or "the program ended inside this test"
         records.outcomes.append(TestOutcome(records.running, "error", message, 0.0))
-    code = ending.code if records.code is None else records.code
-    stdout, stdout_cut = _output(ending.stdout, ending.stdout_cut)
-    stderr, stderr_cut = _output(ending.stderr, ending.stderr_cut)
+    code = result.code if records.code is None else records.code
+    stdout, stdout_cut = _output(result.stdout, result.stdout_cut)
+    stderr, stderr_cut = _output(result.stderr, result.stderr_cut)
     return ExecutionReport(
         exit_reason=reason,
         exit_code=128 - code if code is not None and code < 0 else code,
@@ -86,11 +86,11 @@ def make_report(
         stderr=stderr,
         outcomes=tuple(records.outcomes),
         error=error,
-        seconds=ending.seconds,
+        seconds=result.seconds,
         sandbox=sandbox,
         environment=_environment(records, sandbox, snapshot or image),
         output_dropped=sum(cut.bytes for cut in (stdout_cut, stderr_cut) if cut is not None),
-        started_at=ending.started_at,
+        started_at=result.started_at,
         trace=records.trace,
         image=image if records.began else "",
         packages=tuple(records.packages.split("\n")) if records.packages else (),
@@ -100,29 +100,29 @@ def make_report(
     )
 
 
-def _reason(ending: Ending, records: _Records, limits: Limits) -> tuple[ExitReason, str]:
+def _reason(result: ProcessResult, records: _Records, limits: Limits) -> tuple[ExitReason, str]:
     """Decide the exit reason and the error line; the first that applies, from outside to inside."""
     if not records.began:
-        return "infrastructure", _last_line(ending) or "the sandbox ended before the program began"
-    if ending.stopped == "output" or ending.dropped or records.flooded or records.dropped:
+        return "infrastructure", _last_line(result) or "the sandbox ended before the program began"
+    if result.stopped == "output" or result.dropped or records.flooded or records.dropped:
         return "output", f"OutputLimit: wrote more than {limits.output_bytes} bytes to stdout or stderr"
-    if ending.stopped == "timeout" and not records.ended:
+    if result.stopped == "timeout" and not records.ended:
         return "timeout", f"Timeout: not done after {limits.wall_seconds:g} s"
     if records.damaged:
         return "error", "DamagedReport: the program wrote into the report of its tests"
-    if records.oom or ending.out_of_memory:
+    if records.oom or result.out_of_memory:
         return "memory", f"OutOfMemory: used more than {limits.memory_bytes} bytes"
-    number = _signal(ending.code) if records.code is None else max(-records.code, 0)
+    number = _signal(result.code) if records.code is None else max(-records.code, 0)
     if number and not records.ended:
-        return _signalled(number, ending, limits)
+        return _signalled(number, result, limits)
     for category in _CATEGORIES:
         for _, found, message in records.troubles:
             if found == category:
                 return category, message
     if not records.ended:
-        if b"MemoryError" in ending.stderr[-4096:]:
+        if b"MemoryError" in result.stderr[-4096:]:
             return "memory", "MemoryError: no memory was left to report with"
-        code = ending.code if records.code is None else records.code
+        code = result.code if records.code is None else records.code
         return "error", f"EndedEarly: the program ended itself before its tests did (exit code {code})"
     for _, found, message in records.troubles:
         if found == "environment":
@@ -132,9 +132,9 @@ def _reason(ending: Ending, records: _Records, limits: Limits) -> tuple[ExitReas
     return ("assertion" if records.troubles else "ok"), ""
 
 
-def _signalled(number: int, ending: Ending, limits: Limits) -> tuple[ExitReason, str]:
+def _signalled(number: int, result: ProcessResult, limits: Limits) -> tuple[ExitReason, str]:
     """Decide the reason of a process that a signal ended before its tests did."""
-    if number == signal.SIGXCPU or (number == signal.SIGKILL and ending.seconds >= limits.cpu_seconds):
+    if number == signal.SIGXCPU or (number == signal.SIGKILL and result.seconds >= limits.cpu_seconds):
         return "timeout", f"Timeout: used {limits.cpu_seconds} s of processor time"
     if number == signal.SIGXFSZ:
         return "disk", f"FileLimit: wrote a file of more than {limits.file_bytes} bytes"
@@ -211,14 +211,10 @@ def _take(records: _Records, record: Any) -> None:
         records.ended = True
 
 
-def _outcome(value: object) -> Outcome:
-    if value == "passed":
-        return "passed"
-    if value == "failed":
-        return "failed"
-    if value == "error":
-        return "error"
-    raise ValueError("an unknown outcome")
+def _outcome(value: Outcome) -> Outcome:
+    if value not in get_args(Outcome):
+        raise ValueError("an unknown outcome")
+    return value
 
 
 def _text(output: bytes) -> str:
@@ -239,11 +235,11 @@ def _output(written: bytes, cut: Cut | None) -> tuple[str, Cut | None]:
     return beginning + _text(tail[whole:]), Cut(len(beginning), missing, cut.lines)
 
 
-def _last_line(ending: Ending) -> str:
-    lines = _text(ending.stderr).strip().splitlines()
+def _last_line(result: ProcessResult) -> str:
+    lines = _text(result.stderr).strip().splitlines()
     if lines:
         return lines[-1]
-    return "the sandbox did not start in time" if ending.stopped == "timeout" else ""
+    return "the sandbox did not start in time" if result.stopped == "timeout" else ""
 
 
 def _environment(records: _Records, sandbox: str, base: str) -> str:

@@ -1,7 +1,7 @@
 """Says how far the tests of an execution can be trusted: whether they discriminate, and which are flaky.
 
 A test **discriminates** when it passes against the candidate and fails against both stubs of it: one whose
-functions return None, and one whose functions return their first input (`stubs.py` says what a stub keeps).
+functions return None, and one whose functions return their first input (see `inside/stubs.py`).
 A test that still passes against either does not: that it passes says nothing for the candidate. That catches
 tests without assertions, tests that catch every exception, and tests of a copy of the code.
 

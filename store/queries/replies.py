@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -14,11 +14,6 @@ from store.tables.runs import Reply, ReplyRow, StepRow
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-    import duckdb
-    import numpy
-
-_KEYS_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +84,6 @@ def replies_of(connection: Connection, keys: Sequence[UUID]) -> dict[UUID, Reply
     table = table_of(ReplyRow)
     found = connection.execute(select(table).where(among(table.c.id, keys))).mappings()
     return {row["id"]: Reply(**row) for row in found}
-
-
-def reply_key_parts(cursor: duckdb.DuckDBPyConnection) -> Iterator[list[numpy.ndarray[Any, Any]]]:
-    """Read the keys of all kept replies, without a Python object per key.
-
-    Args:
-        cursor: Of the workspace (`Workspace.native`).
-
-    Yields:
-        Up to so many keys at a time: of each of their four 32-bit parts, the first one first, an array of
-        shape (n,).
-    """
-    digits = (
-        "substr(key, 1, 8)",
-        "substr(key, 10, 4) || substr(key, 15, 4)",
-        "substr(key, 20, 4) || substr(key, 25, 4)",
-        "substr(key, 29, 8)",
-    )
-    parts = ", ".join(f"CAST('0x' || {each} AS UINTEGER)" for each in digits)
-    reader = cursor.execute(f"SELECT {parts} FROM (SELECT CAST(id AS VARCHAR) AS key FROM reply)")
-    for batch in reader.to_arrow_reader(_KEYS_AT_ONCE):
-        yield [column.to_numpy() for column in batch.columns]
 
 
 def list_replies(connection: Connection, limit: int) -> list[ListedReply]:

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.sandbox import containers, docker, pool
-from agents.sandbox.interpreter import CHECK_PROGRAM
+from agents.sandbox.check import CHECK_PROGRAM
+from agents.sandbox.docker import containers, pool
+from agents.sandbox.docker.engine import connect
+from agents.sandbox.docker.sandbox import DockerSandbox
 from agents.sandbox.protocol import TestProgram
 
 REPOSITORY = Path(__file__).parents[2]
@@ -26,7 +28,7 @@ LOOP = TestProgram("", "def test_a():\n    while True:\n        pass\n")
 
 @pytest.fixture
 def client(docker_settings):
-    opened = docker.connect(docker_settings)
+    opened = connect(docker_settings)
     yield opened
     opened.close()
 
@@ -46,7 +48,7 @@ def until(state):
 @asynccontextmanager
 async def opened(settings, programs=2):
     """A sandbox whose pool is full."""
-    sandbox = docker.create(settings)
+    sandbox = DockerSandbox(settings)
     try:
         await sandbox.open(programs)
         await asyncio.to_thread(until, lambda: sandbox._pool.ready() == programs)
@@ -69,7 +71,7 @@ async def test_every_program_has_a_container_of_its_own_and_none_is_left(docker_
 
 
 async def test_a_pooled_run_takes_what_waits_and_reports_as_any_other(docker_settings, client, monkeypatch):
-    alone = docker.create(docker_settings)
+    alone = DockerSandbox(docker_settings)
     expected = await alone.run(CHECK_PROGRAM)
     await alone.close()
     async with opened(docker_settings) as sandbox:
@@ -121,7 +123,9 @@ async def test_a_container_that_dies_as_it_is_taken_costs_no_result(docker_setti
     async with opened(docker_settings) as sandbox:
         for each in ours(client):
             client.api.kill(each)
-        monkeypatch.setattr("agents.sandbox.started.StartedContainer.waits", lambda self: True)
+        monkeypatch.setattr(
+            "agents.sandbox.docker.container_run.ProgramContainer.is_silent", lambda self: True
+        )
         report = await sandbox.run(CHECK_PROGRAM)
 
     assert report.exit_reason == "ok"
@@ -142,7 +146,7 @@ async def test_a_cancelled_run_ends_its_container_and_the_pool_is_filled_again(d
 
 
 async def test_closing_while_it_is_being_filled_leaves_nothing(docker_settings, client):
-    sandbox = docker.create(docker_settings)
+    sandbox = DockerSandbox(docker_settings)
     await sandbox.open(6)
     await asyncio.to_thread(until, lambda: ours(client))
     await sandbox.close()
@@ -151,7 +155,7 @@ async def test_closing_while_it_is_being_filled_leaves_nothing(docker_settings, 
 
 
 async def test_without_containers_kept_ready_none_waits(docker_settings, client):
-    sandbox = docker.create(docker_settings.model_copy(update={"ready_containers": 0}))
+    sandbox = DockerSandbox(docker_settings.model_copy(update={"ready_containers": 0}))
     await sandbox.open(4)
     report = await sandbox.run(CHECK_PROGRAM)
 
@@ -166,8 +170,8 @@ async def test_an_engine_that_fails_is_not_asked_without_end(docker_settings, mo
         asked.append(1)
         raise OSError("no room")
 
-    monkeypatch.setattr(docker, "StartedContainer", refuse)
-    sandbox = docker.create(docker_settings)
+    monkeypatch.setattr("agents.sandbox.docker.sandbox.ProgramContainer", refuse)
+    sandbox = DockerSandbox(docker_settings)
     sandbox._tried = True
     await sandbox.open(3)
     await asyncio.to_thread(until, lambda: sandbox._pool._starting == 0)
@@ -182,11 +186,11 @@ async def test_an_engine_that_fails_is_not_asked_without_end(docker_settings, mo
 def test_a_killed_workbench_leaves_no_container_that_waits_or_runs(docker_settings, client):
     code = (
         "import asyncio, sys\n"
-        "from agents.sandbox import docker\n"
+        "from agents.sandbox.docker.sandbox import DockerSandbox\n"
         "from agents.sandbox.protocol import TestProgram\n"
         "from agents.sandbox.settings import SandboxSettings\n"
         "async def main():\n"
-        f"    box = docker.create(SandboxSettings(**{docker_settings.model_dump()!r}))\n"
+        f"    box = DockerSandbox(SandboxSettings(**{docker_settings.model_dump()!r}))\n"
         "    await box.open(2)\n"
         "    while box._pool.ready() < 2:\n        await asyncio.sleep(0.02)\n"
         "    print('full', flush=True)\n"
@@ -200,5 +204,5 @@ def test_a_killed_workbench_leaves_no_container_that_waits_or_runs(docker_settin
     running = {"status": ["running"], "label": containers.LABEL}
     until(lambda: not client.api.containers(filters=running))
 
-    assert asyncio.run(docker.create(docker_settings).check()).works  # it removes what others left
+    assert asyncio.run(DockerSandbox(docker_settings).check()).works  # it removes what others left
     assert ours(client) == set()

@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 from engine import Wire
 
-from agents.sandbox import bubblewrap, containers, docker, started
+from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from agents.sandbox.check import CHECK_PROGRAM
+from agents.sandbox.docker import container_run, containers
+from agents.sandbox.docker.engine import connect
+from agents.sandbox.docker.sandbox import DockerSandbox
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.interpreter import CHECK_PROGRAM
 from agents.sandbox.protocol import Limits, TestProgram
 from agents.sandbox.settings import SandboxSettings
-from agents.sandbox.syscalls import seccomp_filter
+from agents.sandbox.system_calls import seccomp_filter
 from store.processes import start_of
 
 REPOSITORY = Path(__file__).parents[2]
@@ -27,7 +30,7 @@ LOOP = TestProgram("", "def test_a():\n    while True:\n        pass\n")
 
 @pytest.fixture
 def client(docker_settings):
-    opened = docker.connect(docker_settings)
+    opened = connect(docker_settings)
     yield opened
     opened.close()
 
@@ -48,10 +51,10 @@ def start_workbench(settings):
     """A workbench that runs an endless program, in a process of its own."""
     code = (
         "import asyncio\n"
-        "from agents.sandbox import docker\n"
+        "from agents.sandbox.docker.sandbox import DockerSandbox\n"
         "from agents.sandbox.protocol import *\n"
         "from agents.sandbox.settings import SandboxSettings\n"
-        f"box = docker.create(SandboxSettings(docker_host={settings.docker_host!r}, image={settings.image!r}))\n"
+        f"box = DockerSandbox(SandboxSettings(docker_host={settings.docker_host!r}, image={settings.image!r}))\n"
         "print('up', flush=True)\n"
         f"asyncio.run(box.run(TestProgram('', {LOOP.test!r}), Limits(wall_seconds=300, cpu_seconds=300)))\n"
     )
@@ -134,7 +137,7 @@ def test_the_image_is_part_of_the_environment(docker_sandbox, docker_settings, c
     try:
         client.api.commit(other, repository="workbench-other", changes="LABEL other=1")
         settings = docker_settings.model_copy(update={"image": "workbench-other"})
-        second = asyncio.run(docker.create(settings).run(CHECK_PROGRAM, LIMITS)).environment
+        second = asyncio.run(DockerSandbox(settings).run(CHECK_PROGRAM, LIMITS)).environment
     finally:
         containers.remove(client, other)
         client.api.remove_image("workbench-other")
@@ -156,8 +159,8 @@ def test_an_engine_whose_limits_do_not_bite_is_refused(docker_settings, monkeypa
         monkeypatch.setattr(client.api, "create_host_config", lambda **options: make(**(options | loose)))
         return containers.container_options(client, image, limits)
 
-    monkeypatch.setattr(started, "container_options", without)
-    sandbox = docker.create(docker_settings)
+    monkeypatch.setattr(container_run, "container_options", without)
+    sandbox = DockerSandbox(docker_settings)
     check = asyncio.run(sandbox.check())
 
     assert not check.works
@@ -167,20 +170,20 @@ def test_an_engine_whose_limits_do_not_bite_is_refused(docker_settings, monkeypa
 
 
 def test_without_an_engine_or_an_image_it_says_what_to_do(docker_settings):
-    nowhere = asyncio.run(docker.create(SandboxSettings(docker_host="unix:///nowhere/d.sock")).check())
+    nowhere = asyncio.run(DockerSandbox(SandboxSettings(docker_host="unix:///nowhere/d.sock")).check())
     no_image = docker_settings.model_copy(update={"image": "nobody-made-this"})
 
     assert (nowhere.works, "DOCKER_HOST" in nowhere.hint) == (False, True)
-    check = asyncio.run(docker.create(no_image).check())
+    check = asyncio.run(DockerSandbox(no_image).check())
     assert (check.works, "workbench sandbox build" in check.hint) == (False, True)
     assert "nobody-made-this" in check.detail
 
 
 def test_a_container_that_does_not_start_is_the_sandboxs_failure(docker_settings, client, monkeypatch):
-    sandbox = docker.create(docker_settings)
+    sandbox = DockerSandbox(docker_settings)
     asyncio.run(sandbox.run(CHECK_PROGRAM, LIMITS))
     monkeypatch.setattr(
-        started,
+        container_run,
         "container_options",
         lambda *options: containers.container_options(*options) | {"entrypoint": ["/no/such/program"]},
     )
@@ -225,9 +228,9 @@ def test_programs_run_beside_each_other(docker_sandbox):
 async def test_an_engine_that_breaks_off_is_the_sandboxs_failure(
     docker_settings, client, tmp_path, monkeypatch, comes_back
 ):
-    monkeypatch.setattr(docker, "_BACK", 60.0 if comes_back else 0.1)
+    monkeypatch.setattr("agents.sandbox.docker.sandbox._BACK", 60.0 if comes_back else 0.1)
     wire = Wire(docker_settings.docker_host, tmp_path / "wire")
-    sandbox = docker.create(docker_settings.model_copy(update={"docker_host": wire.address}))
+    sandbox = DockerSandbox(docker_settings.model_copy(update={"docker_host": wire.address}))
     await sandbox.run(CHECK_PROGRAM, LIMITS)
     test = "import time\ndef test_a():\n    time.sleep(3)\n"
     task = asyncio.create_task(sandbox.run(TestProgram("", test), LIMITS))
@@ -260,7 +263,7 @@ def test_what_a_killed_workbench_left_ends_and_is_removed_by_the_next(docker_set
         workbench.kill()
     until(lambda: not [one for one in ours(client) if one["State"] == "running"])
 
-    report = asyncio.run(docker.create(docker_settings).run(CHECK_PROGRAM, LIMITS))
+    report = asyncio.run(DockerSandbox(docker_settings).run(CHECK_PROGRAM, LIMITS))
 
     assert report.exit_reason == "ok"
     assert ours(client) == []
@@ -308,7 +311,7 @@ def test_system_calls_are_filtered(name, request):
         "    thread = threading.Thread(target=int)\n    thread.start()\n    thread.join()\n"
         "    if os.fork() == 0:\n        os._exit(0)\n    os.wait()\n"
     )
-    sandbox = bubblewrap.create(SandboxSettings(), None)
+    sandbox = BubblewrapSandbox(SandboxSettings(), None)
     if name == "docker":
         sandbox = request.getfixturevalue("docker_sandbox")
     report = asyncio.run(sandbox.run(TestProgram("", test), LIMITS))

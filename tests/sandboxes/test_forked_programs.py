@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from forked_box import BOXES, Forks
 
-from agents.sandbox import bubblewrap, bubblewrap_command, forking
-from agents.sandbox.interpreter import CHECK_PROGRAM
+from agents.sandbox.bubblewrap import command, fork_client
+from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from agents.sandbox.check import CHECK_PROGRAM
 from agents.sandbox.protocol import TestProgram
 from agents.sandbox.settings import SandboxSettings
 
@@ -126,7 +127,7 @@ async def test_no_place_that_can_be_written_outlives_a_program(make):
 
 @pytest.mark.parametrize("program", [HASHES, replace(HASHES, hash_seed=1), DEPTH])
 async def test_a_fork_reports_as_a_program_that_was_started(program):
-    expected = await bubblewrap.create(SandboxSettings()).run(program)
+    expected = await BubblewrapSandbox(SandboxSettings()).run(program)
     report = await Forks().run(program)
 
     same = ("exit_reason", "exit_code", "stdout", "stderr", "error", "environment", "packages")
@@ -135,7 +136,7 @@ async def test_a_fork_reports_as_a_program_that_was_started(program):
 
 
 async def test_a_seed_without_a_server_is_kept_to():
-    box = bubblewrap.create(SandboxSettings())
+    box = BubblewrapSandbox(SandboxSettings())
     await box.open(1)
     try:
         report = await box.run(replace(HASHES, hash_seed=7))
@@ -143,7 +144,7 @@ async def test_a_seed_without_a_server_is_kept_to():
         await box.close()
 
     assert (
-        report.stdout == (await bubblewrap.create(SandboxSettings()).run(replace(HASHES, hash_seed=7))).stdout
+        report.stdout == (await BubblewrapSandbox(SandboxSettings()).run(replace(HASHES, hash_seed=7))).stdout
     )
 
 
@@ -159,7 +160,7 @@ async def test_each_run_has_its_own_limits():
 
 async def test_what_ends_the_server_costs_no_program_its_run():
     before = set(children(os.getpid()))
-    box = bubblewrap.create(SandboxSettings())
+    box = BubblewrapSandbox(SandboxSettings())
     try:
         await box.open(1)
         first = await box._server(0)
@@ -177,10 +178,10 @@ async def test_what_ends_the_server_costs_no_program_its_run():
 
 
 async def test_a_server_that_hangs_is_ended_and_costs_no_program_its_run(monkeypatch):
-    monkeypatch.setattr(forking, "PATIENCE", 0.5)
+    monkeypatch.setattr(fork_client, "PATIENCE", 0.5)
     before = set(children(os.getpid()))
     limits = replace(SandboxSettings().limits, wall_seconds=2)
-    box = bubblewrap.create(SandboxSettings())
+    box = BubblewrapSandbox(SandboxSettings())
     try:
         await box.open(1)
         inside = await below(before)
@@ -193,8 +194,8 @@ async def test_a_server_that_hangs_is_ended_and_costs_no_program_its_run(monkeyp
 
 
 async def test_where_nothing_can_be_forked_no_program_runs_and_the_check_says_why(monkeypatch):
-    monkeypatch.setattr(bubblewrap_command, "FORKING_RIGHTS", ())
-    box = bubblewrap.create(SandboxSettings())
+    monkeypatch.setattr(command, "FORKING_RIGHTS", ())
+    box = BubblewrapSandbox(SandboxSettings())
     try:
         await box.open(1)
         assert await box._server(0) is None
@@ -210,7 +211,7 @@ async def test_where_nothing_can_be_forked_no_program_runs_and_the_check_says_wh
 
 async def test_a_server_without_room_for_descriptors_forks_nothing():
     before = set(children(os.getpid()))
-    box = bubblewrap.create(SandboxSettings())
+    box = BubblewrapSandbox(SandboxSettings())
     await box.open(1)
     try:
         server = (await below(before))[-1]
@@ -228,7 +229,7 @@ async def test_a_server_without_room_for_descriptors_forks_nothing():
 
 async def test_a_cancelled_run_ends_its_program():
     before = set(children(os.getpid()))  # an engine of other tests, for one
-    box = bubblewrap.create(SandboxSettings())
+    box = BubblewrapSandbox(SandboxSettings())
     try:
         await box.open(1)
         waiting = set(children(os.getpid()))
@@ -254,11 +255,11 @@ async def test_more_at_a_time_than_its_socket_holds():
 def test_a_killed_workbench_leaves_nothing_that_waits_or_runs():
     code = (
         "import asyncio\n"
-        "from agents.sandbox import bubblewrap\n"
+        "from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox\n"
         "from agents.sandbox.protocol import TestProgram\n"
         "from agents.sandbox.settings import SandboxSettings\n"
         "async def main():\n"
-        "    box = bubblewrap.create(SandboxSettings())\n"
+        "    box = BubblewrapSandbox(SandboxSettings())\n"
         "    await box.open(1)\n"
         f"    task = asyncio.create_task(box.run(TestProgram('', {LOOP.test!r})))\n"
         "    await asyncio.sleep(0)\n"

@@ -7,7 +7,7 @@ import pytest
 from forked_box import BOXES
 from hostile import PROGRAMS, assert_contained, containers
 
-from agents.sandbox import bubblewrap
+from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from agents.sandbox.settings import SandboxSettings
 
 
@@ -15,7 +15,7 @@ from agents.sandbox.settings import SandboxSettings
 def sandbox(request):
     if request.param == "docker":
         return request.getfixturevalue("docker_sandbox")
-    box = bubblewrap.create(SandboxSettings(), None)
+    box = BubblewrapSandbox(SandboxSettings(), None)
     check = asyncio.run(box.check())
     if not check.works and os.geteuid() != 0 and not os.environ.get("CI"):
         pytest.skip(f"bubblewrap does not work here: {check.detail}")

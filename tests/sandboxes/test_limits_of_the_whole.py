@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from forked_box import BOXES
 
-from agents.sandbox import bubblewrap, cgroup
-from agents.sandbox.cgroup import ControlGroup
+from agents.sandbox.bubblewrap import cgroup
+from agents.sandbox.bubblewrap.cgroup import ControlGroup
+from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from agents.sandbox.protocol import Limits, TestProgram
 from agents.sandbox.settings import SandboxSettings
 
@@ -220,8 +221,8 @@ def test_in_version_2_a_group_gets_both_limits_and_tells_when_it_ran_out_of_memo
 
 def test_without_a_control_group_each_process_is_limited(monkeypatch):
     monkeypatch.setattr(ControlGroup, "make", lambda *_: None)
-    monkeypatch.setattr(bubblewrap, "parents", lambda: ())
-    box = bubblewrap.create(SandboxSettings())
+    monkeypatch.setattr("agents.sandbox.bubblewrap.sandbox.parents", lambda: ())
+    box = BubblewrapSandbox(SandboxSettings())
     report = run(box, "def test_a():\n    kept = bytearray(600 << 20)\n")
 
     assert report.exit_reason == "memory"

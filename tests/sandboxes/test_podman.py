@@ -7,11 +7,13 @@ import pytest
 from engine import IMAGE, podman
 from hostile import PROGRAMS, assert_contained, containers
 
-from agents.sandbox import docker
-from agents.sandbox.containers import PYTHON_LABEL
+from agents.sandbox.check import CHECK_PROGRAM
+from agents.sandbox.docker.containers import PYTHON_LABEL
+from agents.sandbox.docker.engine import connect
+from agents.sandbox.docker.local_image import write_image
+from agents.sandbox.docker.sandbox import DockerSandbox
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.interpreter import CHECK_PROGRAM, find_interpreter
-from agents.sandbox.local_image import write_image
+from agents.sandbox.interpreter import find_interpreter
 from agents.sandbox.settings import SandboxSettings
 
 
@@ -26,7 +28,7 @@ def archive(docker_settings):
 
 def with_image(address, archive):
     settings = SandboxSettings(docker_host=address, image=IMAGE)
-    client = docker.connect(settings)
+    client = connect(settings)
     try:
         archive.seek(0)
         client.images.load(archive)
@@ -43,7 +45,7 @@ def settings(archive):
 
 @pytest.fixture(scope="module")
 def sandbox(settings):
-    return docker.create(settings)
+    return DockerSandbox(settings)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_podman_contains_hostile_programs(sandbox, settings, name, tmp_path, mon
 
 
 async def test_podman_runs_programs_from_a_pool_and_passes_the_trial_of_its_limits(settings):
-    sandbox = docker.create(settings)
+    sandbox = DockerSandbox(settings)
     check = await sandbox.check()
     await sandbox.open(2)
     try:
@@ -72,7 +74,7 @@ async def test_podman_runs_programs_from_a_pool_and_passes_the_trial_of_its_limi
 
 def test_podman_without_rights_over_cgroups_is_refused(archive):
     with podman(rootless=True) as address:
-        sandbox = docker.create(with_image(address, archive))
+        sandbox = DockerSandbox(with_image(address, archive))
         check = asyncio.run(sandbox.check())
         with pytest.raises(SandboxError, match="limits do not bite"):
             asyncio.run(sandbox.run(CHECK_PROGRAM))

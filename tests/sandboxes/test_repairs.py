@@ -10,8 +10,8 @@ from small_workspace import Told, executions, pairs_workspace, rows, script_file
 
 from agents.expert_runs import ExpertRun, ExpertRuns
 from agents.jobs import run_annotation
-from agents.sandbox import docker
-from agents.sandbox.containers import LABEL
+from agents.sandbox.docker.containers import LABEL
+from agents.sandbox.docker.engine import connect
 from agents.sandbox.protocol import TestProgram
 from agents.sandbox.registry import find_sandbox
 from agents.sandbox.repair import RepairAction, SnapshotMissing
@@ -62,7 +62,7 @@ def left_behind(sandbox, settings):
     """Containers of ours, or folders of snapshots."""
     if sandbox == "bubblewrap":
         return [*Path(settings.snapshots).glob("*")]
-    client = docker.connect(settings)
+    client = connect(settings)
     try:
         return client.api.containers(all=True, filters={"label": LABEL})
     finally:

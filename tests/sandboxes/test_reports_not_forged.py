@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from agents.sandbox import bubblewrap, process
+from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import Limits, TestProgram
 from agents.sandbox.settings import SandboxSettings
 
@@ -81,7 +82,9 @@ TESTS = "\nimport candidate\ndef test_a():\n    candidate.forge()\n    assert Fa
 def sandbox(request):
     if request.param == "docker":
         return request.getfixturevalue("docker_sandbox")
-    return {"bubblewrap": bubblewrap, "process": process}[request.param].create(SandboxSettings(), None)
+    return {"bubblewrap": BubblewrapSandbox, "process": ProcessSandbox}[request.param](
+        SandboxSettings(), None
+    )
 
 
 def run(sandbox, candidate, test=TESTS):
@@ -135,7 +138,7 @@ def test_a_program_that_leaves_early_with_zero_has_not_ended(sandbox):
 @pytest.mark.parametrize("attempt", [OTHERS_FILES, TRACE])
 def test_the_process_that_reports_cannot_be_reached(sandbox, attempt):
     if sandbox.name == "process" and os.geteuid() == 0:
-        sandbox = bubblewrap.create(SandboxSettings(), None)  # root without isolation may do everything
+        sandbox = BubblewrapSandbox(SandboxSettings(), None)  # root without isolation may do everything
     report = run(sandbox, attempt, "import candidate\ndef test_a():\n    candidate.forge()\n")
 
     assert report.exit_reason == "ok", report

@@ -19,8 +19,8 @@ from small_workspace import (
 from agents.annotation.distributions import distribution_of
 from agents.annotation.environment_errors import may_be_repaired, missing_distribution
 from agents.jobs import run_annotation
-from agents.sandbox.bubblewrap import BubblewrapSandbox
-from agents.sandbox.index import allowed_settings
+from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from agents.sandbox.package_index import allowed_settings
 from agents.sandbox.protocol import ExecutionReport
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import AnnotationSettings

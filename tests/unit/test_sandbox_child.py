@@ -12,9 +12,10 @@ import pytest
 from forked_box import Forks
 from hostile import descriptors
 
-from agents.sandbox import bubblewrap, process
-from agents.sandbox.child import run_child
-from agents.sandbox.interpreter import CHECK_PROGRAM
+from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from agents.sandbox.check import CHECK_PROGRAM
+from agents.sandbox.child_process import run_child
+from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import Limits, TestProgram
 from agents.sandbox.settings import SandboxSettings
 
@@ -29,17 +30,17 @@ def test_a():
 
 @cache
 def why_not_bubblewrap():
-    check = asyncio.run(bubblewrap.create(SandboxSettings(), None).check())
+    check = asyncio.run(BubblewrapSandbox(SandboxSettings(), None).check())
     return "" if check.works else f"bubblewrap does not work here: {check.detail}"
 
 
 @pytest.fixture(params=["bubblewrap", "forks", "process"])
 def sandbox(request):
     if request.param == "process":
-        return process.create(SandboxSettings(), None)
+        return ProcessSandbox(SandboxSettings(), None)
     if why_not_bubblewrap():
         pytest.skip(why_not_bubblewrap())
-    return Forks() if request.param == "forks" else bubblewrap.create(SandboxSettings(), None)
+    return Forks() if request.param == "forks" else BubblewrapSandbox(SandboxSettings(), None)
 
 
 def holders(marker):
@@ -155,9 +156,10 @@ async def test_a_workbench_that_is_killed_takes_its_program_with_it(sandbox, tmp
         "import asyncio, sys\n"
         "from agents.sandbox.protocol import *\n"
         "from agents.sandbox.settings import SandboxSettings\n"
-        f"from agents.sandbox import {sandbox.name} as module\n"
+        "from agents.sandbox.registry import find_sandbox\n"
         "program = TestProgram('', sys.argv[1])\n"
-        "asyncio.run(module.create(SandboxSettings(), None).run(program, Limits(300.0, 300)))\n",
+        f"sandbox = find_sandbox({sandbox.name!r}, SandboxSettings(), None)\n"
+        "asyncio.run(sandbox.run(program, Limits(300.0, 300)))\n",
         test,
         cwd=Path(__file__).parents[2],
         env={**os.environ, "TMPDIR": str(tmp_path)},

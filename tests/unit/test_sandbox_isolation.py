@@ -11,7 +11,8 @@ from uuid import uuid4
 import pytest
 from forked_box import BOXES, Forks
 
-from agents.sandbox import bubblewrap, process
+from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import Limits, TestProgram
 from agents.sandbox.settings import SandboxSettings
 
@@ -33,7 +34,7 @@ def test_a():
 
 @cache
 def why_not_bubblewrap():
-    check = asyncio.run(bubblewrap.create(SandboxSettings(), None).check())
+    check = asyncio.run(BubblewrapSandbox(SandboxSettings(), None).check())
     return "" if check.works else f"bubblewrap does not work here: {check.detail}"
 
 
@@ -54,7 +55,7 @@ def bounded():
 
 @pytest.fixture
 def open_process():
-    return process.create(SandboxSettings(), None)
+    return ProcessSandbox(SandboxSettings(), None)
 
 
 def holders(marker):
@@ -239,7 +240,7 @@ async def test_filling_the_scratch_folder_ends_as_disk(isolated):
 @pytest.mark.skipif(not os.access("/usr/bin/python3", os.X_OK), reason="the system has no Python of its own")
 async def test_an_interpreter_of_the_systems_own_works_too(isolated):
     assert isolated.name == "bubblewrap"
-    sandbox = bubblewrap.create(SandboxSettings(python="/usr/bin/python3"), None)
+    sandbox = BubblewrapSandbox(SandboxSettings(python="/usr/bin/python3"), None)
     report = await sandbox.run(
         TestProgram("", "import sys\ndef test_a():\n    print(sys.executable)\n"), LIMITS
     )

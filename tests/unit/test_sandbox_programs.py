@@ -11,9 +11,11 @@ from functools import cache
 import pytest
 from forked_box import Forks
 
-from agents.sandbox import bubblewrap, harness, process
-from agents.sandbox.harness import decode, encode
+from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from agents.sandbox.inside import harness
+from agents.sandbox.inside.harness import decode, encode
 from agents.sandbox.interpreter import HARNESS, SUPERVISOR, scripts
+from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import ExecutionReport, Limits, TestProgram
 from agents.sandbox.settings import SandboxSettings
 
@@ -23,7 +25,7 @@ LIMITS = Limits(wall_seconds=60, cpu_seconds=60)  # far more than needed: nothin
 
 @cache
 def why_not_bubblewrap():
-    check = asyncio.run(bubblewrap.create(SandboxSettings(), None).check())
+    check = asyncio.run(BubblewrapSandbox(SandboxSettings(), None).check())
     return "" if check.works else f"bubblewrap does not work here: {check.detail}"
 
 
@@ -32,7 +34,7 @@ def sandbox(request):
     if request.param == "docker":
         return request.getfixturevalue("docker_sandbox")
     if request.param == "process":
-        return process.create(SandboxSettings(), None)
+        return ProcessSandbox(SandboxSettings(), None)
     if why_not_bubblewrap():
         pytest.skip(why_not_bubblewrap())
     return Forks()

@@ -6,9 +6,10 @@ import shutil
 
 import pytest
 
-from agents.sandbox import bubblewrap, process
+from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from agents.sandbox.check import CHECK_PROGRAM
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.interpreter import CHECK_PROGRAM
+from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import TestProgram
 from agents.sandbox.registry import choose_sandbox, find_sandbox, sandboxes
 from agents.sandbox.settings import SandboxSettings
@@ -54,7 +55,7 @@ async def test_process_asked_for_by_name_runs_anything_but_an_edited_test():
 
 
 async def test_an_edited_test_is_refused_even_when_its_digest_is_allowed():
-    sandbox = process.create(SandboxSettings(), frozenset({CHECK_PROGRAM.digest}))
+    sandbox = ProcessSandbox(SandboxSettings(), frozenset({CHECK_PROGRAM.digest}))
 
     with pytest.raises(SandboxError, match="Needs a sandbox"):
         await sandbox.run(dataclasses.replace(CHECK_PROGRAM, edited=True))
@@ -62,7 +63,7 @@ async def test_an_edited_test_is_refused_even_when_its_digest_is_allowed():
 
 async def test_process_allows_nothing_unless_told():
     with pytest.raises(SandboxError):
-        await process.create(SandboxSettings()).run(CHECK_PROGRAM)
+        await ProcessSandbox(SandboxSettings()).run(CHECK_PROGRAM)
 
 
 async def test_a_requested_sandbox_that_does_not_work_is_refused():
@@ -73,7 +74,7 @@ async def test_a_requested_sandbox_that_does_not_work_is_refused():
 
 
 async def test_bubblewrap_is_chosen_where_it_works():
-    check = await bubblewrap.create(SandboxSettings()).check()
+    check = await BubblewrapSandbox(SandboxSettings()).check()
     settings = SandboxSettings(docker_host="unix:///nowhere/docker.sock")
     chosen = await choose_sandbox(settings, None, frozenset())
 
@@ -81,7 +82,7 @@ async def test_bubblewrap_is_chosen_where_it_works():
 
 
 async def test_a_missing_bubblewrap_is_said_with_how_to_install_it():
-    sandbox = bubblewrap.create(WITHOUT_BUBBLEWRAP)
+    sandbox = BubblewrapSandbox(WITHOUT_BUBBLEWRAP)
     check = await sandbox.check()
 
     assert not check.works
@@ -103,7 +104,7 @@ async def test_a_bubblewrap_that_fails_is_told_apart_by_what_it_says(tmp_path, s
     failing = tmp_path / "bwrap"
     failing.write_text(f'#!/bin/sh\necho "{says}" >&2\nexit 1\n')
     failing.chmod(0o755)
-    sandbox = bubblewrap.create(SandboxSettings(bwrap=str(failing)))
+    sandbox = BubblewrapSandbox(SandboxSettings(bwrap=str(failing)))
     check = await sandbox.check()
 
     assert (check.works, check.detail) == (False, says)
@@ -111,9 +112,9 @@ async def test_a_bubblewrap_that_fails_is_told_apart_by_what_it_says(tmp_path, s
     assert (await sandbox.run(CHECK_PROGRAM)).exit_reason == "infrastructure"
 
 
-@pytest.mark.parametrize("create", [bubblewrap.create, process.create])
+@pytest.mark.parametrize("create", [BubblewrapSandbox, ProcessSandbox])
 async def test_an_interpreter_that_is_not_there_is_said(create):
-    if create is bubblewrap.create and shutil.which("bwrap") is None:
+    if create is BubblewrapSandbox and shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")
     sandbox = create(SandboxSettings(python="/nowhere/python3"), None)
 
@@ -125,7 +126,7 @@ async def test_an_interpreter_that_is_not_there_is_said(create):
 
 
 async def test_the_check_of_a_plain_process_says_that_it_isolates_nothing():
-    check = await process.create(SandboxSettings()).check()
+    check = await ProcessSandbox(SandboxSettings()).check()
 
     assert check.works
     assert "isolates nothing" in check.detail

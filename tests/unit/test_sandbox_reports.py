@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agents.sandbox.heard import Ending
+from agents.sandbox.output_capture import ProcessResult
 from agents.sandbox.protocol import Limits
 from agents.sandbox.reports import make_report
 from store.cuts import Cut
@@ -29,7 +29,7 @@ def report(
 ):
     channel = b"".join(json.dumps(record).encode() + b"\n" for record in records) + raw
     now = datetime.now(UTC)
-    ending = Ending(code, stopped, stdout, stderr, channel, dropped, seconds, now, stdout_cut=cut)
+    ending = ProcessResult(code, stopped, stdout, stderr, channel, dropped, seconds, now, stdout_cut=cut)
     return make_report(ending, sandbox="bubblewrap", limits=Limits(), image=image)
 
 

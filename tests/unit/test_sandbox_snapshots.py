@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from agents.sandbox.bubblewrap.snapshots import SnapshotFolder
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.snapshots import SnapshotFolder
 
 MOST = 10_000
 
@@ -37,8 +37,8 @@ def test_files_folders_and_links_are_kept_without_further_rights(tmp_path):
         ("python", tarfile.SYMTYPE, "/opt/py/bin/python3"),
         ("null", tarfile.CHRTYPE, ""),
     )
-    kept.keep("one", whole, MOST)
-    kept.keep("one", archive(("other", b"")), MOST)  # by another workbench, which was later
+    kept.store("one", whole, MOST)
+    kept.store("one", archive(("other", b"")), MOST)  # by another workbench, which was later
     folder = kept.find("one")
     assert sorted(os.listdir(folder)) == ["lib", "python"]
     assert (folder / "lib" / "a.py").read_text() == "x = 1\n"
@@ -62,29 +62,29 @@ def test_files_folders_and_links_are_kept_without_further_rights(tmp_path):
 def test_what_leads_out_or_is_too_large_is_refused_and_nothing_is_left(tmp_path, entries):
     kept = SnapshotFolder(str(tmp_path / "kept"))
     with pytest.raises(SandboxError):
-        kept.keep("one", archive(*entries), MOST)
+        kept.store("one", archive(*entries), MOST)
     assert [*(tmp_path / "kept").iterdir()] == []
     assert sorted(os.listdir(tmp_path)) == ["kept"]
 
 
 def test_a_damaged_archive_is_refused(tmp_path):
     with pytest.raises(SandboxError, match="could not be kept"):
-        SnapshotFolder(str(tmp_path)).keep("one", io.BytesIO(b"nonsense" * 100), MOST)
+        SnapshotFolder(str(tmp_path)).store("one", io.BytesIO(b"nonsense" * 100), MOST)
 
 
 def test_what_is_kept_is_listed_with_its_size_and_removed_by_name(tmp_path):
     kept = SnapshotFolder(str(tmp_path / "kept"))
-    assert kept.kept() == []
+    assert kept.stored() == []
     kept.remove("0" * 64)
     one, other = "a" * 64, "b" * 64
     for name in (one, other):
-        kept.keep(name, archive(("lib", tarfile.DIRTYPE, ""), ("lib/a.py", b"x" * 500)), MOST)
+        kept.store(name, archive(("lib", tarfile.DIRTYPE, ""), ("lib/a.py", b"x" * 500)), MOST)
     (tmp_path / "kept" / ".unfinished").mkdir()
     (tmp_path / "kept" / "something of another's").mkdir()
-    listed = {each.name: each for each in kept.kept()}
+    listed = {each.name: each for each in kept.stored()}
     assert listed.keys() == {one, other}
     assert 500 <= listed[one].bytes < 20_000
     assert timedelta(0) <= datetime.now(UTC) - listed[one].made_at < timedelta(minutes=5)
     kept.remove(one)
-    assert [each.name for each in kept.kept()] == [other]
+    assert [each.name for each in kept.stored()] == [other]
     assert sorted(os.listdir(tmp_path / "kept")) == [".unfinished", other, "something of another's"]

@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agents.sandbox import bubblewrap, process
+from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from agents.sandbox.errors import SandboxError
+from agents.sandbox.inside.stubs import become
 from agents.sandbox.interpreter import sources
+from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import ExecutionReport, Limits, TestOutcome, TestProgram
 from agents.sandbox.settings import SandboxSettings
-from agents.sandbox.stubs import become
 from agents.sandbox.trust import SECOND_SEED, TrustedSandbox
 
 LIMITS = Limits(wall_seconds=60, cpu_seconds=60)
@@ -209,7 +210,9 @@ def first_word(seed):
 def sandbox(request):
     if request.param == "docker":
         return request.getfixturevalue("docker_sandbox")
-    return {"bubblewrap": bubblewrap, "process": process}[request.param].create(SandboxSettings(), None)
+    return {"bubblewrap": BubblewrapSandbox, "process": ProcessSandbox}[request.param](
+        SandboxSettings(), None
+    )
 
 
 class Counting:
@@ -302,7 +305,7 @@ def test_a_hash_seed_reaches_the_program(sandbox):
 
 @pytest.fixture
 def plain():
-    return process.create(SandboxSettings(), None)
+    return ProcessSandbox(SandboxSettings(), None)
 
 
 @pytest.mark.parametrize(
@@ -343,7 +346,7 @@ def test_without_anything_to_stub_it_is_not_known(plain):
 
 def test_a_stub_of_a_shipped_program_may_run_where_the_program_may():
     program = TestProgram(ADD, USELESS)
-    only = process.create(SandboxSettings(), frozenset({program.digest}))
+    only = ProcessSandbox(SandboxSettings(), frozenset({program.digest}))
 
     assert trusted(only, program)[0].not_discriminating == 4
     with pytest.raises(SandboxError):

@@ -14,7 +14,7 @@ from workbench.cli.options import AsJson, ConfigFile, command, settings
 from workbench.cli.snapshots import snapshots_command
 
 if TYPE_CHECKING:
-    from agents.sandbox.image import Source
+    from agents.sandbox.docker.image import Source
     from agents.sandbox.protocol import ExecutionReport, Sandbox, TestOutcome, TestProgram
     from workbench.config import Config
 
@@ -57,7 +57,7 @@ def build_command(
     as_json: AsJson = False,
 ) -> None:
     """Make the image that test programs run in with Docker, under the name of sandbox.image."""
-    from agents.sandbox.image import build_image
+    from agents.sandbox.docker.image import build_image
     from workbench.output import print_facts, print_json
 
     wanted: Source | None = None

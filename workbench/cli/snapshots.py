@@ -14,7 +14,7 @@ import typer
 from workbench.cli.options import AsJson, ConfigFile, command, settings
 
 if TYPE_CHECKING:
-    from agents.sandbox.repair import KeptSnapshot
+    from agents.sandbox.repair import StoredSnapshot
     from agents.sandbox.settings import SandboxSettings
 
 _NAME_SHOWN = 12
@@ -23,7 +23,7 @@ _NAME_SHOWN = 12
 class _Place(Protocol):
     """Where a sandbox keeps its snapshots."""
 
-    def kept(self) -> list[KeptSnapshot]: ...
+    def stored(self) -> list[StoredSnapshot]: ...
 
     def remove(self, name: str) -> None: ...
 
@@ -75,7 +75,7 @@ def snapshots_command(
         before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
         for name, place in _places(loaded, open_ones, unread).items():
             try:
-                kept = sorted(place.kept(), key=lambda one: one.made_at)
+                kept = sorted(place.stored(), key=lambda one: one.made_at)
             except WorkbenchError as error:
                 unread[name] = str(error)
                 continue
@@ -102,9 +102,9 @@ def snapshots_command(
 
 
 def _places(loaded: SandboxSettings, open_ones: ExitStack, unread: dict[str, str]) -> dict[str, _Place]:
-    from agents.sandbox.docker_snapshots import DockerSnapshots
+    from agents.sandbox.bubblewrap.snapshots import SnapshotFolder
+    from agents.sandbox.docker.snapshots import DockerSnapshots
     from agents.sandbox.errors import SandboxError
-    from agents.sandbox.snapshots import SnapshotFolder
 
     places: dict[str, _Place] = {"bubblewrap": SnapshotFolder(loaded.snapshots)}
     try:

@@ -12,9 +12,9 @@ Standard library only, Python 3.8 or newer. No line of a program runs in this pr
 It is told over a socket, a packet each, and answers in the same way:
 
     run NUMBER USER SCRATCH SOURCES DESCRIPTORS
-                                        with four descriptors: what the program is (`boot.told_of`), where its
-                                        stdout and stderr and the harness's records go; behind them the
-                                        entrances of its control group; USER is - without root
+                                        with four descriptors: the program (`interpreter.program_input`),
+                                        where its stdout and stderr and the harness's records go; behind them
+                                        the entrances of its control group; USER is - without root
     kill NUMBER                         end it and all that it started
     ready                               the first answer: a trial went well
     ended NUMBER STATUS                 as waitpid tells it; nothing of it is left
@@ -35,7 +35,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING or __package__:
-    from agents.sandbox import supervisor
+    from agents.sandbox.inside import supervisor
 else:
     import supervisor
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from agents.sandbox.containers import bounds
+from agents.sandbox.docker.containers import bounds
 from agents.sandbox.errors import SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from agents.sandbox.docker.container_run import ProgramContainer
     from agents.sandbox.protocol import Limits
-    from agents.sandbox.started import StartedContainer
 
 # Seconds that a container may have waited: what it was made of may have changed since.
 OLDEST = 600.0
@@ -47,8 +47,8 @@ class ContainerPool:
         self,
         size: int,
         limits: Limits,
-        start: Callable[[], StartedContainer],
-        discard: Callable[[StartedContainer], None],
+        start: Callable[[], ProgramContainer],
+        discard: Callable[[ProgramContainer], None],
     ) -> None:
         self._size = size
         self._bounds = bounds(limits)
@@ -57,7 +57,7 @@ class ContainerPool:
         self._lock = threading.Condition()
         self._running = 0
         self._ended = 0.0
-        self._ready: list[StartedContainer] = []
+        self._ready: list[ProgramContainer] = []
         self._starting = 0
         self._closed = False
         self._starters = ThreadPoolExecutor(min(size, _STARTERS), "container-starter")
@@ -75,7 +75,7 @@ class ContainerPool:
             for _ in range(missing):
                 self._starters.submit(self._start_one)
 
-    def take(self, image: str, limits: Limits) -> StartedContainer | None:
+    def take(self, image: str, limits: Limits) -> ProgramContainer | None:
         """Hand out a container that waits for its program, and have another one started.
 
         Args:
@@ -87,13 +87,13 @@ class ContainerPool:
         """
         if bounds(limits) != self._bounds:
             return None
-        found: StartedContainer | None = None
+        found: ProgramContainer | None = None
         stale = []
         with self._lock:
             while self._ready and found is None:
                 each = self._ready.pop(0)
                 young = monotonic() - each.since < OLDEST
-                if each.image["Id"] == image and young and each.waits():
+                if each.image["Id"] == image and young and each.is_silent():
                     found = each
                 else:
                     stale.append(each)
@@ -143,7 +143,7 @@ class ContainerPool:
         self._starters.shutdown(wait=True, cancel_futures=True)
 
     def _start_one(self) -> None:
-        container: StartedContainer | None = None
+        container: ProgramContainer | None = None
         self.rest()
         try:
             with suppress(SandboxError):  # whoever needs one meets the same failure, and tells it

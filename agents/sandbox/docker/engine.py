@@ -49,6 +49,23 @@ def connect(settings: SandboxSettings, version: str = "auto") -> Any:
         raise SandboxError("No Docker Engine answers", message, ENGINE_HINT) from error
 
 
+def find_image(client: Any, name: str) -> dict[str, Any] | None:
+    """Return what an engine says of an image; None when it has none of that name.
+
+    Raises:
+        SandboxError: The engine failed.
+    """
+    from docker.errors import DockerException, ImageNotFound
+
+    try:
+        found: dict[str, Any] = client.api.inspect_image(name)
+    except ImageNotFound:
+        return None
+    except (DockerException, OSError) as error:
+        raise SandboxError("The Docker Engine failed", one_line(error), ENGINE_HINT) from error
+    return found
+
+
 @cache
 def limits_files(client: Any) -> bool:
     """Tell whether an engine can limit the number of files of a file system in memory; podman cannot.

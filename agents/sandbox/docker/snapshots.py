@@ -5,17 +5,27 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from agents.sandbox.docker_repair import SNAPSHOT_LABEL, snapshot_image
-from agents.sandbox.engine import connect, one_line
+from agents.sandbox.docker.engine import connect, one_line
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.repair import KeptSnapshot
+from agents.sandbox.repair import StoredSnapshot
 
 if TYPE_CHECKING:
     from agents.sandbox.settings import SandboxSettings
 
 
+SNAPSHOT_LABEL = "workbench.snapshot"
+"""On an image that a repair left: the snapshot's name."""
+
+
+def snapshot_image(settings: SandboxSettings, name: str) -> str:
+    """Name the image of a snapshot."""
+    repository, colon, tag = settings.image.rpartition(":")
+    base = repository if colon and "/" not in tag else settings.image
+    return f"{base}-repaired:{name}"
+
+
 class DockerSnapshots:
-    """The snapshots that the configured engine keeps for the configured image.
+    """The snapshots that the configured engine stores for the configured image.
 
     Args:
         settings: Where the engine is, and the image's name.
@@ -32,7 +42,7 @@ class DockerSnapshots:
         """Let the engine go."""
         self._client.close()
 
-    def kept(self) -> list[KeptSnapshot]:
+    def stored(self) -> list[StoredSnapshot]:
         """List the snapshots that are there.
 
         Raises:
@@ -68,9 +78,9 @@ class DockerSnapshots:
         # podman puts a registry before the name.
         return any(tag == named or tag.endswith(f"/{named}") for tag in image.get("RepoTags") or ())
 
-    def _read(self, image: dict[str, Any]) -> KeptSnapshot:
+    def _read(self, image: dict[str, Any]) -> StoredSnapshot:
         layers = self._client.api.history(image["Id"])
-        return KeptSnapshot(
+        return StoredSnapshot(
             "docker",
             image["Labels"][SNAPSHOT_LABEL],
             int(layers[0]["Size"]) if layers else 0,

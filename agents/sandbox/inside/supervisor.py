@@ -1,6 +1,6 @@
 """The first script inside every sandbox: holds the report channel, and has the tests run in a process below.
 
-Standard library only, Python 3.8 or newer, started as `interpreter.BOOT` says, with WORK CHANNEL OPTIONS:
+Standard library only, Python 3.8 or newer, started as `boot.SUPERVISE` says, with WORK CHANNEL OPTIONS:
 WORK holds `candidate.py` and `test_candidate.py`, CHANNEL is an inherited file descriptor, OPTIONS are limits
 as NAME=NUMBER. What the workbench counts goes to CHANNEL, one JSON object a line:
 
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 if TYPE_CHECKING or __package__:
-    from agents.sandbox import harness
+    from agents.sandbox.inside import harness
 else:  # in a sandbox the two lie side by side, without the package
     import harness
 
-FLOOD = 64  # as in child.py: so many times what is kept is read and dropped
+FLOOD = 64  # as in output_capture.py: so many times what is kept is read and dropped
 PIECE = 65536
 LONGEST_RECORD = 65536
 # What the harness says: the fields of each event, all of them texts.

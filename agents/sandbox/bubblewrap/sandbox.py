@@ -1,13 +1,13 @@
 """Runs test programs with bubblewrap: namespaces of their own, a read-only system, no network, no home.
 
-bubblewrap isolates an interpreter, which forks a process for each program (`fork_server.py`): one interpreter
-for all programs of a job (`open`), otherwise one for each. An ordinary user's programs get a user namespace
-each. Root's do not, since a user made inside one is root to the kernel, for which no limit on processes
-holds: there each program becomes a user that no one is, another one for each run, and gives up every right
-before anything of it is read.
+bubblewrap isolates an interpreter, which forks a process for each program (`inside/fork_server.py`): one
+interpreter for all programs of a job (`open`), otherwise one for each. An ordinary user's programs get a user
+namespace each. Root's do not, since a user made inside one is root to the kernel, for which no limit on
+processes holds: there each program becomes a user that no one is, another one for each run, and gives up
+every right before anything of it is read.
 
-A filter of system calls (`syscalls.py`) closes what namespaces leave open, the making of further ones too. A
-control group (`cgroup.py`) limits the program's memory as a whole, where one can be made.
+A filter of system calls (`system_calls.py`) closes what namespaces leave open, the making of further ones
+too. A control group (`cgroup.py`) limits the program's memory as a whole, where one can be made.
 """
 
 from __future__ import annotations
@@ -22,28 +22,29 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from agents.sandbox.boot import told_of
-from agents.sandbox.bubblewrap_command import OUTER, all_in_memory, contents, forking_command, scratch_bytes
-from agents.sandbox.bubblewrap_repair import NOTES, BubblewrapRepairs, Place
-from agents.sandbox.cgroup import group_of, parents
-from agents.sandbox.child import finish
+from agents.sandbox.bubblewrap.cgroup import group_of, parents
+from agents.sandbox.bubblewrap.command import OUTER, all_in_memory, contents, forking_command, scratch_bytes
+from agents.sandbox.bubblewrap.fork_client import ForkServer, ServerFailed
+from agents.sandbox.bubblewrap.repairs import NOTES, BubblewrapRepairPlace
+from agents.sandbox.bubblewrap.snapshots import SnapshotFolder
+from agents.sandbox.check import check_by_running
+from agents.sandbox.child_process import finish
 from agents.sandbox.errors import INSTALL_HINT, SandboxError
-from agents.sandbox.fork_server import DESCRIPTORS, NO_CHANGE_OF_USER
-from agents.sandbox.forking import ForkServer, ServerFailed
-from agents.sandbox.heard import Ending
-from agents.sandbox.interpreter import CHECK_PROGRAM, find_interpreter, options
-from agents.sandbox.protocol import SandboxCheck, TestProgram
+from agents.sandbox.inside.fork_server import DESCRIPTORS, NO_CHANGE_OF_USER
+from agents.sandbox.inside.repairer import REPAIRED
+from agents.sandbox.interpreter import find_interpreter, options, program_input
+from agents.sandbox.output_capture import ProcessResult
 from agents.sandbox.repair import SnapshotMissing
-from agents.sandbox.repairer import REPAIRED
+from agents.sandbox.repair_runner import RepairRunner
 from agents.sandbox.reports import make_report
-from agents.sandbox.snapshots import SnapshotFolder
 from agents.sandbox.trust import SECOND_SEED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox
+    from agents.sandbox.interpreter import Interpreter
+    from agents.sandbox.protocol import ExecutionReport, Limits, SandboxCheck, TestProgram
     from agents.sandbox.repair import RepairAction, RepairReport
     from agents.sandbox.settings import SandboxSettings
 
@@ -67,27 +68,19 @@ _HINTS = (
 )
 
 
-def create(settings: SandboxSettings, allowed: frozenset[str] | None = None) -> Sandbox:
-    """Make the bubblewrap sandbox.
+class BubblewrapSandbox:
+    """Runs any test program, isolated from the machine by bubblewrap.
 
     Args:
         settings: Limits, interpreter and the bubblewrap program.
         allowed: Not used: in isolation, any program may run.
-
-    Returns:
-        The sandbox.
     """
-    del allowed
-    return BubblewrapSandbox(settings)
-
-
-class BubblewrapSandbox:
-    """Runs any test program, isolated from the machine by bubblewrap."""
 
     name = "bubblewrap"
     repairs = NOTES
 
-    def __init__(self, settings: SandboxSettings) -> None:
+    def __init__(self, settings: SandboxSettings, allowed: frozenset[str] | None = None) -> None:
+        del allowed
         self._settings = settings
         # Runs that follow each other get different users, so that none is charged for another's processes.
         self._users = itertools.cycle(_USER_IDS)
@@ -95,7 +88,7 @@ class BubblewrapSandbox:
             next(self._users)
         self._forking: dict[int, asyncio.Task[ForkServer | None]] | None = None
         self._snapshots = SnapshotFolder(settings.snapshots)
-        self._repairs = BubblewrapRepairs(self._snapshots, settings.repair_limits)
+        self._repairs = RepairRunner()
 
     async def open(self, programs: int) -> None:
         """Have an interpreter started in isolation, of which programs are forked (see `Sandbox.open`)."""
@@ -110,16 +103,13 @@ class BubblewrapSandbox:
 
     async def check(self) -> SandboxCheck:
         """Run a small program inside, and say why not when that fails."""
-        try:
-            report = await self.run(CHECK_PROGRAM)
-        except SandboxError as error:
-            return SandboxCheck(self.name, False, error.message, error.hint)
-        if report.exit_reason == "ok":
-            whole = "of the whole program" if parents() else "of each process (no control group can be made)"
-            detail = f"namespaces, no network, read-only system, memory limited {whole}"
-            return SandboxCheck(self.name, True, detail)
-        hint = next(hint for words, hint in _HINTS if words in report.error)
-        return SandboxCheck(self.name, False, report.error or report.exit_reason, hint)
+        whole = "of the whole program", "of each process (no control group can be made)"
+        return await check_by_running(
+            self.name,
+            self.run,
+            found=lambda: f"namespaces, no network, read-only system, memory limited {whole[not parents()]}",
+            hint=lambda report: next(hint for words, hint in _HINTS if words in report.error),
+        )
 
     async def run(self, program: TestProgram, limits: Limits | None = None) -> ExecutionReport:
         """Run one program, whoever wrote it (see `Sandbox.run`)."""
@@ -131,19 +121,23 @@ class BubblewrapSandbox:
                 raise SnapshotMissing(program.snapshot)
             folders[REPAIRED] = folder
         elif (server := await self._server(program.hash_seed)) is not None:
-            ending = await self._fork(server, program, limits)
+            result = await self._fork(server, program, limits)
             # Without a code it ended with its server, which says nothing about the program.
-            if ending.code is not None and (ending.stopped or ending.channel):
-                return make_report(ending, sandbox=self.name, limits=limits)
-        ending = await self._run_alone(program, limits, folders)
-        return make_report(ending, sandbox=self.name, limits=limits, snapshot=program.snapshot)
+            if result.code is not None and (result.stopped or result.channel):
+                return make_report(result, sandbox=self.name, limits=limits)
+        result = await self._run_alone(program, limits, folders)
+        return make_report(result, sandbox=self.name, limits=limits, snapshot=program.snapshot)
 
     async def repair(self, action: RepairAction, after: str = "") -> RepairReport:
         """Carry out a repair on the machine's network, with nothing of the machine to write to."""
-        place = Place(self._program(), find_interpreter(self._settings.python), self._user())
+        place = BubblewrapRepairPlace(
+            self._snapshots, self._settings.repair_limits, *self._what_starts(), self._user()
+        )
         return await self._repairs.repair(action, after, place)
 
-    async def _run_alone(self, program: TestProgram, limits: Limits, folders: Mapping[str, Path]) -> Ending:
+    async def _run_alone(
+        self, program: TestProgram, limits: Limits, folders: Mapping[str, Path]
+    ) -> ProcessResult:
         """Run a program in a fork of an interpreter that is started for it alone.
 
         Raises:
@@ -153,8 +147,7 @@ class BubblewrapSandbox:
         try:
             server = await self._start_server(program.hash_seed, folders)
         except ServerFailed as error:
-            said = str(error).encode()
-            return Ending(None, "", b"", said, b"", 0, monotonic() - start, started_at)
+            return ProcessResult.not_started(str(error), started_at, start)
         try:
             return await self._fork(server, program, limits)
         finally:
@@ -186,7 +179,7 @@ class BubblewrapSandbox:
             SandboxError: bubblewrap or the interpreter is not there.
             ServerFailed: It did not work.
         """
-        bwrap, python, user = self._program(), find_interpreter(self._settings.python), self._user()
+        (bwrap, python), user = self._what_starts(), self._user()
         with all_in_memory(contents()) as files:
             return await ForkServer.start(
                 lambda control: forking_command(
@@ -197,23 +190,24 @@ class BubblewrapSandbox:
                 files=tuple(files.values()),
             )
 
-    async def _fork(self, server: ForkServer, program: TestProgram, limits: Limits) -> Ending:
+    async def _fork(self, server: ForkServer, program: TestProgram, limits: Limits) -> ProcessResult:
         further = {"repaired": 1} if program.snapshot else {}
-        told = told_of(program, DESCRIPTORS - 1, options(limits, **further))
+        told = program_input(program, DESCRIPTORS - 1, options(limits, **further))
         group = group_of(limits)
         entrances = () if group is None else group.entrances
         try:
-            ending = await server.run(
+            result = await server.run(
                 told, limits, user=self._user(), room=scratch_bytes(limits), entrances=entrances
             )
             if group is not None and group.ran_out_of_memory():
-                return replace(ending, out_of_memory=True)
-            return ending
+                return replace(result, out_of_memory=True)
+            return result
         finally:
             if group is not None:
                 await finish(group.remove())
 
-    def _program(self) -> str:
+    def _what_starts(self) -> tuple[str, Interpreter]:
+        """Find bubblewrap and the interpreter."""
         found = shutil.which(self._settings.bwrap)
         if found is None:
             raise SandboxError(
@@ -221,7 +215,7 @@ class BubblewrapSandbox:
                 f"The program {self._settings.bwrap!r} was not found, so nothing isolates a program.",
                 INSTALL_HINT,
             )
-        return found
+        return found, find_interpreter(self._settings.python)
 
     def _user(self) -> int | None:
         """Return the user that root's next run becomes."""

@@ -1,4 +1,4 @@
-"""Runs programs in forks of an interpreter that is started once, in isolation (`fork_server.py`)."""
+"""Runs programs in forks of an interpreter that is started once, in isolation (`inside/fork_server.py`)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ import os
 import socket
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from agents.sandbox.child import GRACE, StartedChild, finish
-from agents.sandbox.fork_server import DESCRIPTORS, PACKET
-from agents.sandbox.heard import STDERR, STDOUT, Heard, Pipe, settle
+from agents.sandbox.child_process import GRACE, ChildProcess, PipeReader, finish, settle
+from agents.sandbox.inside.fork_server import DESCRIPTORS, PACKET
+from agents.sandbox.output_capture import STDERR, STDOUT, OutputCapture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from agents.sandbox.heard import Ending, Stopped
+    from agents.sandbox.output_capture import ProcessResult, Stopped
     from agents.sandbox.protocol import Limits
+
+    Pipes = list[tuple[PipeReader, asyncio.ReadTransport]]
 
 # Seconds that the interpreter may take to start and to make its trial, which on a busy machine is long.
 START_PATIENCE = 60.0
@@ -37,16 +40,20 @@ class Fork:
     """One program's process, as it is known from here.
 
     Attributes:
-        heard: What it writes.
+        capture: What it writes.
         status: How it ended, as waitpid tells it; None until then, and where that cannot be known.
         trouble: Why there was none.
+        gone: Done when nothing of it is left.
+        exited: Done then too, and when it must be ended since it floods.
     """
 
     def __init__(self, limits: Limits) -> None:
-        self.heard = Heard(limits)
+        loop = asyncio.get_running_loop()
+        self.exited: asyncio.Future[None] = loop.create_future()
+        self.gone: asyncio.Future[None] = loop.create_future()
+        self.capture = OutputCapture(limits, lambda: settle(self.exited))
         self.status: int | None = None
         self.trouble = ""
-        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def end(self, status: int | None, trouble: str = "") -> None:
         """Take note of its end, the first time."""
@@ -54,13 +61,13 @@ class Fork:
             return
         self.status, self.trouble = status, trouble
         settle(self.gone)
-        settle(self.heard.exited)
+        settle(self.exited)
 
 
 class ForkServer:
     """An interpreter in isolation that forks a process for each program; it belongs to one event loop."""
 
-    def __init__(self, process: StartedChild, control: socket.socket) -> None:
+    def __init__(self, process: ChildProcess, control: socket.socket) -> None:
         self._process = process
         self._control = control
         self._numbers = itertools.count(1)
@@ -96,7 +103,7 @@ class ForkServer:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         try:
-            process = await StartedChild.start(
+            process = await ChildProcess.start(
                 lambda _: command(theirs.fileno()),
                 environment=environment,
                 folder="/",
@@ -134,14 +141,14 @@ class ForkServer:
         user: int | None,
         room: tuple[int, int],
         entrances: Sequence[int] = (),
-    ) -> Ending:
+    ) -> ProcessResult:
         """Run a program in a fork, and see to it that nothing of it is left.
 
         When it ends, is stopped, or the task that waits for it is cancelled, every process that it started is
         killed before this returns.
 
         Args:
-            told: What the program is (`boot.told_of`).
+            told: What the program is (`interpreter.program_input`).
             limits: Wall time and output are held here, the others by the harness.
             user: Whom it runs as; None where it stays who the server is.
             room: Bytes of each scratch folder, and of the folder of the program's own files.
@@ -153,14 +160,14 @@ class ForkServer:
         started_at, start = datetime.now(UTC), monotonic()
         number, fork = str(next(self._numbers)), Fork(limits)
         self._forks[number] = fork
-        pipes: list[tuple[Pipe, asyncio.ReadTransport]] = []
+        pipes: Pipes = []
         stopped: Stopped = ""
         try:
             who, count = "-" if user is None else user, DESCRIPTORS + len(entrances)
             words = f"run {number} {who} {room[0]} {room[1]} {count}"
             await self._begin(words, told, entrances, fork, pipes)
-            await asyncio.wait({fork.heard.exited}, timeout=limits.wall_seconds)
-            if fork.heard.flooded:
+            await asyncio.wait({fork.exited}, timeout=limits.wall_seconds)
+            if fork.capture.flooded:
                 stopped = "output"
             elif not fork.gone.done():
                 stopped = "timeout"
@@ -168,7 +175,7 @@ class ForkServer:
         finally:
             await finish(self._end(number, fork, pipes))
         code = None if fork.status is None else os.waitstatus_to_exitcode(fork.status)
-        return fork.heard.ending(code, stopped, seconds, started_at, fork.trouble.encode())
+        return fork.capture.result(code, stopped, seconds, started_at, trouble=fork.trouble.encode())
 
     async def close(self) -> None:
         """End the interpreter and with it all that runs."""
@@ -181,11 +188,11 @@ class ForkServer:
         told: bytes,
         entrances: Sequence[int],
         fork: Fork,
-        pipes: list[tuple[Pipe, asyncio.ReadTransport]],
+        pipes: Pipes,
     ) -> None:
         """Open what the program writes to, and have it forked; whatever prevents that is its end."""
         try:
-            loop, heard = asyncio.get_running_loop(), fork.heard
+            loop, capture = asyncio.get_running_loop(), fork.capture
             with ExitStack() as stack:
                 source = os.memfd_create("workbench")
                 stack.callback(os.close, source)
@@ -193,15 +200,15 @@ class ForkServer:
                 os.lseek(source, 0, os.SEEK_SET)
                 given = [source]
                 takes = (
-                    lambda piece: heard.output(STDOUT, piece),
-                    lambda piece: heard.output(STDERR, piece),
-                    heard.record,
+                    partial(capture.write, STDOUT),
+                    partial(capture.write, STDERR),
+                    capture.record,
                 )
                 for take in takes:
                     reading, writing = os.pipe()
                     stack.callback(os.close, writing)
                     given.append(writing)
-                    pipe = Pipe(take)
+                    pipe = PipeReader(take)
                     transport, _ = await loop.connect_read_pipe(
                         lambda pipe=pipe: pipe,  # type: ignore[misc]
                         os.fdopen(reading, "rb", buffering=0),
@@ -214,7 +221,7 @@ class ForkServer:
             fork.end(None)
             raise
 
-    async def _end(self, number: str, fork: Fork, pipes: list[tuple[Pipe, asyncio.ReadTransport]]) -> None:
+    async def _end(self, number: str, fork: Fork, pipes: Pipes) -> None:
         """Kill what is left of a program, and wait for the ends of its pipes."""
         if not fork.gone.done():
             with suppress(OSError):

@@ -13,7 +13,7 @@ from typing import IO
 from platformdirs import user_cache_dir
 
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.repair import KeptSnapshot
+from agents.sandbox.repair import StoredSnapshot
 
 _CHANGED = "Delete that folder and start again; sandbox.snapshots names another place for all of them."
 
@@ -35,7 +35,7 @@ class SnapshotFolder:
         path = self._place / name
         return path if path.is_dir() else None
 
-    def keep(self, name: str, archive: IO[bytes], most_bytes: int) -> None:
+    def store(self, name: str, archive: IO[bytes], most_bytes: int) -> None:
         """Unpack a snapshot, all of it or nothing.
 
         Args:
@@ -65,7 +65,7 @@ class SnapshotFolder:
         finally:
             shutil.rmtree(making, ignore_errors=True)
 
-    def kept(self) -> list[KeptSnapshot]:
+    def stored(self) -> list[StoredSnapshot]:
         """List the snapshots that are there.
 
         Raises:
@@ -74,7 +74,7 @@ class SnapshotFolder:
         try:
             folders = [each for each in self._place.iterdir() if is_name(each.name) and each.is_dir()]
             return [
-                KeptSnapshot(
+                StoredSnapshot(
                     "bubblewrap",
                     each.name,
                     sum(path.lstat().st_size for path in each.rglob("*")),

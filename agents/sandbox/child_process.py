@@ -1,6 +1,6 @@
 """Starts a sandbox's process, reads all that it writes, and sees to it that nothing of it is left.
 
-Every sandbox that is a process runs through `StartedChild`. It uses the event loop's own subprocess
+Every sandbox that is a process runs through `ChildProcess`. It uses the event loop's own subprocess
 protocol, since `Process.wait()` of asyncio waits for the pipes too on some versions of Python: a
 background process that holds stdout would look like a test that still runs.
 """
@@ -15,45 +15,69 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from agents.sandbox.heard import Heard, Pipe, settle
+from agents.sandbox.output_capture import OutputCapture
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from io import FileIO
 
-    from agents.sandbox.heard import Ending, Stopped
+    from agents.sandbox.output_capture import ProcessResult, Stopped
     from agents.sandbox.protocol import Limits
 
 # Seconds that the ends of a killed process's pipes may take to come.
 GRACE = 2.0
 
 
-class _Process(asyncio.SubprocessProtocol):
-    """Passes on what a child writes to stdout and stderr, and when it ends."""
+def settle(future: asyncio.Future[None]) -> None:
+    """Say that what is waited for has come, however often."""
+    if not future.done():
+        future.set_result(None)
 
-    def __init__(self, heard: Heard) -> None:
+
+class PipeReader(asyncio.Protocol):
+    """The reading end of a pipe, passed on piece by piece."""
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._heard = heard
+        self._take = take
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        self._heard.output(fd, data)
-
-    def process_exited(self) -> None:
-        settle(self._heard.exited)
+    def data_received(self, data: bytes) -> None:
+        """Pass on what came."""
+        self._take(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        settle(self._heard.exited)
+        """Say that nothing more will come."""
         settle(self.closed)
 
 
-class StartedChild:
+class _ChildReader(asyncio.SubprocessProtocol):
+    """Passes on what a child writes to stdout and stderr, and when it ends or floods."""
+
+    def __init__(self, limits: Limits) -> None:
+        loop = asyncio.get_running_loop()
+        self.exited: asyncio.Future[None] = loop.create_future()
+        self.closed: asyncio.Future[None] = loop.create_future()
+        self.capture = OutputCapture(limits, lambda: settle(self.exited))
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.capture.write(fd, data)
+
+    def process_exited(self) -> None:
+        settle(self.exited)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        settle(self.exited)
+        settle(self.closed)
+
+
+class ChildProcess:
     """A process that was started, and all that it writes from then on."""
 
     def __init__(self, limits: Limits) -> None:
         self.channel = -1
         """The report channel's file descriptor, as the process knows it."""
-        self._heard = Heard(limits)
-        self._child, self._records = _Process(self._heard), Pipe(self._heard.record)
+        self._child = _ChildReader(limits)
+        self._records = PipeReader(self._child.capture.record)
         self._transport: asyncio.SubprocessTransport | None = None
         self._pipe: FileIO | None = None
         self._reading: asyncio.ReadTransport | None = None
@@ -69,7 +93,7 @@ class StartedChild:
         limits: Limits,
         files: Sequence[int] = (),
         listens: bool = False,
-    ) -> StartedChild:
+    ) -> ChildProcess:
         """Start a command, with a session of its own.
 
         Args:
@@ -118,7 +142,7 @@ class StartedChild:
             ours.close()  # from here on only the child holds the writing end
         return child
 
-    async def run(self, wall_seconds: float, told: bytes = b"") -> Ending:
+    async def run(self, wall_seconds: float, told: bytes = b"") -> ProcessResult:
         """Wait for its end, or for the limit of wall time or of output, and see to it that nothing is left.
 
         When it ends, is stopped, or the task that waits for it is cancelled, every process of its session's
@@ -132,14 +156,14 @@ class StartedChild:
             How it ended; a command that could not be started has no code.
         """
         started_at, start = datetime.now(UTC), monotonic()
-        heard, transport = self._heard, self._transport
+        capture, transport = self._child.capture, self._transport
         stopped: Stopped = ""
         try:
             if transport is not None:
                 if told:
                     transport.get_pipe_transport(0).write(told)  # type: ignore[union-attr]
-                await asyncio.wait({heard.exited}, timeout=wall_seconds)
-                if heard.flooded:
+                await asyncio.wait({self._child.exited}, timeout=wall_seconds)
+                if capture.flooded:
                     stopped = "output"
                 elif transport.get_returncode() is None:
                     stopped = "timeout"
@@ -147,7 +171,7 @@ class StartedChild:
         finally:
             await finish(self.end())
         code = None if transport is None else transport.get_returncode()
-        return heard.ending(code, stopped, seconds, started_at, self._trouble)
+        return capture.result(code, stopped, seconds, started_at, trouble=self._trouble)
 
     async def end(self) -> None:
         """Kill what is left of its process group and wait for the ends of its pipes."""
@@ -170,7 +194,7 @@ async def run_child(
     folder: str,
     limits: Limits,
     files: Sequence[int] = (),
-) -> Ending:
+) -> ProcessResult:
     """Run one command to its end, or to the limit of wall time or of output.
 
     Args:
@@ -181,9 +205,9 @@ async def run_child(
         files: Further file descriptors that the child inherits; they stay the caller's to close.
 
     Returns:
-        How it ended. A command that cannot be started is an `Ending` with no code.
+        How it ended. A command that cannot be started is a result with no code.
     """
-    child = await StartedChild.start(
+    child = await ChildProcess.start(
         command, environment=environment, folder=folder, limits=limits, files=files
     )
     return await child.run(limits.wall_seconds)

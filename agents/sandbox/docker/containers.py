@@ -1,4 +1,4 @@
-"""What a container for one test program may do, what it starts with, and how it is removed."""
+"""What a container may do, what it starts with, and how it is removed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents.sandbox.boot import waiting
-from agents.sandbox.engine import limits_files
-from agents.sandbox.interpreter import FLAGS, environment_variables
+from agents.sandbox.docker.engine import limits_files
+from agents.sandbox.inside.boot import FLAGS
+from agents.sandbox.interpreter import environment_variables, waiting_source
+from agents.sandbox.package_index import proxies
 from agents.sandbox.protocol import inodes_of
+from agents.sandbox.repair_runner import FOLDER, PROGRAM
 from store.processes import start_of
 
 if TYPE_CHECKING:
     from agents.sandbox.protocol import Limits
+    from agents.sandbox.repair import RepairLimits
 
 LABEL = "workbench.sandbox"
 """On every container of ours: the process that made it, as `owner()` writes it."""
@@ -31,10 +34,11 @@ _MIB = 1024 * 1024
 _USER_PROCESSES = 8192
 # Seconds after which a container of another machine's workbench is nobody's.
 _ABANDONED = 3600.0
+# What a package manager needs to change files of other owners and to give up its rights while it downloads.
+_REPAIR_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]
 # How often an engine is asked to remove a container, and the seconds between.
 _TRIES, _PAUSE = 5, 0.2
 _PLACE = "/sandbox"
-_WAITING = waiting(harness=f"{_PLACE}/harness", work=f"{_PLACE}/work")
 
 
 def bounds(limits: Limits) -> tuple[int, ...]:
@@ -43,7 +47,7 @@ def bounds(limits: Limits) -> tuple[int, ...]:
 
 
 def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    """Say what a container is made with.
+    """Say what the container of one test program is made with.
 
     Args:
         client: The engine's client.
@@ -53,60 +57,115 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
     Returns:
         Arguments of the client's `create_container`.
     """
-    from docker.types import LogConfig, Ulimit
-
-    python = (image.get("Config", {}).get("Labels") or {}).get(PYTHON_LABEL, "python3")
     counted = limits_files(client)
 
     def memory(execution: str, size: int) -> str:
         files = f",nr_inodes={inodes_of(size)}" if counted else ""
         return f"rw,{execution},nosuid,nodev,mode=1777,size={size}{files}"
 
-    highest = {
-        "nofile": limits.open_files,
-        "nproc": _USER_PROCESSES,
-        "core": 0,
-        "fsize": limits.file_bytes,
-    }
-    host = client.api.create_host_config(
-        network_mode="none",
-        mem_limit=limits.whole_memory_bytes,
-        memswap_limit=limits.whole_memory_bytes,
-        pids_limit=limits.whole_processes,
-        read_only=True,
-        tmpfs={
-            "/tmp": memory("exec", limits.scratch_bytes),
-            "/dev/shm": memory("noexec", limits.scratch_bytes),
-            "/run": memory("noexec", _MIB),
-            "/var/tmp": memory("noexec", _MIB),
-            _PLACE: memory("noexec", 16 * _MIB),
+    return _options(
+        client,
+        image,
+        [*FLAGS, "-c", waiting_source(harness=f"{_PLACE}/harness", work=f"{_PLACE}/work")],
+        {
+            "network_mode": "none",
+            "mem_limit": limits.whole_memory_bytes,
+            "memswap_limit": limits.whole_memory_bytes,
+            "pids_limit": limits.whole_processes,
+            "read_only": True,
+            "tmpfs": {
+                "/tmp": memory("exec", limits.scratch_bytes),
+                "/dev/shm": memory("noexec", limits.scratch_bytes),
+                "/run": memory("noexec", _MIB),
+                "/var/tmp": memory("noexec", _MIB),
+                _PLACE: memory("noexec", 16 * _MIB),
+            },
         },
+        {
+            "nofile": limits.open_files,
+            "nproc": _USER_PROCESSES,
+            "core": 0,
+            "fsize": limits.file_bytes,
+        },
+        user="65534:65534",
+        hostname="sandbox",
+        working_dir="/tmp",
+        environment=environment_variables(home="/tmp", path="/usr/local/bin:/usr/bin:/bin"),
+        network_disabled=True,
+    )
+
+
+def repair_container_options(
+    client: Any, image: dict[str, Any], limits: RepairLimits, network: str
+) -> dict[str, Any]:
+    """Say what the container of a repair is made with: its root may write to its system.
+
+    Args:
+        client: The engine's client.
+        image: What the engine says of the image that it starts from.
+        limits: What the repair may use.
+        network: The engine's network through which it reaches the package index.
+
+    Returns:
+        Arguments of the client's `create_container`.
+    """
+    return _options(
+        client,
+        image,
+        ["-s", "-B", PROGRAM, FOLDER, "leash=1"],
+        {
+            "network_mode": network,
+            "mem_limit": limits.memory_bytes,
+            "memswap_limit": limits.memory_bytes,
+            "pids_limit": limits.processes,
+            "cap_add": _REPAIR_CAPABILITIES,
+            "tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.scratch_bytes}"},
+        },
+        {"core": 0, "fsize": limits.bytes},
+        user="0:0",
+        hostname="repair",
+        working_dir="/",
+        environment=proxies(),
+    )
+
+
+def _options(
+    client: Any,
+    image: dict[str, Any],
+    arguments: list[str],
+    host: dict[str, Any],
+    highest: dict[str, int],
+    **made_with: Any,
+) -> dict[str, Any]:
+    """Say what any container is made with: no right that it was not given, no log, and the image's Python.
+
+    Args:
+        client: The engine's client.
+        image: What the engine says of the image.
+        arguments: What its interpreter is started with.
+        host: Arguments of the client's `create_host_config`.
+        highest: Limits of each process, by their names.
+        made_with: Further arguments of the client's `create_container`.
+    """
+    from docker.types import LogConfig, Ulimit
+
+    python = (image.get("Config", {}).get("Labels") or {}).get(PYTHON_LABEL, "python3")
+    bound = client.api.create_host_config(
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
         ulimits=[Ulimit(name=name, soft=value, hard=value) for name, value in highest.items()],
         log_config=LogConfig(type="none"),
+        **host,
     )
     return {
         "image": image["Id"],
-        "entrypoint": [python, *FLAGS, "-c", _WAITING],
+        "entrypoint": [python, *arguments],
         "command": [],
-        "user": "65534:65534",
-        "hostname": "sandbox",
-        "working_dir": "/tmp",
-        "environment": environment_variables(home="/tmp", path="/usr/local/bin:/usr/bin:/bin"),
         "stdin_open": True,
-        "network_disabled": True,
         "labels": {LABEL: owner()},
-        "host_config": host,
+        "host_config": bound,
+        **made_with,
     }
-
-
-def kill(client: Any, container: str) -> None:
-    """Kill a container that may have ended by itself meanwhile."""
-    from docker.errors import APIError
-
-    with suppress(APIError):
-        client.api.kill(container)
 
 
 def remove(client: Any, container: str) -> None:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from agents.sandbox.containers import PYTHON_LABEL
-from agents.sandbox.engine import connect, one_line
+from agents.sandbox.docker.containers import PYTHON_LABEL
+from agents.sandbox.docker.engine import connect, one_line
+from agents.sandbox.docker.local_image import write_image
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.interpreter import find_interpreter
-from agents.sandbox.local_image import write_image
 
 if TYPE_CHECKING:
     from agents.sandbox.settings import SandboxSettings

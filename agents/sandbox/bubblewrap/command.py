@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.sandbox.boot import forking
-from agents.sandbox.fork_server import LITTLE, NOBODY
-from agents.sandbox.interpreter import FLAGS, FORK_SERVER, environment_variables, scripts
-from agents.sandbox.syscalls import seccomp_filter
+from agents.sandbox.inside.boot import FLAGS
+from agents.sandbox.inside.fork_server import LITTLE, NOBODY
+from agents.sandbox.interpreter import FORK_SERVER, environment_variables, forking_source, scripts
+from agents.sandbox.system_calls import seccomp_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,7 +65,7 @@ def forking_command(
     files: Mapping[str, int],
     folders: Mapping[str, Path],
 ) -> list[str]:
-    """Write the command line of an interpreter that forks a process for each program (`boot.forking`).
+    """Write the command line of an interpreter that forks a process for each program (`boot.serve`).
 
     Args:
         bwrap: Path of bubblewrap.
@@ -94,13 +94,7 @@ def forking_command(
         _inside(python),
         *FLAGS,
         "-c",
-        forking(
-            harness=_HARNESS,
-            work=_WORK,
-            user="-" if user is None else str(user),
-            control=control,
-            seccomp=files[SECCOMP],
-        ),
+        forking_source(harness=_HARNESS, work=_WORK, control=control, seccomp=files[SECCOMP], user=user),
     ]
 
 

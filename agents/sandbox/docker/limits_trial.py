@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agents.sandbox.engine import ENGINE_HINT, PATIENCE
+from agents.sandbox.docker.engine import ENGINE_HINT, PATIENCE
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.protocol import TestProgram
 

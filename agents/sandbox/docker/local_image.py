@@ -17,6 +17,8 @@ import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from agents.sandbox.interpreter import INSIDE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -38,7 +40,7 @@ _ASK = (
     "print(json.dumps([sysconfig.get_path('stdlib'), sysconfig.get_path('platstdlib'), "
     "sys.implementation.cache_tag]))"
 )
-_COMPILING = Path(__file__).with_name("compiling.py")
+_COMPILING = INSIDE / "compiling.py"
 _LONG_AGO = "1970-01-01T00:00:00Z"
 
 

@@ -13,32 +13,36 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agents.sandbox.canary import CANARY, canary_limits, judge
-from agents.sandbox.child import finish
-from agents.sandbox.containers import reap
-from agents.sandbox.docker_repair import NOTES, DockerRepairs, RepairStop
-from agents.sandbox.engine import ENGINE_HINT, connect, one_line
+from agents.sandbox.check import check_by_running
+from agents.sandbox.child_process import finish
+from agents.sandbox.docker.container_run import ProgramContainer, Stop
+from agents.sandbox.docker.containers import reap
+from agents.sandbox.docker.engine import ENGINE_HINT, connect, find_image, one_line
+from agents.sandbox.docker.limits_trial import CANARY, canary_limits, judge
+from agents.sandbox.docker.pool import ContainerPool
+from agents.sandbox.docker.repairs import NOTES, DockerRepairPlace
+from agents.sandbox.docker.snapshots import snapshot_image
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.heard import Ending
-from agents.sandbox.interpreter import CHECK_PROGRAM
-from agents.sandbox.pool import ContainerPool
-from agents.sandbox.protocol import SandboxCheck
+from agents.sandbox.output_capture import ProcessResult
+from agents.sandbox.repair import SnapshotMissing
+from agents.sandbox.repair_runner import RepairRunner
 from agents.sandbox.reports import make_report
-from agents.sandbox.started import StartedContainer, Stop, arguments
 
 if TYPE_CHECKING:
-    from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
+    from collections.abc import Callable
+
+    from agents.sandbox.protocol import ExecutionReport, Limits, SandboxCheck, TestProgram
     from agents.sandbox.repair import RepairAction, RepairReport
     from agents.sandbox.settings import SandboxSettings
 
-ReportT = TypeVar("ReportT")
+ResultT = TypeVar("ResultT")
 
 # Programs that are run at the same time; more wait for one of them to end.
 _RUNS = 64
@@ -49,20 +53,6 @@ _ATTEMPTS, _BACK, _PAUSE = 2, 10.0, 0.5
 # Seconds for which an image's name is taken to stand for the same image.
 _FRESH = 2.0
 _BUILD_HINT = "Make it with: workbench sandbox build"
-
-
-def create(settings: SandboxSettings, allowed: frozenset[str] | None = None) -> Sandbox:
-    """Make the Docker sandbox.
-
-    Args:
-        settings: Limits, image, and where the engine listens.
-        allowed: Not used: in isolation, any program may run.
-
-    Returns:
-        The sandbox.
-    """
-    del allowed
-    return DockerSandbox(settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +68,24 @@ class _BrokenOff(Exception):
 
 
 class DockerSandbox:
-    """Runs any test program in a container of its own."""
+    """Runs any test program in a container of its own.
+
+    Args:
+        settings: Limits, image, and where the engine listens.
+        allowed: Not used: in isolation, any program may run.
+    """
 
     name = "docker"
     repairs = NOTES
 
-    def __init__(self, settings: SandboxSettings) -> None:
+    def __init__(self, settings: SandboxSettings, allowed: frozenset[str] | None = None) -> None:
+        del allowed
         self._settings = settings
         self._lock = threading.Lock()
         self._tried = False
         self._version = "auto"
         self._pool: ContainerPool | None = None
-        self._repairs = DockerRepairs(settings)
+        self._repairs = RepairRunner()
         self._seen: _Seen | None = None
         self._runs = ThreadPoolExecutor(_RUNS, "container-run")
         self._removers = ThreadPoolExecutor(_REMOVERS, "container-remover")
@@ -107,31 +103,37 @@ class DockerSandbox:
 
     async def check(self) -> SandboxCheck:
         """Try the engine's limits out, run a small program, and say why not when that fails."""
-        try:
-            report = await self.run(CHECK_PROGRAM)
-        except SandboxError as error:
-            return SandboxCheck(self.name, False, error.message, error.hint)
-        if report.exit_reason == "ok":
-            return SandboxCheck(self.name, True, "containers without network, limits of memory and processes")
-        return SandboxCheck(self.name, False, report.error or report.exit_reason, ENGINE_HINT)
+        return await check_by_running(
+            self.name,
+            self.run,
+            found=lambda: "containers without network, limits of memory and processes",
+            hint=lambda _: ENGINE_HINT,
+        )
 
     async def run(self, program: TestProgram, limits: Limits | None = None) -> ExecutionReport:
         """Run one program, whoever wrote it (see `Sandbox.run`)."""
-        stop = Stop()
-        work = self._runs.submit(self._run, program, limits or self._settings.limits, stop)
-        return await self._ended(work, stop)
+        limits = limits or self._settings.limits
+        return await self._in_thread(lambda stop: self._run(program, limits, stop))
 
-    async def _ended(self, work: Future[ReportT], stop: Stop | RepairStop) -> ReportT:
+    async def repair(self, action: RepairAction, after: str = "") -> RepairReport:
+        """Carry out a repair in a container of its own (see `Sandbox.repair`)."""
+        image = (await self._in_thread(lambda _: self._look())).image
+        place = DockerRepairPlace(self._settings, image, self._connect, self._in_thread)
+        return await self._repairs.repair(action, after, place)
+
+    async def _in_thread(self, work: Callable[[Stop], ResultT]) -> ResultT:
         """Wait for what a thread does; a cancelled task has it stopped before the cancellation goes on."""
-        ended = asyncio.wrap_future(work)
+        stop = Stop()
+        submitted = self._runs.submit(work, stop)
+        ended = asyncio.wrap_future(submitted)
         try:
             return await asyncio.shield(ended)
         except asyncio.CancelledError:
-            if not work.cancel():  # it has begun
+            if not submitted.cancel():  # it has begun
                 await finish(self._stopped(ended, stop))
             raise
 
-    async def _stopped(self, ended: asyncio.Future[ReportT], stop: Stop | RepairStop) -> None:
+    async def _stopped(self, ended: asyncio.Future[ResultT], stop: Stop) -> None:
         await asyncio.get_running_loop().run_in_executor(self._removers, stop.stop)
         await asyncio.wait({ended})
         if not ended.cancelled():
@@ -155,14 +157,14 @@ class DockerSandbox:
         trouble = ""
         for _ in range(_ATTEMPTS):
             try:
-                client = self._connect() if not trouble else self._connect_again(stop)
-                try:
+                with closing(self._connect() if not trouble else self._connect_again(stop)) as client:
                     image = self._tried_out(client)
                     if program.snapshot:
-                        image = self._repairs.find(client, program.snapshot)
+                        found = find_image(client, snapshot_image(self._settings, program.snapshot))
+                        if found is None:
+                            raise SnapshotMissing(program.snapshot)
+                        image = found
                     return self._execute(client, image, program, limits, stop)
-                finally:
-                    client.close()
             except _BrokenOff as error:
                 trouble = f"The Docker Engine broke off while a program ran: {error}"
             except SandboxError as error:
@@ -170,8 +172,8 @@ class DockerSandbox:
                     raise
                 trouble += f" It did not answer again in {_BACK:g} s: {error.message}"
                 break
-        ending = Ending(None, "", b"", trouble.encode(), b"", 0, monotonic() - start, started_at)
-        return make_report(ending, sandbox=self.name, limits=limits, snapshot=program.snapshot)
+        result = ProcessResult.not_started(trouble, started_at, start)
+        return make_report(result, sandbox=self.name, limits=limits, snapshot=program.snapshot)
 
     def _connect_again(self, stop: Stop) -> Any:
         """Wait for an engine that broke off, as it does when it is restarted."""
@@ -187,24 +189,9 @@ class DockerSandbox:
 
     def _look(self) -> _Seen:
         """See which image has the name now; programs that follow each other closely need not ask again."""
-        client = self._connect()
-        try:
+        with closing(self._connect()) as client:
             self._seen = _Seen(self._tried_out(client), monotonic())
             return self._seen
-        finally:
-            client.close()
-
-    async def repair(self, action: RepairAction, after: str = "") -> RepairReport:
-        """Carry out a repair in a container of its own (see `Sandbox.repair`)."""
-        stop = RepairStop()
-        return await self._ended(self._runs.submit(self._repair, action, after, stop), stop)
-
-    def _repair(self, action: RepairAction, after: str, stop: RepairStop) -> RepairReport:
-        client = self._connect()
-        try:
-            return self._repairs.repair(client, self._tried_out(client), action, after, stop)
-        finally:
-            client.close()
 
     def _connect(self) -> Any:
         client = connect(self._settings, self._version)
@@ -227,18 +214,16 @@ class DockerSandbox:
         return image
 
     def _find_image(self, client: Any) -> dict[str, Any]:
-        from docker.errors import DockerException, ImageNotFound
-
+        name = self._settings.image
         try:
-            found: dict[str, Any] = client.api.inspect_image(self._settings.image)
-        except ImageNotFound as error:
-            name = self._settings.image
-            message = f"The engine has no image called {name!r}."
-            raise SandboxError("No image for test programs", message, _BUILD_HINT) from error
-        except (DockerException, OSError) as error:
-            # It is asked anew which version it speaks: another one may listen there by then.
-            self._version = "auto"
-            raise SandboxError("The Docker Engine failed", one_line(error), ENGINE_HINT) from error
+            found = find_image(client, name)
+        except SandboxError:
+            self._version = "auto"  # another version may listen there by the next time
+            raise
+        if found is None:
+            raise SandboxError(
+                "No image for test programs", f"The engine has no image called {name!r}.", _BUILD_HINT
+            )
         return found
 
     def _execute(
@@ -257,26 +242,26 @@ class DockerSandbox:
 
         started_at, start = datetime.now(UTC), monotonic()
         try:
-            container = StartedContainer(client, image, limits)
+            container = ProgramContainer(client, image, limits)
             try:
                 if not stop.may_go_on(container):
                     raise OSError("it was stopped before it began")
                 container.start()
-                told = arguments(limits, per_process=per_process, repaired=bool(program.snapshot))
-                ending = container.run(program, limits, told)
+                result = container.run(
+                    program, limits, per_process=per_process, repaired=bool(program.snapshot)
+                )
             finally:
                 self._remove_now(container)
         except (ConnectionError, requests.ConnectionError) as error:
             raise _BrokenOff(one_line(error)) from error
         except (DockerException, OSError, ValueError) as error:
-            trouble = one_line(error).encode()
-            ending = Ending(None, "", b"", trouble, b"", 0, monotonic() - start, started_at)
+            result = ProcessResult.not_started(one_line(error), started_at, start)
         return make_report(
-            ending, sandbox=self.name, limits=limits, image=image["Id"], snapshot=program.snapshot
+            result, sandbox=self.name, limits=limits, image=image["Id"], snapshot=program.snapshot
         )
 
     def _use(
-        self, ready: StartedContainer, program: TestProgram, limits: Limits, stop: Stop
+        self, ready: ProgramContainer, program: TestProgram, limits: Limits, stop: Stop
     ) -> ExecutionReport | None:
         """Run one program in a container that waited for it; None when it did not begin there."""
         from docker.errors import DockerException
@@ -284,23 +269,23 @@ class DockerSandbox:
         try:
             if not stop.may_go_on(ready):
                 return None
-            ending = ready.run(program, limits, arguments(limits))
+            result = ready.run(program, limits)
         except (DockerException, OSError, ValueError):
             return None
         finally:
             self._remove_behind(ready)
-        if not ending.channel and not ending.stopped:
+        if not result.channel and not result.stopped:
             return None
-        return make_report(ending, sandbox=self.name, limits=limits, image=ready.image["Id"])
+        return make_report(result, sandbox=self.name, limits=limits, image=ready.image["Id"])
 
-    def _start_ahead(self) -> StartedContainer:
+    def _start_ahead(self) -> ProgramContainer:
         """Make and start a container, with a client of its own."""
         from docker.errors import DockerException
 
         client = self._connect()
-        container: StartedContainer | None = None
+        container: ProgramContainer | None = None
         try:
-            container = StartedContainer(client, self._tried_out(client), self._settings.limits)
+            container = ProgramContainer(client, self._tried_out(client), self._settings.limits)
             container.start()
         except (DockerException, OSError, SandboxError) as error:
             if container is not None:
@@ -310,16 +295,16 @@ class DockerSandbox:
             raise SandboxError("No container could be started", one_line(error), ENGINE_HINT) from error
         return container
 
-    def _remove_behind(self, container: StartedContainer) -> None:
+    def _remove_behind(self, container: ProgramContainer) -> None:
         self._removers.submit(self._remove, container)
 
-    def _remove_now(self, container: StartedContainer) -> None:
+    def _remove_now(self, container: ProgramContainer) -> None:
         from docker.errors import DockerException
 
         with suppress(DockerException, OSError):  # what a program showed is not lost for what it left
             container.remove()
 
-    def _remove(self, container: StartedContainer) -> None:
+    def _remove(self, container: ProgramContainer) -> None:
         from docker.errors import DockerException
 
         if self._pool is not None:

@@ -1,0 +1,1 @@
+"""Test programs in namespaces of Linux, made with bubblewrap."""
