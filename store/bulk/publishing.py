@@ -10,14 +10,14 @@ import duckdb
 from sqlalchemy import Connection
 
 from store.bulk.entries import publish_entries
-from store.bulk.inputs import Input
 from store.bulk.judgments import publish_judgments
 from store.bulk.labels import publish_labels
 from store.bulk.pairs import publish_pairs
 from store.bulk.responses import answered_by, publish_responses
 from store.errors import ImportFailed, JudgmentRefused
 from store.ids import now
-from store.import_report import ImportReport
+from store.ingest.inputs import Input
+from store.ingest.report import ImportReport
 from store.kinds.instances import Instance
 from store.kinds.protocol import TaskKind, task_kinds
 from store.raters import guideline_number, question_row, rater_row, register_kinds

@@ -16,8 +16,8 @@ from store.bulk.aside import bring_home, find_homes, find_scores_aside, put_asid
 from store.bulk.chunks import publish_chunks, resolve_chunks
 from store.bulk.joining import JOIN, WHOSE, put_join_keys, same_key, within
 from store.bulk.pairs import any_row
-from store.bulk.problems import Problem, problems_of
 from store.bulk.scores import NEXT, SCORE_ID, resolve_scores
+from store.ingest.problems import Problem, problems_of
 from store.kinds.protocol import task_kinds
 from store.queries.current import REVIEW
 

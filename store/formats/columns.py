@@ -8,13 +8,13 @@ from pathlib import Path
 import duckdb
 
 from store.bulk.contents import content_table
-from store.bulk.shapes import quoted
 from store.bulk.standing import STANDING, labelled_items, put_standing
 from store.counted import counted
 from store.errors import ExportFailed
 from store.formats.protocol import Written
 from store.kinds.pair import MATCH
 from store.kinds.protocol import task_kinds
+from store.sql import quoted
 
 RECORD_COLUMNS: tuple[str, ...] = (
     "record",
