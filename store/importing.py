@@ -13,22 +13,22 @@ from typing import Any
 
 import duckdb
 
-from store.bulk.aside import coming_home, staying_aside
-from store.bulk.contents import made_of
-from store.bulk.entries import entry_counts, number_entries, resolve_entries
-from store.bulk.judgments import record_counts, resolve_judgments, take_items
-from store.bulk.labels import label_counts, reserve, resolve_labels
-from store.bulk.pairs import join_texts, number_items, pair_counts, resolve_pairs
-from store.bulk.publishing import publish
-from store.bulk.responses import asked_anew, resolve_responses, response_counts
 from store.errors import ImportFailed, RecordsRefused, place
 from store.events import Progress, Report, silent
 from store.formats.making import Converter, Known
+from store.ingest.aside import coming_home, staying_aside
+from store.ingest.contents import made_of
+from store.ingest.entries import entry_counts, number_entries, resolve_entries
 from store.ingest.files import RECORD_BYTES, bare_name, prepare
 from store.ingest.inputs import Input, listed, tell
+from store.ingest.pairs import join_texts, number_items, pair_counts, resolve_pairs
 from store.ingest.problems import MOST_KEPT, Problem, write_rejects
+from store.ingest.publish import publish
 from store.ingest.records import read_records
 from store.ingest.report import FileReport, ImportReport
+from store.ingest.resolve_labels import label_counts, reserve, resolve_labels
+from store.ingest.resolve_records import record_counts, resolve_judgments, take_items
+from store.ingest.resolve_responses import asked_anew, resolve_responses, response_counts
 from store.ingest.staging import Stages
 from store.kinds.protocol import QuestionSpec, task_kinds
 from store.own_folder import own_folder

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from store.bulk.standing import values_of
-from store.bulk.stored import aside, stored
 from store.errors import ExportFailed
 from store.events import Progress
+from store.export.standing import values_of
+from store.export.stored import aside, stored
 from store.formats.answers import write_answer
 from store.formats.columns import count
 from store.formats.crosscodeeval import write_prediction, write_task

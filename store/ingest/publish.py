@@ -9,15 +9,15 @@ from datetime import datetime
 import duckdb
 from sqlalchemy import Connection
 
-from store.bulk.entries import publish_entries
-from store.bulk.judgments import publish_judgments
-from store.bulk.labels import publish_labels
-from store.bulk.pairs import publish_pairs
-from store.bulk.responses import answered_by, publish_responses
 from store.errors import ImportFailed, JudgmentRefused
 from store.ids import now
+from store.ingest.entries import publish_entries
 from store.ingest.inputs import Input
+from store.ingest.pairs import publish_pairs
 from store.ingest.report import ImportReport
+from store.ingest.resolve_labels import publish_labels
+from store.ingest.resolve_records import publish_judgments
+from store.ingest.resolve_responses import answered_by, publish_responses
 from store.kinds.instances import Instance
 from store.kinds.protocol import TaskKind, task_kinds
 from store.raters import guideline_number, question_row, rater_row, register_kinds

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import duckdb
 
-from store.bulk.pairs import any_row
 from store.formats.fields import STAGED, FieldType
+from store.ingest.pairs import any_row
 from store.ingest.problems import Problem
 from store.ingest.staging import entry_kinds
 

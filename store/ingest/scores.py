@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from store.bulk.joining import JOIN, WHOSE, within
+from store.ingest.joining import JOIN, WHOSE, within
 from store.ingest.problems import Problem, problems_of
 
 SCORES = (

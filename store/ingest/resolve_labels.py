@@ -8,9 +8,9 @@ from uuid import UUID
 
 import duckdb
 
-from store.bulk.names import unfit_names
-from store.bulk.pairs import any_row, keys_for
 from store.ids import IdClock
+from store.ingest.names import unfit_names
+from store.ingest.pairs import any_row, keys_for
 from store.ingest.problems import Problem
 from store.kinds.instances import instance_of
 from store.kinds.pair import MATCH
