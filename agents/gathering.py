@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, update
 
-from store.bulk.appending import append_rows
+from store.appending import append_rows
 from store.tables.columns import among, table_of
 
 if TYPE_CHECKING:

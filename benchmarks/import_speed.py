@@ -157,18 +157,18 @@ def main() -> None:
 def run(path: Path, workspace_path: Path) -> Took:
     with Workspace.create(workspace_path) as workspace:
         register_kinds(workspace)
-        marks: list[tuple[str, float]] = []
+        marks: list[tuple[str, float, float]] = []
         took = timed(lambda: import_files(workspace, [path], progress=stages(marks)))
-        ended = time.perf_counter()
-        for (stage, begun), (_, over) in zip(marks, [*marks[1:], ("", ended)], strict=True):
-            print(f"  {stage:<38} {over - begun:6.2f} s")
+        ends = [*marks[1:], ("", time.perf_counter(), time.process_time())]
+        for (stage, begun, cpu), (_, over, cpu_over) in zip(marks, ends, strict=True):
+            print(f"  {stage:<32} {Took(over - begun, cpu_over - cpu)}")
         return took
 
 
-def stages(marks: list[tuple[str, float]]) -> Callable[[Progress], None]:
+def stages(marks: list[tuple[str, float, float]]) -> Callable[[Progress], None]:
     def note(progress: Progress) -> None:
         if not marks or marks[-1][0] != progress.stage:
-            marks.append((progress.stage, time.perf_counter()))
+            marks.append((progress.stage, time.perf_counter(), time.process_time()))
 
     return note
 
@@ -182,13 +182,13 @@ def while_judging(path: Path, workspace_path: Path, native: Took) -> None:
         try:
             began = time.perf_counter()
             time.sleep(2)
-            marks: list[tuple[str, float]] = []
+            marks: list[tuple[str, float, float]] = []
             started = time.perf_counter()
             import_files(workspace, [path], progress=stages(marks))
             ended = time.perf_counter()
         finally:
             judging.stop()
-        publishing = next(at for stage, at in marks if stage == "publishing")
+        publishing = next(at for stage, at, _ in marks if stage == "publishing")
         print(
             f"import while judging           {ended - started:6.2f} s   "
             f"ratio {(ended - started) / native.wall:.2f}"

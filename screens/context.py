@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from screens.settings import ScreenSettings
     from store.events import Report
     from store.first_look import FirstLook
-    from store.import_report import ImportReport
+    from store.ingest.report import ImportReport
     from store.who import AnyRater
     from store.workspace import Workspace
 

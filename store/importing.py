@@ -13,24 +13,23 @@ from typing import Any
 
 import duckdb
 
-from store.bulk.aside import coming_home, staying_aside
-from store.bulk.converting import convert, unpack_contents
-from store.bulk.entries import entry_counts, number_entries, resolve_entries
-from store.bulk.files import RECORD_BYTES, InputFile, bare_name, prepare
-from store.bulk.inputs import Input, listed, tell
-from store.bulk.judgments import record_counts, resolve_judgments, take_items
-from store.bulk.labels import label_counts, reserve, resolve_labels
-from store.bulk.pairs import join_texts, number_items, pair_counts, resolve_pairs
-from store.bulk.problems import MOST_KEPT, Problem, write_rejects
-from store.bulk.publishing import publish
-from store.bulk.records import read_records
-from store.bulk.responses import count_reopened_questions, resolve_responses, response_counts
-from store.bulk.staging import Stages, located
 from store.errors import ImportFailed, RecordsRefused, place
 from store.events import Progress, Report, silent
 from store.formats.making import Converter, Known
-from store.formats.protocol import Sample
-from store.import_report import FileReport, ImportReport
+from store.ingest.aside import coming_home, staying_aside
+from store.ingest.contents import made_of
+from store.ingest.entries import entry_counts, number_entries, resolve_entries
+from store.ingest.files import RECORD_BYTES, bare_name, prepare
+from store.ingest.inputs import Input, listed, tell
+from store.ingest.pairs import join_texts, number_items, pair_counts, resolve_pairs
+from store.ingest.problems import MOST_KEPT, Problem, write_rejects
+from store.ingest.publish import publish
+from store.ingest.records import read_records
+from store.ingest.report import FileReport, ImportReport
+from store.ingest.resolve_labels import label_counts, reserve, resolve_labels
+from store.ingest.resolve_records import record_counts, resolve_judgments, take_items
+from store.ingest.resolve_responses import count_reopened_questions, resolve_responses, response_counts
+from store.ingest.staging import Stages
 from store.kinds.protocol import NamedQuestion, task_kinds
 from store.own_folder import own_folder
 from store.places import own_files, refuse_to_replace
@@ -144,11 +143,7 @@ class _Import:
         """Read every file into the staging tables."""
         converters = self._converters(model, setting)
         for given in self._inputs:
-            converter = converters.get(given.file.number)
-            if converter is None:
-                staging = self._stages.add(given, prefix, self._progress)
-            else:
-                staging = convert(self._stages, given, prefix, self._progress, converter)
+            staging = self._stages.add(given, prefix, self._progress, converters.get(given.file.number))
             if staging.records == 0:
                 raise ImportFailed(
                     "Empty file",
@@ -192,7 +187,8 @@ class _Import:
         """Find what every record refers to and what is there already, setting aside what is wrong."""
         self._progress(Progress("comparing with the workspace", 0, None))
         take_items(self._stages)
-        if problems := unpack_contents(self._stages):
+        carried = ("kind", "external_id", "item_extra", "content")
+        if problems := self._stages.unpack("judgment", carried, made_of):
             self._set_aside(problems)
         self._know_questions()
         # Labels are compared with what stands now, so what is judged from now on must be later.
@@ -242,19 +238,15 @@ class _Import:
         }
 
     def _refuse(self, problems: Sequence[Problem]) -> None:
-        told = located(problems[:MOST_KEPT], *self._sources())
+        told = sorted(problems, key=lambda problem: (problem.file, problem.number))[:MOST_KEPT]
         raise RecordsRefused(
             [(self._names[problem.file], problem.line, problem.reason) for problem in told], len(problems)
         )
 
-    def _sources(self) -> tuple[list[InputFile], list[Sample]]:
-        return [given.file for given in self._inputs], [given.sample for given in self._inputs]
-
     def finish(self, licence: str, *, dry_run: bool) -> ImportReport:
         """Write the rejects, publish what is new, and say what came of every file."""
         if self._rejects is not None and not dry_run:
-            placed = located(self._problems, *self._sources())
-            write_rejects(self._rejects, placed, self._names)
+            write_rejects(self._rejects, self._problems, self._inputs)
         report = self._report(dry_run=dry_run)
         if dry_run or not report.adds:
             return report

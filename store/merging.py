@@ -11,16 +11,16 @@ from typing import Any
 
 import duckdb
 
-from store.bulk.carried import OTHER
-from store.bulk.merged import Merging, RunGain
-from store.bulk.shapes import quoted
+from store.carried import OTHER
 from store.connecting import refusal
 from store.counted import counted
 from store.errors import WorkspaceError, WorkspaceLocked
 from store.events import Progress, Report, silent
 from store.expert_runs import journal_line
 from store.journal import Journal, journal_path
+from store.merged import Merging, RunGain
 from store.schema import migrations, version_of
+from store.sql import quoted
 from store.workspace import Workspace, is_open_here
 
 _SHOWN = 5

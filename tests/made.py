@@ -5,7 +5,7 @@ import json
 
 from hypothesis import strategies as st
 
-from store.formats.checking import Refused
+from store.formats.values import Refused
 
 TEXT, MAYBE, WHOLE, NUMBER = (str,), (str, type(None)), (int, type(None)), (float, type(None))
 FIELDS = {

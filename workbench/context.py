@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agents.settings import AnnotationSettings, ExpertRunSettings
     from store.events import Report
     from store.first_look import FirstLook
-    from store.import_report import ImportReport
+    from store.ingest.report import ImportReport
     from store.who import AnyRater
     from store.workspace import Workspace
     from workbench.config import Config

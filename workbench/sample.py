@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
-    from store.import_report import ImportReport
+    from store.ingest.report import ImportReport
     from store.workspace import Workspace
 
 NOTICE = (

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from screens.app import WorkbenchApp
     from screens.settings import ScreenSettings
     from store.events import Progress, Report
-    from store.import_report import ImportReport
+    from store.ingest.report import ImportReport
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".zst")
 """Ends of the names of files that can be imported; a folder is shown as well, any other file is not."""

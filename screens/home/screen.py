@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agents.settings import AnnotationSettings
     from screens.app import WorkbenchApp
     from screens.context import Plan
-    from store.import_report import ImportReport
+    from store.ingest.report import ImportReport
     from store.recording import Action
 
 SAMPLE_NOTE = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from store.formats.checking import Refused
 from store.formats.making import Known, Made, attempt
 from store.formats.scoring import as_it_stood, scored, tell_score
 from store.formats.taking import Taking, put_back
+from store.formats.values import Refused
 
 
 class Answers:

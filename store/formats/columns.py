@@ -7,15 +7,15 @@ from pathlib import Path
 
 import duckdb
 
-from store.bulk.contents import content_table
-from store.bulk.shapes import quoted
-from store.bulk.standing import STANDING, labelled_items, put_standing
 from store.counted import counted
 from store.errors import ExportFailed
+from store.export.standing import STANDING, labelled_items, put_standing
 from store.formats.protocol import Written
+from store.ingest.contents import content_table
 from store.kinds.pair import MATCH
 from store.kinds.protocol import task_kinds
 from store.response_names import response_name_sql
+from store.sql import quoted
 
 RECORD_COLUMNS: tuple[str, ...] = (
     "record",
@@ -62,7 +62,7 @@ RECORD_COLUMNS: tuple[str, ...] = (
 """The columns of the full record, in order. `record` is judgment or mark; `value` and `word` are the code and
 its word on the question's scale; `mark` and `active` belong to marks; times are ISO 8601 in UTC; from
 `content_hash` on it is the item, so that the file recreates the items too. `content` holds, in the first
-record of an item of a kind with columns of its own, these and what belongs to it (`store.bulk.contents`)."""
+record of an item of a kind with columns of its own, these and what belongs to it."""
 
 LABEL_COLUMNS: tuple[str, ...] = (
     "id",

@@ -1,4 +1,4 @@
-"""What a record of a file holds, said once: the fast reader and the exact reader are both made from it."""
+"""What the records of a file hold: their fields, by name and type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FieldType = Literal[
     "text", "id", "integer", "number", "scores", "object", "list", "uuid", "boolean", "moment"
 ]
 Makes = str
-"""A sort of record: the name of a task kind for its items, or one of those in `store.bulk.columns`."""
+"""A sort of record: the name of a task kind for its items, or one of those in `store.ingest.staging`."""
 
 STAGED: dict[FieldType, str] = {
     "text": "VARCHAR",
@@ -27,6 +27,9 @@ STAGED: dict[FieldType, str] = {
     "moment": "TIMESTAMPTZ",
 }
 """The column type in which each field type is staged."""
+
+SHORT = frozenset({"language", "repository"})
+"""Fields that hold a name, which has a limit."""
 
 SCORE_PREFIX = "similarity_"
 """A column similarity_MODEL holds one model's similarity."""

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from store.formats.checking import Refused, wrong
 from store.formats.making import Known, Made, tell
 from store.formats.swe_qa import reactions
 from store.formats.taking import Taking
 from store.formats.threads import Thread, Threads, is_pull_request, place, poster, without_users
+from store.formats.values import Refused, wrong
 
 PULL_REQUESTS = "pull requests left out"
 OF_PULL_REQUESTS = "comments of pull requests left out"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from store.bulk.standing import STANDING, put_standing
 from store.errors import ExportFailed
 from store.events import Progress
+from store.export.standing import STANDING, put_standing
 from store.formats.columns import QUESTION_NAME, copy_to, count, put_words, whole_numbers
 from store.formats.fields import Field, Layout
 from store.formats.protocol import ANY, Export, Format, Written

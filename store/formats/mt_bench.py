@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from store.formats import checking
-from store.formats.checking import wrong
+from store.formats import values
 from store.formats.making import Known, Made, attempt, tell
 from store.formats.scoring import as_it_stood, scored, tell_score
 from store.formats.taking import Taking, put_back
+from store.formats.values import wrong
 
 KEPT_WHOLE = "prompts without the marks of a known template, each kept whole as a question of its own"
 DIFFERS = "scores that differ from the last [[n]] of their judgment"
@@ -163,13 +163,11 @@ def _judge(record: Taking) -> tuple[str, dict[str, Any]]:
     """Take the judge: its name, or a list of its name and of its prompt's, which stays among the extra."""
     value = record.there("judge")
     if not isinstance(value, list):
-        return checking.short_text(checking.filled(value, "judge"), "judge"), {}
-    names = [checking.text(name, f"judge[{place}]") for place, name in enumerate(value)]
+        return values.short_text(values.filled(value, "judge"), "judge"), {}
+    names = [values.text(name, f"judge[{place}]") for place, name in enumerate(value)]
     if not names:
         raise wrong(value, "judge", "a name, or a list that begins with one,")
-    return checking.short_text(checking.filled(names[0], "judge[0]"), "judge[0]"), {
-        "judge_prompts": names[1:]
-    }
+    return values.short_text(values.filled(names[0], "judge[0]"), "judge[0]"), {"judge_prompts": names[1:]}
 
 
 def _question(item: str, question: str, reference: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from store.formats import checking
+from store.formats import values
 from store.formats.making import tell
 
 NOT_PARSED = "scores that the judge's reply did not tell (-1, none, or no number)"
@@ -27,8 +27,8 @@ def scored(value: Any, name: str) -> tuple[float | None, str]:
     if value is None:
         return None, ""
     if isinstance(value, str):
-        return None, checking.text(value, name)
-    found = checking.number(value, name)
+        return None, values.text(value, name)
+    found = values.number(value, name)
     return (None if found == -1 else found), json.dumps(value)
 
 

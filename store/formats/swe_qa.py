@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from store.formats.checking import wrong
 from store.formats.making import Known, Made
 from store.formats.taking import Taking, put_back
+from store.formats.values import wrong
 
 _ISSUE = {
     "issue_number": "number",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
 
-from store.formats import checking
-from store.formats.checking import Refused, as_json, wrong
+from store.formats import values
+from store.formats.values import Refused, as_json, wrong
 
 
 class Taking:
@@ -56,8 +56,8 @@ class Taking:
         value = self._take(name, required=required)
         if value is None:
             return None
-        found = (checking.filled if filled else checking.text)(value, self.named(name))
-        return checking.short_text(found, self.named(name)) if short else found
+        found = (values.filled if filled else values.text)(value, self.named(name))
+        return values.short_text(found, self.named(name)) if short else found
 
     @overload
     def identity(self, name: str, *, filled: bool = True) -> str | None: ...
@@ -72,7 +72,7 @@ class Taking:
         value = self._take(name, required=required)
         if value is None or (value == "" and not filled):
             return value  # type: ignore[no-any-return]
-        return checking.identity(value, self.named(name))
+        return values.identity(value, self.named(name))
 
     def whole(self, name: str) -> int | None:
         """Take a whole number; None when it is missing.
@@ -81,7 +81,7 @@ class Taking:
             Refused: It is no whole number.
         """
         value = self._take(name)
-        return None if value is None else checking.whole(value, self.named(name))
+        return None if value is None else values.whole(value, self.named(name))
 
     def number(self, name: str) -> float | None:
         """Take a finite number; None when it is missing.
@@ -90,7 +90,7 @@ class Taking:
             Refused: It is no number.
         """
         value = self._take(name)
-        return None if value is None else checking.number(value, self.named(name))
+        return None if value is None else values.number(value, self.named(name))
 
     def kept(self, name: str) -> str:
         """Return a text that stays among the extra fields; one that is empty or missing does not.
@@ -148,8 +148,7 @@ class Taking:
             Refused: It is no list, or holds something else.
         """
         return [
-            checking.text(value, f"{self.named(name)}[{place}]")
-            for place, value in enumerate(self._list(name))
+            values.text(value, f"{self.named(name)}[{place}]") for place, value in enumerate(self._list(name))
         ]
 
     def rest(self) -> dict[str, Any]:

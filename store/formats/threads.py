@@ -10,9 +10,9 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from store.formats import checking
-from store.formats.checking import wrong
+from store.formats import values
 from store.formats.names import SOMEBODY, Names, without_mentions
+from store.formats.values import wrong
 
 _USER_FIELDS = frozenset(
     {
@@ -114,7 +114,7 @@ def poster(record: Mapping[str, Any], path: str = "") -> str | None:
         value, named = value.get("login"), f"{named}.login"
     elif not isinstance(value, str):
         raise wrong(value, named, "a name, or an object with a login,")
-    found = "" if value is None else checking.text(value, named).strip().lower()
+    found = "" if value is None else values.text(value, named).strip().lower()
     return found if found and found != "ghost" else None
 
 

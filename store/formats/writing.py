@@ -6,11 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from store.bulk.files import bare_name
-from store.bulk.standing import values_of
-from store.bulk.stored import aside, stored
 from store.errors import ExportFailed
 from store.events import Progress
+from store.export.standing import values_of
+from store.export.stored import aside, stored
 from store.formats.answers import write_answer
 from store.formats.columns import count
 from store.formats.crosscodeeval import write_prediction, write_task
@@ -18,6 +17,7 @@ from store.formats.making import Made
 from store.formats.mt_bench import write_judgment
 from store.formats.protocol import Export, Written
 from store.formats.swe_qa import write_question
+from store.ingest.files import bare_name
 from store.kinds.answer import ANSWER
 from store.kinds.completion import COMPLETION, KEEP
 from store.kinds.protocol import TaskKind

@@ -32,8 +32,8 @@ from screens.queue.screen import QueueScreen
 from screens.settings import ScreenSettings
 from screens.widgets.key_line import KeyLine
 from store.events import Progress, Report, silent
-from store.import_report import ImportReport
 from store.importing import import_files
+from store.ingest.report import ImportReport
 from store.session import save_session
 from store.tables.columns import table_of
 from store.tables.imported import Item

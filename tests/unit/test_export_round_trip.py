@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from judging import EVIDENCE
 from sqlalchemy import select
 
-from store.bulk.columns import stage_columns
 from store.errors import ExportFailed, ImportFailed, UnknownName
 from store.exporting import export
 from store.formats.columns import LABEL_COLUMNS, RECORD_COLUMNS
 from store.formats.judgments import JUDGMENTS
 from store.ids import now
 from store.importing import import_files
+from store.ingest.staging import stage_columns
 from store.raters import ensure_rater, question_number
 from store.recording import Action, Recorder
 from store.tables.columns import table_of

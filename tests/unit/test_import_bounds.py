@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from store.bulk import records
+from store.ingest import records
 from store.own_folder import own_folder
 
 MIB = 1 << 20

@@ -1,4 +1,4 @@
-"""Properties of the import: text in is text out; the fast reader takes nothing that the exact one refuses."""
+"""Properties of the import: text in is text out, and what is no record is refused."""
 
 import csv
 import json
@@ -6,20 +6,13 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-import duckdb
 import pyarrow
 import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.bulk import fast, fast_csv
-from store.bulk.columns import stage_columns
-from store.bulk.files import prepare
-from store.bulk.inputs import tell
-from store.bulk.staging import Stages
-from store.errors import ImportFailed
-from store.events import silent
+from store.errors import RecordsRefused
 from store.importing import import_files
 from store.workspace import Workspace
 
@@ -28,7 +21,6 @@ CALM = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-MANY = settings(CALM, max_examples=80)
 
 ODD = ["\x00", "\r\n", "\r", "\n", '"', "'", ",", "=1+1", "\\", "\\u0000", "\x1b[31m", "\u2028", "\ufeff"]
 ODD += ["\u202e", "\u00e9\U0001f600", "NaN", "null", "{", "}", "[1]", "\t", " "]
@@ -190,168 +182,88 @@ def test_parquet_arrives_exactly(imported, tmp_path, pairs, as_bytes):
     )
 
 
-def read_both_ways(path, folder, form="jsonl"):
-    """Return what the fast reader (None when it declines) and the exact one stage of a file."""
-    given_ = tell(prepare(0, path, folder, silent), form, {})
-    columns = f"{', '.join(stage_columns()['pair'])}, extra"
-    with duckdb.connect() as cursor:
-        cursor.execute("SET TimeZone = 'UTC'")
-        if given_.sample.container == "CSV":
-            quick = fast_csv.read_into(cursor, "quick", given_, stage_columns()["pair"], silent)
-        else:
-            quick = fast.read_into(cursor, "quick", given_, stage_columns()["pair"])
-        rows = None
-        if quick is not None:
-            rows = cursor.execute(f"SELECT {columns} FROM quick ORDER BY rowid").fetchall()
-        staging = Stages(cursor)._read_exactly(given_, "exact", silent)
-        exact = cursor.execute(f"SELECT {columns} FROM exact ORDER BY number").fetchall()
-        return rows, exact, staging.problems
+REPEATED = (
+    '{"id": "b", "query": "q", "code": "c", "query": "r"}',
+    '{"id": "b", "query": "q", "code": "c", "note": {"x": 1, "x": 2}}',
+    '{"id": "b", "query": "q", "code": "c", "note": [{"deep": {"x": {}, "y": 1, "x": {}}}]}',
+    '{"id": "b", "query": "q", "code": "c", "similarity": {"m": 0.5, "m": 0.5}}',
+)
 
 
-def unfolded(rows):
-    return [(*row[:-1], json.loads(row[-1])) for row in rows]
-
-
-@MANY
-@given(
-    records=st.lists(
-        st.dictionaries(
-            st.sampled_from(["id", "query", "code", "rank", "label", "similarity", "extra", "name", "note"]),
-            JSON_VALUE | TEXT,
-        )
-        | st.fixed_dictionaries({"id": TEXT, "query": TEXT, "code": TEXT}, optional={"note": JSON_VALUE}),
-        min_size=1,
-        max_size=4,
+@pytest.mark.parametrize("repeated", REPEATED)
+@pytest.mark.parametrize("shape", ["lines", "array", "objects"])
+def test_a_field_that_occurs_twice_is_refused_at_any_depth_and_written_aside_whole(tmp_path, repeated, shape):
+    sound = json.dumps({"id": "a", "query": "q", "code": "c"})
+    after = json.dumps({"id": "z", "query": "q", "code": "last"})
+    records = [sound, repeated, after]
+    path = tmp_path / "d.json"
+    path.write_text(
+        {
+            "lines": "".join(f"{one}\n" for one in records),
+            "array": "[" + ",\n".join(records) + "]",
+            "objects": "".join(f"{{\n{one[1:]}\n" for one in records),
+        }[shape]
     )
-)
-def test_what_the_fast_reader_takes_the_exact_one_takes_as_the_same(tmp_path, records):
-    with own_folder(tmp_path) as folder:
-        path = folder / "r.jsonl"
-        path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-        quick, exact, problems = read_both_ways(path, folder)
-    if quick is not None:
-        assert problems == ()
-        assert unfolded(quick) == unfolded(exact)
-
-
-SOUND = json.dumps(
-    [
-        {"id": "a", "query": "q\\u00e9", "code": "c", "e": [1, {"x": None}]},
-        {"id": "b", "query": "\\\\", "code": "d"},
-    ]
-)
-
-
-@MANY
-@given(
-    place=st.integers(0, len(SOUND) - 1),
-    change=st.sampled_from(
-        [b"", b",", b"}", b"]", b'"', b"\\", b"\x00", b"\xff", b"\n", b" ", b"NaN", b"0", b"{", b"'", b"/**/"]
-    ),
-    drop=st.integers(0, 3),
-    shape=st.sampled_from(["array", "lines"]),
-)
-def test_a_damaged_file_is_never_taken_by_the_fast_reader_alone(tmp_path, place, change, drop, shape):
-    whole = (
-        SOUND.encode()
-        if shape == "array"
-        else b"".join(json.dumps(r).encode() + b"\n" for r in json.loads(SOUND))
-    )
-    damaged = whole[:place] + change + whole[place + drop :]
-    with own_folder(tmp_path) as folder:
-        path = folder / "d.json"
-        path.write_bytes(damaged)
-        try:
-            quick, exact, problems = read_both_ways(path, folder)
-        except ImportFailed:
-            return
-    if quick is not None:
-        assert problems == ()
-        assert unfolded(quick) == unfolded(exact)
+    with Workspace.create(tmp_path / "w") as workspace:
+        with pytest.raises(RecordsRefused) as refused:
+            import_files(workspace, [path], format="jsonl")
+        line = {"lines": 2, "array": 2, "objects": 3}[shape]
+        assert [*refused.value.problems] == [(str(path), line, "a field occurs twice")]
+        report = import_files(workspace, [path], format="jsonl", rejects=tmp_path / "r.jsonl")
+    assert (report.items_added, report.rejected) == (2, 1)
+    (rejected,) = map(json.loads, (tmp_path / "r.jsonl").read_text().splitlines())
+    assert rejected["record"].replace("\n", "") == repeated
 
 
 @pytest.mark.parametrize("nested", ['{"x": null,}', "[1, ]", '[{"x": 1,\t}]', '{"x": [1 , ], "y": ", }"}'])
-def test_a_comma_after_the_last_of_something_nested_is_left_to_the_exact_reader(tmp_path, nested):
-    sound = {"id": "a", "query": "q", "code": "f([1, ], {2,})", "note": {"x": ",}"}}
+def test_a_comma_after_the_last_of_something_nested_is_refused(tmp_path, nested):
     path = tmp_path / "c.jsonl"
-    path.write_text(json.dumps(sound) + "\n", encoding="utf-8")
-    assert read_both_ways(path, tmp_path)[0] is not None
-    with path.open("a", encoding="utf-8") as file:
-        file.write(f'{{"id": "b", "query": "q", "code": "c", "note": {nested}}}\n')
-    quick, _, problems = read_both_ways(path, tmp_path)
-    assert quick is None
-    assert [problem.line for problem in problems] == [2]
+    sound = {"id": "a", "query": "q", "code": "f([1, ], {2,})", "note": {"x": ",}"}}
+    path.write_text(f'{json.dumps(sound)}\n{{"id": "b", "query": "q", "code": "c", "note": {nested}}}\n')
+    with Workspace.create(tmp_path / "w") as workspace, pytest.raises(RecordsRefused) as refused:
+        import_files(workspace, [path])
+    assert [line for _, line, _ in refused.value.problems] == [2]
 
 
-def test_the_fast_reader_takes_ordinary_files(tmp_path):
-    records = [
-        {
-            "id": "a",
-            "query": "q",
-            "code": "f([1], {2})",
-            "rank": 1,
-            "similarity": {"m": 0.5},
-            "label": 1,
-            "note": {"x": [1]},
-        }
-    ]
-    path = tmp_path / "o.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    quick, exact, _ = read_both_ways(path, tmp_path)
-    assert quick is not None
-    assert unfolded(quick) == unfolded(exact)
-
-
-CSV_NAMES = ["rank", "label", "similarity", "similarity_m", "similarity_n", "extra", "name", "note", "x y"]
-CSV_TEXT = TEXT | st.sampled_from(["", "0", "1", "1.0", " 1", "1_0", "inf", "1e400", "-0", "007", "9" * 20])
-CSV_TEXT |= st.sampled_from(["{}", '{"a": 1}', '{"m": 0.5, "n": -1e-3}', '{"m": "0.5"}', '{"m": 01}', "{"])
-
-
-@MANY
-@given(
-    names=st.lists(st.sampled_from(CSV_NAMES), max_size=4),
-    rows=st.lists(st.lists(CSV_TEXT, min_size=7, max_size=7), min_size=1, max_size=4),
-    ends=st.sampled_from(["\n", "\r\n", "\r"]),
-    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
-    damage=st.none()
-    | st.tuples(
-        st.integers(16, 120), st.sampled_from(['"', ",", "\n", ' "', "\x00", "\r"]), st.integers(0, 2)
-    ),
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("rank", "1.5", "'rank' is text ('1.5') where a whole number is expected"),
+        ("rank", "9" * 20, "a whole number is expected"),
+        ("label", "1e400", "'label' is text ('1e400') where a finite number is expected"),
+        ("similarity", '{"m": "x"}', "'similarity of m' is text ('x') where a number is expected"),
+        ("similarity", "{", "where a JSON object is expected"),
+        ("similarity_m", "much", "'similarity of m' is text ('much') where a number is expected"),
+        ("extra", "[]", "'extra' is a list ([]) where a JSON object is expected"),
+    ],
 )
-def test_what_the_fast_reader_takes_of_csv_the_exact_one_takes_as_the_same(
-    tmp_path, names, rows, ends, quoting, damage
-):
-    header = ["id", "query", "code", *names]
-    with own_folder(tmp_path) as folder:
-        path = folder / "r.csv"
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator=ends, quoting=quoting)
-            writer.writerows([header, *(row[: len(header)] for row in rows)])
-        if damage is not None:
-            place, change, drop = damage
-            text = path.read_bytes()
-            path.write_bytes(text[:place] + change.encode() + text[place + drop :])
-        quick, exact, problems = read_both_ways(path, folder, "csv")
-    if quick is not None:
-        assert problems == ()
-        assert quick == exact
+def test_a_value_of_csv_that_is_no_text_of_its_type_is_refused(tmp_path, field, value, reason):
+    path = tmp_path / "v.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(
+            [["id", "query", "code", field], ["a", "q", "c", ""], ["b", "q", "d", value]]
+        )
+    with Workspace.create(tmp_path / "w") as workspace, pytest.raises(RecordsRefused) as refused:
+        import_files(workspace, [path], format="csv")
+    ((_, line, found),) = refused.value.problems
+    assert line == 3
+    assert reason in found
 
 
-def test_the_fast_reader_takes_ordinary_csv(tmp_path):
+def test_numbers_are_read_from_csv_as_they_are_written(tmp_path, imported):
     path = tmp_path / "o.csv"
-    header = ["id", "query", "code", "rank", "label", "similarity_a", "similarity_b", "note"]
-    rows = [["a", 'q"', "def f():\r\n    x", 1, 1, 0.5, -1e-3, "é\n"], ["b", "q", "c,", "", "", "", 0.25, ""]]
+    header = ["id", "query", "code", "rank", "label", "similarity_a", "similarity_b", "note", "extra"]
+    rows = [
+        ["a", 'q"', "def f():\r\n    x", 1, 1, 0.5, -1e-3, "é\n", '{"n": [1, null]}'],
+        ["b", "q", "c,", "", "", "", 0.25, "", ""],
+    ]
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([header, *rows])
-    quick, exact, _ = read_both_ways(path, tmp_path, "csv")
-    assert quick is not None
-    assert quick == exact
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = [["a", "q", "c", '{"m": 0.5}', "{}"], ["b", "q", "c", "0.25", ""]]
-        csv.writer(file).writerows([["id", "query", "code", "similarity", "extra"], *rows])
-    quick, exact, _ = read_both_ways(path, tmp_path, "csv")
-    assert quick is not None
-    assert quick == exact
+    first, second = imported(path, format="csv")
+    assert first[:3] == ("a", 'q"', "def f():\r\n    x")
+    assert (first[6], first[7], first[9]) == (1, 1, {"a": 0.5, "b": -1e-3})
+    assert json.loads(first[8]) == {"n": [1, None], "note": "é\n"}
+    assert (second[6], second[7], second[9], json.loads(second[8])) == (None, None, {"b": 0.25}, {"note": ""})
 
 
 def test_a_snippet_of_five_megabytes_arrives_exactly(imported, tmp_path):

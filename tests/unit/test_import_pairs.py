@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from store.bulk.pairs import pair_content_hash, text_hash
 from store.errors import ImportFailed, JudgmentRefused, RecordsRefused, UnknownName
 from store.events import Progress
 from store.ids import now
 from store.importing import import_files
+from store.ingest.pairs import pair_content_hash, text_hash
 from store.raters import ensure_rater, question_number
 from store.recording import Action, Recorder
 from store.tables.record import Judgment

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import spoilt, taken
 
-from store.formats.checking import Refused
 from store.formats.crosscodeeval import Predictions, Tasks, told, write_prediction, write_task
 from store.formats.making import Known
+from store.formats.values import Refused
 
 TASK = {
     "prompt": "import queue\n\nline = queue.",

@@ -18,7 +18,7 @@ from sqlalchemy import delete, insert, update
 from agents.jobs import run_annotation
 from agents.llm.settings import ModelSettings
 from agents.settings import AnnotationSettings
-from store.bulk.carried import CARRIED
+from store.carried import CARRIED
 from store.copying import copy_workspace
 from store.errors import WorkspaceError, WorkspaceLocked, WorkspaceTooNew
 from store.expert_runs import record_expert_run

@@ -28,7 +28,7 @@ def report_pipeline(path: Path, run: str | None, *, blind: bool, as_json: bool) 
         UnknownName: No run, or more than one, is called so.
     """
     from agents.records import settle_interrupted
-    from store.bulk.pipeline import figures_of
+    from store.pipeline_figures import figures_of
     from store.queries.runs import all_runs, named_run
     from store.workspace import Workspace
     from workbench.output import print_json, say

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import duckdb
 
-from store.bulk.joining import JOIN, WHOSE, within
-from store.bulk.problems import Problem, problems_of
+from store.ingest.joining import JOIN, WHOSE, within
+from store.ingest.problems import Problem, problems_of
 
 SCORES = (
     'STRUCT(judge VARCHAR, measure VARCHAR, "value" DOUBLE, raw VARCHAR, reason VARCHAR, extra VARCHAR)[]'

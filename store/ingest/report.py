@@ -1,4 +1,4 @@
-"""What an import says of itself, file by file."""
+"""What an import reports, file by file."""
 
 from __future__ import annotations
 

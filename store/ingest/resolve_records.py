@@ -7,12 +7,12 @@ from uuid import UUID
 
 import duckdb
 
-from store.bulk.names import unfit_names
-from store.bulk.pairs import any_row, keys_for
-from store.bulk.problems import Problem
-from store.bulk.staging import Stages
 from store.evidence import NONE, BadEvidence, citations_of
 from store.ids import END, IdClock
+from store.ingest.names import unfit_names
+from store.ingest.pairs import any_row, keys_for
+from store.ingest.problems import Problem
+from store.ingest.staging import Stages
 from store.kinds.protocol import NamedQuestion, TaskKind, task_kinds
 from store.tables.record import MARK_KINDS, REVISION
 

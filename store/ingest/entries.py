@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import duckdb
 
-from store.bulk.columns import entry_kinds
-from store.bulk.pairs import any_row
-from store.bulk.problems import Problem
 from store.formats.fields import STAGED, FieldType
+from store.ingest.pairs import any_row
+from store.ingest.problems import Problem
+from store.ingest.staging import entry_kinds
 
 _EMPTY: dict[FieldType, str] = {"text": "''", "list": "'[]'", "object": "'{}'"}
 """What stands in a column for which a file holds nothing."""

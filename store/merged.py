@@ -12,7 +12,7 @@ from uuid import UUID
 
 import duckdb
 
-from store.bulk.carried import CARRIED, OTHER, QUESTIONS, RATERS, RULINGS, RUNS, Carried
+from store.carried import CARRIED, OTHER, QUESTIONS, RATERS, RULINGS, RUNS, Carried
 from store.events import Progress, Report
 from store.tables.runs import Execution, TestOutcomeRow
 

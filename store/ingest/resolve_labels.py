@@ -9,14 +9,14 @@ from uuid import UUID
 
 import duckdb
 
-from store.bulk.names import unfit_names
-from store.bulk.pairs import any_row, keys_for
-from store.bulk.problems import Problem
-from store.bulk.shapes import quoted
 from store.ids import IdClock
+from store.ingest.names import unfit_names
+from store.ingest.pairs import any_row, keys_for
+from store.ingest.problems import Problem
 from store.kinds.pair import MATCH
 from store.kinds.protocol import NamedQuestion, task_kinds
 from store.scope import REVIEW
+from store.sql import quoted
 
 _BLOCK_GAP = 1 << 40
 _LOW = (1 << 62) - 1

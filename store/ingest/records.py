@@ -1,8 +1,4 @@
-"""The exact reader: every record of a file with its line, by Python's own parsers.
-
-The fast readers (store.bulk.fast, store.bulk.fast_csv) leave a file to this one as soon as anything in it is
-not as it should be: this one says which record, on which line, and why.
-"""
+"""The reader of every file: each record with its line, by Python's own parsers and Arrow's for Parquet."""
 
 from __future__ import annotations
 
@@ -11,27 +7,27 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, BinaryIO, NoReturn, TextIO
+from typing import Any, BinaryIO, NamedTuple, NoReturn, TextIO
 
 import pyarrow
 import pyarrow.parquet
 
-from store.bulk.files import InputFile, broken_line, too_long
 from store.formats.protocol import Sample
+from store.formats.values import Refused, object_of
+from store.ingest.files import InputFile, broken_line, too_long
 
 NOT_UTF8 = "not UTF-8 text, so nothing of the file can be read; rewrite it as UTF-8"
 """What is said of a whole file in which bytes are no text."""
 
 
-@dataclass(frozen=True, slots=True)
-class RawRecord:
-    """One record as it stands in a file.
+class RawRecord(NamedTuple):
+    """One record of a file.
 
     Attributes:
         number: Its place in the file, from 1.
         line: The line where it begins, from 1 (Parquet: its number).
         value: Its fields; None when it cannot be read.
+        size: About how many characters it has.
         reason: Why it cannot be read.
         text: The text that could not be read, where it is known.
     """
@@ -39,26 +35,25 @@ class RawRecord:
     number: int
     line: int
     value: dict[str, Any] | None
+    size: int = 0
     reason: str = ""
     text: Any = None
 
-
-class _Repeated(dict[str, Any]):
-    """An object in which a field occurs twice."""
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    return fields if len(fields) == len(pairs) else _Repeated(fields)
+    @property
+    def content(self) -> Any:
+        """What is written of it where it is rejected."""
+        return self.text if self.value is None else self.value
 
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
+_DECODER = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=_no_number)
 # What Python says of an integer that it declines to read.
 _DIGITS = re.compile(r"value has (\d+) digits")
+# Records that are handed on together: so many, and no more characters than the first that goes beyond these.
+_BATCH, _BATCH_SIZE = 5_000, 1 << 25
 # Characters that are read of a JSON text at once, no fewer.
 _PIECE = 1 << 20
 # Behind an error so near to the end of what is held the text may only be cut: a literal, an escape.
@@ -81,7 +76,7 @@ def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
             yield from _json_lines(lines)
         return
     if (broken := broken_line(file.plain)) is not None:
-        yield RawRecord(1, broken, None, NOT_UTF8)
+        yield _unreadable(1, broken, NOT_UTF8)
     elif sample.container == "CSV":
         yield from _csv(file, sample.delimiter)
     else:
@@ -90,17 +85,35 @@ def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
             yield from _json_text(source, array=sample.container == "JSON array")
 
 
-def _taken(number: int, line: int, value: Any) -> RawRecord:
-    if isinstance(value, _Repeated):
-        return RawRecord(number, line, None, "a field occurs twice", dict(value))
-    if not isinstance(value, dict):
-        return RawRecord(number, line, None, "not a JSON object", value)
-    return RawRecord(number, line, value)
+def read_batches(file: InputFile, sample: Sample) -> Iterator[list[RawRecord]]:
+    """Yield the records of a file by the thousand, fewer where they are large."""
+    batch: list[RawRecord] = []
+    size = 0
+    for raw in read_records(file, sample):
+        batch.append(raw)
+        size += raw.size
+        if len(batch) >= _BATCH or size >= _BATCH_SIZE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _record(number: int, line: int, value: Any, size: int) -> RawRecord:
+    if isinstance(value, dict):
+        return RawRecord(number, line, value, size)
+    return _unreadable(number, line, "not a JSON object", value)
+
+
+def _unreadable(number: int, line: int, reason: str, text: Any = None) -> RawRecord:
+    return RawRecord(number, line, None, 0, reason, text)
 
 
 def _said(error: Exception, column: int | None = None) -> str:
     if isinstance(error, RecursionError):
         return "JSON nested too deeply"
+    if isinstance(error, Refused):
+        return str(error)
     if isinstance(error, json.JSONDecodeError):
         return f"malformed JSON: {error.msg} (column {column or error.colno})"
     if digits := _DIGITS.search(str(error)):
@@ -121,7 +134,7 @@ def _json_lines(lines: BinaryIO) -> Iterator[RawRecord]:
         except UnicodeDecodeError as error:
             number += 1
             shown = raw.decode("utf-8", errors="backslashreplace")
-            yield RawRecord(number, line, None, f"not UTF-8 text (byte {error.start + 1} of the line)", shown)
+            yield _unreadable(number, line, f"not UTF-8 text (byte {error.start + 1} of the line)", shown)
             continue
         at = 0
         while at < len(text):
@@ -129,15 +142,15 @@ def _json_lines(lines: BinaryIO) -> Iterator[RawRecord]:
             try:
                 value, end = _DECODER.raw_decode(text, at)
             except (ValueError, RecursionError) as error:
-                yield RawRecord(number, line, None, _said(error), text[at:])
-                if (after := _end_of_value(text, at)) is None:
+                after = _end_of_value(text, at)
+                yield _unreadable(number, line, _said(error), text[at:after])
+                if after is None:
                     break
                 end = after
             else:
-                yield _taken(number, line, value)
-            at = end
+                yield _record(number, line, value, end - at)
             # Some files hold several objects a line, one after another.
-            at = _next(text, at)
+            at = end if end == len(text) else _next(text, end)
 
 
 def _next(text: str, at: int) -> int:
@@ -206,8 +219,8 @@ class _Source:
             if not self.more():
                 return ""
 
-    def value(self) -> Any:
-        """Return the value that begins here, and go on to its end.
+    def value(self) -> tuple[Any, int]:
+        """Return the value that begins here, and how long it is, and go on to its end.
 
         Raises:
             ValueError: It is malformed; the place stays.
@@ -224,10 +237,10 @@ class _Source:
                 continue
             if end == len(self.text) and self.more():
                 continue  # a number, for one, may go on
-            if end - self.at > self.most:
+            if (size := end - self.at) > self.most:
                 raise _TooLong
             self.go(end)
-            return value
+            return value, size
 
     def end_of_value(self) -> int | None:
         """Return where the value ends that begins here, if only its numbers make it no JSON."""
@@ -249,7 +262,7 @@ def _json_text(source: _Source, *, array: bool) -> Iterator[RawRecord]:
             yield record
     except _TooLong:
         reason = f"{too_long(source.most)}; --largest-record MIB allows longer ones"
-        yield RawRecord(number + 1, source.line, None, reason, source.text[source.at :][:2_000])
+        yield _unreadable(number + 1, source.line, reason, source.text[source.at :][:2_000])
 
 
 def _values(source: _Source, *, array: bool) -> Iterator[RawRecord]:
@@ -259,24 +272,24 @@ def _values(source: _Source, *, array: bool) -> Iterator[RawRecord]:
         if source.following() == "]":
             source.go(source.at + 1)
             if source.following():
-                yield RawRecord(1, source.line, None, "text after the end of the JSON array")
+                yield _unreadable(1, source.line, "text after the end of the JSON array")
             return
     while source.following() or array:
         number += 1
         line = source.line
         try:
-            value = source.value()
+            value, size = source.value()
         except (ValueError, RecursionError) as error:
             broken = isinstance(error, (json.JSONDecodeError, RecursionError))
             after = None if broken else source.end_of_value()
             if after is None:
                 text = source.text[source.at : source.at + 2_000]
-                yield RawRecord(number, *_broken_off(source, error), text)
+                yield _unreadable(number, *_broken_off(source, error), text)
                 return
-            yield RawRecord(number, line, None, _said(error), source.text[source.at : after])
+            yield _unreadable(number, line, _said(error), source.text[source.at : after])
             source.go(after)
         else:
-            yield _taken(number, line, value)
+            yield _record(number, line, value, size)
         following = source.following()
         if not array:
             continue
@@ -284,12 +297,12 @@ def _values(source: _Source, *, array: bool) -> Iterator[RawRecord]:
             source.go(source.at + 1)
             if source.following():
                 rest = source.text[source.at :][:2_000]
-                yield RawRecord(number + 1, source.line, None, "text after the end of the JSON array", rest)
+                yield _unreadable(number + 1, source.line, "text after the end of the JSON array", rest)
             return
         if following != ",":
             what = "lacks a comma between records" if following else "ends in the middle"
             rest = source.text[source.at : source.at + 2_000]
-            yield RawRecord(number + 1, source.line, None, f"malformed JSON: the array {what}", rest)
+            yield _unreadable(number + 1, source.line, f"malformed JSON: the array {what}", rest)
             return
         source.go(source.at + 1)
 
@@ -302,14 +315,14 @@ def _end_of_value(text: str, at: int) -> int | None:
         return None
 
 
-def _broken_off(source: _Source, error: Exception) -> tuple[int, None, str]:
+def _broken_off(source: _Source, error: Exception) -> tuple[int, str]:
     """Return where a text cannot be read on, and why."""
     if source.at >= len(source.text):
-        return source.line, None, "malformed JSON: the array ends in the middle"
+        return source.line, "malformed JSON: the array ends in the middle"
     if not isinstance(error, json.JSONDecodeError):
-        return source.line, None, f"{_said(error)}; nothing after it can be read"
+        return source.line, f"{_said(error)}; nothing after it can be read"
     line = source.line + source.text.count("\n", source.at, error.pos)
-    return line, None, f"{_said(error, source.column(error.pos))}; nothing after it can be read"
+    return line, f"{_said(error, source.column(error.pos))}; nothing after it can be read"
 
 
 def _csv(file: InputFile, delimiter: str) -> Iterator[RawRecord]:
@@ -324,24 +337,22 @@ def _csv(file: InputFile, delimiter: str) -> Iterator[RawRecord]:
             except StopIteration:
                 return
             except csv.Error as error:
-                yield RawRecord(
-                    number + 1, line, None, f"malformed CSV: {error}; nothing after it can be read"
-                )
+                yield _unreadable(number + 1, line, f"malformed CSV: {error}; nothing after it can be read")
                 return
             if not row:
                 continue
             if not header:
                 header = [name.strip() for name in row]
                 if len(set(header)) < len(header):
-                    yield RawRecord(1, line, None, "a column name occurs twice in the header")
+                    yield _unreadable(1, line, "a column name occurs twice in the header")
                     return
                 continue
             number += 1
             if len(row) != len(header):
                 reason = f"{len(row)} fields where the header has {len(header)}"
-                yield RawRecord(number, line, None, reason, row)
+                yield _unreadable(number, line, reason, row)
                 continue
-            yield RawRecord(number, line, dict(zip(header, row, strict=True)))
+            yield RawRecord(number, line, dict(zip(header, row, strict=True)), sum(map(len, row)))
 
 
 def _parquet(file: InputFile) -> Iterator[RawRecord]:
@@ -349,8 +360,9 @@ def _parquet(file: InputFile) -> Iterator[RawRecord]:
     try:
         with pyarrow.parquet.ParquetFile(file.plain) as table:
             for batch in table.iter_batches(batch_size=2_048):
+                size = batch.nbytes // max(1, batch.num_rows)
                 for row in batch.to_pylist():
                     number += 1
-                    yield RawRecord(number, number, row)
+                    yield RawRecord(number, number, row, size)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        yield RawRecord(number + 1, number + 1, None, f"damaged Parquet: {error}")
+        yield _unreadable(number + 1, number + 1, f"damaged Parquet: {error}")

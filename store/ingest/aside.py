@@ -6,9 +6,9 @@ from datetime import datetime
 
 import duckdb
 
-from store.bulk.joining import JOIN, same_key, within
-from store.bulk.pairs import any_row
-from store.bulk.scores import NEXT, SAME_RESPONSE, SCORES, beside, score_id
+from store.ingest.joining import JOIN, same_key, within
+from store.ingest.pairs import any_row
+from store.ingest.scores import NEXT, SAME_RESPONSE, SCORES, beside, score_id
 
 _AT_HOME = " UNION ALL ".join(
     f"SELECT item_id, model, setting, trial, text FROM {table}"

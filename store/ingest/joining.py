@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from store.bulk.columns import entry_kinds
+from store.ingest.staging import entry_kinds
 
 WHOSE = "coalesce(item_id::VARCHAR, 'item ' || external_id, 'text ' || within || ' ' || joined_by)"
 """What tells the item of a response or a score, also where it is not here."""

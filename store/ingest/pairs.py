@@ -8,8 +8,8 @@ from typing import Literal
 
 import duckdb
 
-from store.bulk.problems import Problem
-from store.bulk.staging import Stages
+from store.ingest.problems import Problem
+from store.ingest.staging import Stages
 
 NAME_PATTERN = r"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+([\p{L}_][\p{L}\p{N}_]*)"
 """The first function or class of a Python snippet, which names the code when the file does not."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from store.bulk.problems import Problem, problems_of
+from store.ingest.problems import Problem, problems_of
 
 
 def resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:

@@ -11,12 +11,11 @@ from typing import Any
 
 import duckdb
 
-from store.bulk.columns import entry_kinds
-from store.bulk.values import staged
-from store.formats.checking import Refused
 from store.formats.fields import Field, FieldType, Layout
 from store.formats.making import Made
-from store.kinds.protocol import TaskKind
+from store.formats.values import Refused
+from store.ingest.layout import plan_of
+from store.ingest.staging import entry_kinds
 
 _TEXTS = frozenset({"text", "id", "uuid"})
 
@@ -52,22 +51,24 @@ _CONTENT = Layout(
 )
 
 
-def made_of(kind: TaskKind, external_id: str, content: str, extra: str) -> Iterator[Made]:
+def made_of(kind: str, external_id: str, extra: str | None, content: str) -> Iterator[Made]:
     """Yield what a record's content stands for: the item, and what belongs to it.
 
     Args:
-        kind: The item's kind.
+        kind: The item's kind; of one without a table of its own nothing is made.
         external_id: The item's name.
-        content: The JSON object.
         extra: The item's extra fields, a JSON object.
+        content: The JSON object.
 
     Raises:
         Refused: Something in it is missing or of the wrong type.
     """
+    if kind not in entry_kinds():
+        return
     whole, _ = _values(json.loads(content), _CONTENT)
-    fields, _ = _values(json.loads(whole["fields"]), _layout(kind.name, {}, kind.content))
-    yield Made(kind.name, {"external_id": external_id, **fields}, json.loads(extra))
-    placed = {"kind": kind.name, "item": external_id}
+    fields, _ = _values(json.loads(whole["fields"]), _layout(kind, {}, entry_kinds()[kind].content))
+    yield Made(kind, {"external_id": external_id, **fields}, json.loads(extra or "{}"))
+    placed = {"kind": kind, "item": external_id}
     for chunk in _each(whole["chunks"]):
         found, own = _values(chunk, _CHUNK)
         yield Made("chunk", {**placed, **found}, own)
@@ -90,7 +91,7 @@ def _values(record: Any, layout: Layout) -> tuple[dict[str, Any], dict[str, Any]
     """Return the values of a part of the content, and its extra fields."""
     if not isinstance(record, dict):
         raise Refused(f"the content's {layout.makes} is no JSON object")
-    return staged(record, layout, texts=False, typed=False)
+    return plan_of(layout, "json lines").one(record)
 
 
 def content_table(cursor: duckdb.DuckDBPyConnection) -> str:

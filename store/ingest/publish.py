@@ -9,15 +9,15 @@ from datetime import datetime
 import duckdb
 from sqlalchemy import Connection
 
-from store.bulk.entries import publish_entries
-from store.bulk.inputs import Input
-from store.bulk.judgments import publish_judgments
-from store.bulk.labels import publish_labels
-from store.bulk.pairs import publish_pairs
-from store.bulk.responses import publish_responses
 from store.errors import ImportFailed, JudgmentRefused
 from store.ids import now
-from store.import_report import ImportReport
+from store.ingest.entries import publish_entries
+from store.ingest.inputs import Input
+from store.ingest.pairs import publish_pairs
+from store.ingest.report import ImportReport
+from store.ingest.resolve_labels import publish_labels
+from store.ingest.resolve_records import publish_judgments
+from store.ingest.resolve_responses import publish_responses
 from store.raters import add_response_refs, guideline_number, rater_row, register_kinds
 from store.who import RaterKind
 from store.workspace import Workspace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from store.bulk.problems import Problem
+from store.ingest.problems import Problem
 from store.who import name_fault
 
 

@@ -1,0 +1,1 @@
+"""Export: what is read of a workspace to be written to files."""

@@ -1,0 +1,447 @@
+"""Staging: the records of every file in temporary tables of one cursor, before anything is published.
+
+There is a table for each file and sort of record, and for each sort a view over the tables of all files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import duckdb
+import pyarrow
+
+from store.events import Progress, Report
+from store.formats.fields import STAGED, FieldType, Makes
+from store.formats.judgments import RECORD_FIELDS
+from store.formats.making import Converter, Made
+from store.formats.values import Refused, as_json
+from store.ingest.inputs import Input
+from store.ingest.layout import Plan, plan_of
+from store.ingest.problems import Problem
+from store.ingest.records import RawRecord, read_batches
+from store.kinds.protocol import TaskKind, task_kinds
+from store.sql import quoted
+
+SEQUENCE = "sequence"
+"""The column of records that are counted as they are made: several of one record stand in an order."""
+
+_PLACED: dict[str, FieldType] = {"kind": "text", "external_id": "id"}
+_OF_A_RESPONSE: dict[str, FieldType] = {
+    **_PLACED,
+    "joined_by": "text",
+    "model": "text",
+    "setting": "text",
+    "trial": "integer",
+}
+_SORTS: dict[Makes, dict[str, FieldType]] = {
+    "pair": {
+        "external_id": "id",
+        "query_ref": "id",
+        "code_ref": "id",
+        "query": "text",
+        "code": "text",
+        "name": "text",
+        "language": "text",
+        "repository": "text",
+        "path": "text",
+        "licence": "text",
+        "rank": "integer",
+        "label": "number",
+        "scores": "scores",
+    },
+    "query": {"ref": "id", "query": "text"},
+    "code": {"ref": "id", "code": "text"},
+    "label": {**_PLACED, "question": "text", "rater": "text", "value": "number", "comment": "text"},
+    "judgment": {one.name: one.type for one in RECORD_FIELDS},
+    "chunk": {
+        **_PLACED,
+        "setting": "text",
+        "rank": "integer",
+        "path": "text",
+        "text": "text",
+        "score": "number",
+    },
+    "response": {**_OF_A_RESPONSE, "text": "text"},
+    "score": {
+        **_OF_A_RESPONSE,
+        "id": "uuid",
+        "judge": "text",
+        "measure": "text",
+        "value": "number",
+        "raw": "text",
+        "reason": "text",
+        SEQUENCE: "integer",
+    },
+}
+_COLUMN = {"item": "external_id", "reference": "joined_by"}
+"""What the columns are called in which a response names its item, or what it is joined by."""
+
+_PLACE: dict[str, FieldType] = {"number": "integer", "line": "integer", "extra": "text"}
+"""What every sort of record has beside its own columns."""
+
+_ROWS = 5_000
+"""Rows that become Arrow arrays together."""
+
+_BYTES = 32 << 20
+"""Bytes of these that are inserted together: many small inserts take twice as long."""
+
+_ARROW: dict[FieldType, Any] = {
+    "integer": pyarrow.int64(),
+    "number": pyarrow.float64(),
+    "boolean": pyarrow.bool_(),
+}
+
+
+@cache
+def entry_kinds() -> dict[str, TaskKind]:
+    """Return the kinds whose items are kept in a table of the kind's own columns, by name."""
+    return {name: kind for name, kind in task_kinds().items() if kind.table}
+
+
+@cache
+def stage_columns() -> dict[Makes, dict[str, FieldType]]:
+    """Return what is staged of each sort of record, beside its place in its file and its extra fields."""
+    entries: dict[Makes, dict[str, FieldType]] = {
+        name: {"external_id": "id", **kind.content} for name, kind in entry_kinds().items()
+    }
+    return {**_SORTS, **entries}
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """What came of staging one file.
+
+    Attributes:
+        records: How many records it holds, refused ones included.
+        problems: The records that cannot be imported; they were not staged.
+        extra: The names of its fields that the format does not know.
+        told: What was left out or changed on the way, and how often.
+    """
+
+    records: int
+    problems: tuple[Problem, ...]
+    extra: tuple[str, ...]
+    told: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The table of one file's records of one sort.
+
+    Attributes:
+        table: Its name.
+        makes: The sort.
+        file: The file, by its number.
+        offset: How many records the files before it hold.
+        prefix: What is put before each item's external id.
+    """
+
+    table: str
+    makes: Makes
+    file: int
+    offset: int
+    prefix: str = ""
+
+    def select(self) -> str:
+        """Return the SELECT of its records, with their place in their file and among all files."""
+        named = [
+            f"{quoted(self.prefix)} || {name} AS {name}" if name == "external_id" and self.prefix else name
+            for name in stage_columns()[self.makes]
+        ]
+        return (
+            f"SELECT {self.file}::INTEGER AS file, {self.offset} + number AS position, number, line, "
+            f"{', '.join(named)}, extra FROM {self.table}"
+        )
+
+
+class Stages:
+    """The records of all files of an import: a view stage_SORT over the tables of the files that hold it.
+
+    Each has the columns that `stage_columns` says, and file, position, number, line and extra. The position
+    counts on over all files, so that new keys can be taken from it.
+    """
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self.cursor = cursor
+        self.offsets: list[int] = [0]
+        self._parts: list[Part] = []
+        for makes in stage_columns():
+            self._view(makes)
+
+    def add(self, given: Input, prefix: str, progress: Report, converter: Converter | None = None) -> Staging:
+        """Read a file.
+
+        Args:
+            given: The file.
+            prefix: What is put before each item's external id.
+            progress: Is told the records read.
+            converter: Turns its records into those that they stand for; None where each stands for itself.
+
+        Returns:
+            How many records there are, and which cannot be imported.
+        """
+        file = given.file
+        stage = f"checking {file.path.name}"
+        progress(Progress(stage, 0, None))
+        problems: list[Problem] = []
+        names: dict[str, None] = {}
+        count = 0
+        tables = _Tables(self, file.number, prefix)
+        plan = plan_of(given.layout, given.sample.container)
+        for batch in read_batches(file, given.sample):
+            count += len(batch)
+            good = [raw for raw in batch if raw.value is not None]
+            refused = {raw.number: raw.reason for raw in batch if raw.value is None}
+            if converter is None:
+                refused |= tables.fill(given.layout.makes, plan, good, names)
+            else:
+                refused |= tables.convert(converter, good, names)
+            if refused:
+                problems += [
+                    Problem(file.number, raw.number, raw.line, refused[raw.number], raw.content)
+                    for raw in batch
+                    if raw.number in refused
+                ]
+            progress(Progress(stage, count, None))
+        tables.finish()
+        self.offsets.append(self.offsets[-1] + count)
+        return Staging(count, tuple(problems), tuple(names), dict(converter.counts) if converter else {})
+
+    def unpack(
+        self, makes: Makes, columns: Sequence[str], unpacked: Callable[..., Iterator[Made]]
+    ) -> list[Problem]:
+        """Stage what the records of one sort carry with them.
+
+        Args:
+            makes: The sort that carries it.
+            columns: What `unpacked` is given of each record that has something in the last of them.
+            unpacked: Returns what a record carries; raises Refused.
+
+        Returns:
+            The records of which that cannot be read.
+        """
+        problems = []
+        for part in self.parts(makes):
+            found = self.cursor.execute(
+                f"SELECT number, line, {', '.join(columns)} FROM ({part.select()}) "
+                f"WHERE {columns[-1]} IS NOT NULL ORDER BY number"
+            ).fetchall()
+            tables = _Tables(self, part.file, "", part.offset)
+            for number, line, *values in found:
+                try:
+                    tables.add(unpacked(*values), number, line)
+                except Refused as refusal:
+                    problems.append(Problem(part.file, number, line, str(refusal)))
+            tables.finish()
+        return problems
+
+    def parts(self, makes: Makes) -> list[Part]:
+        """Return the tables of the records of a sort."""
+        return [part for part in self._parts if part.makes == makes]
+
+    def hold(self, part: Part) -> None:
+        """Take a table of a file's records among what is staged."""
+        self._parts.append(part)
+        self._view(part.makes)
+
+    def derive(self, makes: Makes, source: Makes, select: str) -> None:
+        """Stage what the records of one sort carry of another.
+
+        Args:
+            makes: The sort that is carried.
+            source: The sort that carries it.
+            select: A SELECT of number, line, the columns and extra, out of the parts of that sort: {part}.
+        """
+        for part in self.parts(source):
+            table = f"{part.table}_{makes}"
+            self.make(table, makes)
+            self.cursor.execute(f"INSERT INTO {table} BY NAME " + select.format(part=f"({part.select()})"))
+            self.hold(Part(table, makes, part.file, part.offset))
+
+    def fill(self, makes: Makes, column: str, key: str, texts: str) -> None:
+        """Fill in what is missing in a column from a table (key, text)."""
+        for part in self.parts(makes):
+            self.cursor.execute(
+                f"UPDATE {part.table} SET {column} = t.text FROM {texts} t "
+                f"WHERE {part.table}.{column} IS NULL AND {part.table}.{key} = t.key"
+            )
+
+    def remove(self, records: Iterable[tuple[int, int]]) -> None:
+        """Take records out, each given by its file and number."""
+        by_file: dict[int, list[int]] = {}
+        for file, number in records:
+            by_file.setdefault(file, []).append(number)
+        for part in self._parts:
+            if numbers := by_file.get(part.file):
+                self.cursor.execute(
+                    f"DELETE FROM {part.table} WHERE number IN (SELECT unnest(?::BIGINT[]))", [numbers]
+                )
+
+    def make(self, table: str, makes: Makes) -> None:
+        """Make an empty table for records of a sort."""
+        columns = "".join(f"{name} {STAGED[type_]}, " for name, type_ in stage_columns()[makes].items())
+        self.cursor.execute(
+            f"CREATE OR REPLACE TEMP TABLE {table} (number BIGINT, line BIGINT, {columns}extra VARCHAR)"
+        )
+
+    def _view(self, makes: Makes) -> None:
+        parts = [part.select() for part in self.parts(makes)]
+        if not parts:
+            self.make(f"no_{makes}", makes)
+            parts = [Part(f"no_{makes}", makes, 0, 0).select()]
+        self.cursor.execute(f"CREATE OR REPLACE TEMP VIEW stage_{makes} AS {' UNION ALL '.join(parts)}")
+
+
+class _Tables:
+    """The tables of one file's records, one for each sort that it holds.
+
+    Args:
+        stages: Where they are held when all of the file is read.
+        file: The file, by its number.
+        prefix: What is put before each item's external id.
+        offset: How many records the files before it hold; all that are staged by default.
+    """
+
+    def __init__(self, stages: Stages, file: int, prefix: str, offset: int | None = None) -> None:
+        self._stages = stages
+        self._file = file
+        self._prefix = prefix
+        self._offset = stages.offsets[-1] if offset is None else offset
+        self._tables: dict[Makes, str] = {}
+        self._rows: dict[Makes, list[tuple[Any, ...]]] = {}
+        self._held: dict[Makes, list[Any]] = {}
+        self._waiting = self._made = 0
+
+    def fill(
+        self, makes: Makes, plan: Plan, records: Sequence[RawRecord], names: dict[str, None]
+    ) -> dict[int, str]:
+        """Stage records that stand for themselves; return why some are refused, by their number."""
+        filled = plan.fill([raw.value or {} for raw in records])
+        names.update(filled.names)
+        columns = {
+            "number": [raw.number for raw in records],
+            "line": [raw.line for raw in records],
+            **filled.values,
+            "extra": filled.extra,
+        }
+        if filled.refused:
+            columns = {
+                name: [value for place, value in enumerate(values) if place not in filled.refused]
+                for name, values in columns.items()
+            }
+        self._insert(makes, columns)
+        return {records[place].number: reason for place, reason in filled.refused.items()}
+
+    def convert(
+        self, converter: Converter, records: Sequence[RawRecord], names: dict[str, None]
+    ) -> dict[int, str]:
+        """Stage what records stand for; return why some are refused, by their number."""
+        refused = {}
+        for raw in records:
+            try:
+                made = self.add(converter.convert(raw.value or {}, raw.number), raw.number, raw.line)
+            except Refused as refusal:
+                refused[raw.number] = str(refusal)
+                continue
+            for one in made:
+                names.update(dict.fromkeys(one.extra))
+        return refused
+
+    def add(self, made: Iterable[Made], number: int, line: int) -> list[Made]:
+        """Stage what a record stands for, all of it or nothing.
+
+        Raises:
+            Refused: It holds what is no JSON.
+        """
+        every = list(made)
+        for one, row in [(one, self._row(one, number, line)) for one in every]:
+            self._rows.setdefault(one.makes, []).append(row)
+            self._waiting += 1
+        if self._waiting >= _ROWS:
+            self._flush()
+        return every
+
+    def finish(self) -> None:
+        """Write what is left, and hold the tables."""
+        self._flush()
+        for makes in list(self._held):
+            self._write(makes)
+        for makes, table in self._tables.items():
+            self._stages.hold(Part(table, makes, self._file, self._offset, self._prefix))
+
+    def _row(self, made: Made, number: int, line: int) -> tuple[Any, ...]:
+        columns = stage_columns()[made.makes]
+        fields = dict(made.fields)
+        if made.makes not in entry_kinds():
+            fields = {_COLUMN.get(name, name): value for name, value in fields.items()}
+        if SEQUENCE in columns:
+            self._made += 1
+            fields[SEQUENCE] = self._made
+        values = (_kept(fields.get(name), name, type_) for name, type_ in columns.items())
+        return number, line, *values, as_json(made.extra)
+
+    def _flush(self) -> None:
+        for makes, rows in self._rows.items():
+            names = ("number", "line", *stage_columns()[makes], "extra")
+            self._insert(makes, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+        self._rows.clear()
+        self._waiting = 0
+
+    def _insert(self, makes: Makes, columns: Mapping[str, list[Any]]) -> None:
+        """Append rows to the table of a sort; they are held as Arrow until there are many."""
+        if makes not in self._tables:
+            self._tables[makes] = f"part_{self._file}_{makes}"
+            self._stages.make(self._tables[makes], makes)
+        types = {**stage_columns()[makes], **_PLACE}
+        arrays = {name: _array(columns[name], type_) for name, type_ in types.items() if name in columns}
+        held = self._held.setdefault(makes, [])
+        held.append(pyarrow.table(arrays))
+        if sum(table.nbytes for table in held) >= _BYTES:
+            self._write(makes)
+
+    def _write(self, makes: Makes) -> None:
+        arriving = pyarrow.concat_tables(self._held.pop(makes))
+        columns = {**stage_columns()[makes], **_PLACE}
+        cast = ", ".join(
+            f"CAST({name} AS {STAGED[columns[name]]}) AS {name}" for name in arriving.column_names
+        )
+        cursor = self._stages.cursor
+        cursor.register("arriving", arriving)
+        cursor.execute(f"INSERT INTO {self._tables[makes]} BY NAME SELECT {cast} FROM arriving")
+        cursor.unregister("arriving")
+
+
+def _array(values: Sequence[Any], type_: FieldType) -> Any:
+    if type_ != "scores":
+        return pyarrow.array(values, _ARROW.get(type_, pyarrow.string()))
+    offsets: list[int | None] = []
+    models: list[str] = []
+    scores: list[float] = []
+    for found in values:
+        offsets.append(None if found is None else len(models))
+        if found is not None:
+            models += found
+            scores += found.values()
+    return pyarrow.MapArray.from_arrays(
+        pyarrow.array([*offsets, len(models)], pyarrow.int32()),
+        pyarrow.array(models, pyarrow.string()),
+        pyarrow.array(scores, pyarrow.float64()),
+    )
+
+
+def _kept(value: Any, name: str, type_: FieldType) -> Any:
+    """Return a value as it is staged: what nests is kept as JSON.
+
+    Raises:
+        Refused: It is no whole number where one is wanted.
+    """
+    if type_ in ("list", "object") and isinstance(value, dict | list | tuple):
+        return as_json(value)
+    if type_ == "integer" and isinstance(value, str):
+        if value and not (value.isascii() and value.isdecimal() and len(value) < 19):
+            raise Refused(f"{name!r} is text ({value[:40]!r}) where a whole number is expected")
+        return int(value) if value else None
+    return value
