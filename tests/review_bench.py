@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from app_at_work import BEGAN, context_of, until
+from made_once import made_once
 from small_workspace import pairs_workspace
 from sqlalchemy import Connection, insert, select
 from textual.pilot import Pilot
@@ -22,7 +23,7 @@ from screens.review.screen import ReviewScreen
 from screens.widgets.text_pane import TextPane
 from store.cuts import Cut, cut_as_text
 from store.queries.queue import queue_ids
-from store.raters import ensure_rater
+from store.raters import ensure_rater, register_kinds
 from store.tables.columns import table_of
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
@@ -200,6 +201,11 @@ ALONE = Case(
 
 def bench(folder: Path, cases: Sequence[Case] = CASES, run_name: str = RUN_NAME) -> Workspace:
     """A new workspace with cases; item ids count from 1, ids and times are always the same."""
+    what = f"cases {cases} {run_name}"
+    return made_once(folder, "pairs.duckdb", what, lambda place: _with_cases(place, cases, run_name))
+
+
+def _with_cases(folder: Path, cases: Sequence[Case], run_name: str) -> Workspace:
     workspace = pairs_workspace(folder, [(case.name, case.query, case.code) for case in cases])
     rater = ensure_rater(workspace, run_name, "agent")
 
@@ -211,6 +217,7 @@ def bench(folder: Path, cases: Sequence[Case] = CASES, run_name: str = RUN_NAME)
             write_case(connection, item_id, case)
 
     workspace.lane.submit(write).result()
+    register_kinds(workspace)
     return workspace
 
 
