@@ -193,8 +193,9 @@ STEPS = st.lists(
 )
 
 
+# Up to twenty-four steps an example, and other ones in each run: eight have every form and kind of step.
 @settings(
-    max_examples=15,
+    max_examples=8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

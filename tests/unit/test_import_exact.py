@@ -23,12 +23,13 @@ from store.events import silent
 from store.importing import import_files
 from store.workspace import Workspace
 
+# A record holds a dozen odd texts, and each run draws others: few examples are many cases.
 CALM = settings(
-    max_examples=12,
+    max_examples=6,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-MANY = settings(CALM, max_examples=80)
+MANY = settings(CALM, max_examples=30)
 
 ODD = ["\x00", "\r\n", "\r", "\n", '"', "'", ",", "=1+1", "\\", "\\u0000", "\x1b[31m", "\u2028", "\ufeff"]
 ODD += ["\u202e", "\u00e9\U0001f600", "NaN", "null", "{", "}", "[1]", "\t", " "]
