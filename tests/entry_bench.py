@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kinds import json_lines, prediction, task
+from made_once import made_once
 from sqlalchemy import insert, select
 
 from store.importing import import_files
@@ -100,12 +101,16 @@ def entries(
     answers: Records = (),
 ) -> Workspace:
     """A new workspace; items are numbered from 1 in the order given, tasks first."""
-    workspace = Workspace.create(folder / "entries.duckdb")
     given = {"tasks": tasks, "predictions": predictions, "questions": questions, "answers": answers}
-    for name, records in given.items():
-        if records:
-            import_files(workspace, [json_lines(folder / f"{name}.jsonl", records)])
-    return workspace
+
+    def make(place: Path) -> Workspace:
+        workspace = Workspace.create(place / "entries.duckdb")
+        for name, records in given.items():
+            if records:
+                import_files(workspace, [json_lines(place / f"{name}.jsonl", records)])
+        return workspace
+
+    return made_once(folder, "entries.duckdb", f"entries {given}", make)
 
 
 def hide_models(workspace: Workspace, rater: str, item_id: int) -> None:

@@ -744,7 +744,7 @@ async def test_what_the_review_says_names_the_keys_that_are_configured(workspace
         assert marks(workspace) == []
 
 
-@pytest.mark.parametrize("size", [(20, 5), (20, 8), (40, 10), (80, 13), (80, 24)])
+@pytest.mark.parametrize("size", [(20, 5), (40, 10), (80, 24)])
 async def test_what_is_typed_is_in_sight_in_the_smallest_terminal(
     workspace: Workspace, size: tuple[int, int]
 ) -> None:

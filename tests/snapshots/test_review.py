@@ -1,4 +1,4 @@
-"""Pictures of the review: every state at 80x24, 100x30 and 120x40."""
+"""Pictures of the review: the screen at 80x24 and 120x40, most of its states at one size."""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ from store.errors import RecordsRefused
 from store.importing import import_files
 from store.workspace import Workspace
 
+# A record holds a dozen odd texts: few examples are many cases.
 CALM = settings(
-    max_examples=12,
+    max_examples=6,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
