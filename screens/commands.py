@@ -289,16 +289,18 @@ COMMANDS: tuple[Command, ...] = (
     Command("list.page_down", "pagedown", "page(1)", "page down", "Go down by a screen."),
     Command("list.first", "home", "jump(0)", "first", "Go to the first item."),
     Command("list.last", "end", "jump(-1)", "last", "Go to the last item."),
-    Command("text.up", "up", "scroll_up", "line up", "Scroll one row up; go up when choosing lines."),
+    Command("text.up", "up", "go(-1)", "line up", "Scroll one row up; go up when choosing lines."),
+    Command("text.down", "down", "go(1)", "line down", "Scroll one row down; go down when choosing lines."),
+    Command("text.left", "left", "sideways(-8)", "left", "Scroll to the left."),
+    Command("text.right", "right", "sideways(8)", "right", "Scroll to the right."),
+    Command("text.page_up", "pageup", "page(-1)", "page up", "Scroll one page up."),
+    Command("text.page_down", "pagedown", "page(1)", "page down", "Scroll one page down."),
     Command(
-        "text.down", "down", "scroll_down", "line down", "Scroll one row down; go down when choosing lines."
+        "text.page_left", "ctrl+pageup", "page_sideways(-1)", "page left", "Scroll one page to the left."
     ),
-    Command("text.left", "left", "scroll_left", "left", "Scroll to the left."),
-    Command("text.right", "right", "scroll_right", "right", "Scroll to the right."),
-    Command("text.page_up", "pageup", "page_up", "page up", "Scroll one page up."),
-    Command("text.page_down", "pagedown", "page_down", "page down", "Scroll one page down."),
-    Command("text.page_left", "ctrl+pageup", "page_left", "page left", "Scroll one page to the left."),
-    Command("text.page_right", "ctrl+pagedown", "page_right", "page right", "Scroll one page to the right."),
+    Command(
+        "text.page_right", "ctrl+pagedown", "page_sideways(1)", "page right", "Scroll one page to the right."
+    ),
     Command("text.home", "home", "scroll_home", "top", "Go to the first line."),
     Command(
         "text.more_up", "shift+up", "extend(-1)", "more above", "Choose the line above too.", on_line=False

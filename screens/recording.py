@@ -17,7 +17,7 @@ from textual.timer import Timer
 from screens.context import AppContext
 from screens.guarded import GuardedApp
 from screens.messages import JudgmentFailed, JudgmentSaved, UndoDone, UndoFailed, UndoWanted
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.errors import JudgmentRefused, WorkbenchError
 from store.ids import now
 

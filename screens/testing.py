@@ -13,7 +13,7 @@ from textual.signal import Signal
 from screens.context import AppContext
 from screens.messages import TestEnded
 from screens.recording import RecordingApp
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.pilot import Pilot
 
-from screens.widgets.text_pane import SearchMoved, TextPane
+from screens.widgets.text.view import SearchMoved, TextPane
 
 
 class Reading(App[None]):
@@ -19,17 +19,14 @@ class Reading(App[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("a", "judge", "accept")]
 
-    def __init__(
-        self, load: Callable[[TextPane], None] | None = None, pane: type[TextPane] = TextPane
-    ) -> None:
+    def __init__(self, load: Callable[[TextPane], None] | None = None) -> None:
         super().__init__()
-        self.pane_class = pane
         self.load = load
         self.moves: list[tuple[int, int, bool]] = []
         self.judged = 0
 
     def compose(self) -> ComposeResult:
-        pane = self.pane_class()
+        pane = TextPane()
         if self.load is not None:
             self.load(pane)
         yield pane

@@ -21,7 +21,7 @@ from screens.app import WorkbenchApp
 from screens.queue.asked import Asked
 from screens.review.bars import SayLine
 from screens.review.screen import ReviewScreen
-from screens.widgets.text_pane import TextPane
+from screens.widgets.text.view import TextPane
 from store.cuts import Cut, cut_as_text
 from store.queries.queue import queue_ids
 from store.raters import ensure_rater, register_kinds

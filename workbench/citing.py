@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from screens.review.part import PaneText, review_parts
-from screens.widgets.source_text import SourceText
+from screens.widgets.text.document import Document
 from store.errors import JudgmentRefused
 from store.evidence import PARTS, Citation, Part, as_json, cite
 from store.scope import Scope
@@ -48,7 +48,7 @@ def evidence_of(workspace: Workspace, scope: Scope, item_id: int, wanted: Sequen
                 f"The item has no {part} to cite" + (" in a blind review." if view.blind else "."),
                 f"There is: {', '.join(map(str, shown))}.",
             )
-        there = len(SourceText(shown[part].text).lines)
+        there = len(Document(shown[part].text).lines)
         if lines.stop - 1 > there:
             raise JudgmentRefused(
                 "No such line", f"{each}: the {part} has {there} lines.", "Lines are counted from 1."
@@ -59,7 +59,7 @@ def evidence_of(workspace: Workspace, scope: Scope, item_id: int, wanted: Sequen
 
 def _cited(pane: PaneText, numbers: set[int]) -> list[Citation]:
     assert pane.part is not None
-    return cite(pane.part, pane.text, SourceText(pane.text).lines, numbers, pane.execution)
+    return cite(pane.part, pane.text, Document(pane.text).lines, numbers, pane.execution)
 
 
 def _asked(text: str) -> tuple[Part, range]:

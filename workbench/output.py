@@ -54,7 +54,7 @@ def _plain(value: Any) -> Any:
 
 def harmless(value: object, *, style: str = "") -> Text:
     """Return a text as it is shown: markup is not read, and invisible characters are made visible."""
-    from screens.widgets.visible import visible
+    from screens.widgets.text.sanitize import visible
 
     lines = str(value).split("\n")
     return Text("\n".join(visible(line).text for line in lines), style=style)

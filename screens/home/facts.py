@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agents.kinds import kinds_with_agents
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.counted import counted, dollars
 from store.kinds.counting import counted_kinds, joined, told_unknown
 from store.kinds.protocol import task_kinds

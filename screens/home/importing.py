@@ -21,7 +21,7 @@ from textual.widgets import Input, Static
 from screens.commands import bindings
 from screens.help import first_key, hint
 from screens.jobs.wording import bar, in_words
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.counted import counted
 from store.errors import WorkbenchError
 from store.journal import JOURNAL_SUFFIX

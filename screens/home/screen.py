@@ -19,8 +19,8 @@ from screens.home.facts import TITLE_CELLS, HomeFacts, for_agents, paragraph, re
 from screens.home.importing import ImportScreen
 from screens.jobs.line import JobLine
 from screens.widgets.key_line import KeyLine
+from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
-from screens.widgets.visible import one_line
 from store.counted import counted
 from store.errors import WorkbenchError
 from store.kinds.counting import counted_kinds, joined

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import Log
 
 from screens.jobs.board import LogLine
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 
 LINE_CELLS = 400
 """Cells of a line that are shown at most."""

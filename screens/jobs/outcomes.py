@@ -20,8 +20,8 @@ from screens.jobs.line import JobLine
 from screens.jobs.wording import shortened
 from screens.widgets.item_list import ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
+from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
-from screens.widgets.visible import one_line
 from store.counted import counted
 from store.errors import WorkbenchError
 from store.queries.queue import queue_rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agents.errors import BudgetReached
 from screens.jobs.facts import in_all, spent_of
 from screens.jobs.wording import STATE_GLYPHS, amount, bar, parts
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.ids import now
 
 if TYPE_CHECKING:

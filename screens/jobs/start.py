@@ -19,7 +19,7 @@ from screens.commands import bindings
 from screens.help import hint
 from screens.jobs.wording import amount, shortened
 from screens.widgets.line import Line
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.counted import counted, dollars
 from store.errors import WorkbenchError
 from store.kinds.protocol import task_kinds

@@ -13,7 +13,7 @@ from screens.commands import Command
 from screens.covering import CoveredScreen
 from screens.help import first_key
 from screens.jobs.paced import Paced
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 from store.ids import now
 from store.queries.run_counts import RunCounts, run_counts

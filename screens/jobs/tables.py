@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.counted import counted, dollars
 from store.queries.run_failures import FailureCause
 from store.queries.run_stages import StageCounts

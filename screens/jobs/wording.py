@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.events import JobProgressed, JobState
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.counted import counted, dollars
 
 FULL, EMPTY = "━", "─"

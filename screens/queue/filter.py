@@ -19,7 +19,7 @@ from screens.commands import bindings
 from screens.help import hint
 from screens.queue.choice_row import TITLE_CELLS, ChoiceMade, ChoiceRow
 from screens.queue.fields import TEXT_WANTED, fields
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.counted import counted
 from store.errors import WorkbenchError
 from store.queries.rows import QueueFilter

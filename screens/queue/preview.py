@@ -10,12 +10,12 @@ from textual.content import Content
 from textual.widgets import Static
 
 from screens.help import with_keys
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp
     from screens.review.part import ItemView
-    from screens.widgets.text_pane import TextPane
+    from screens.widgets.text.view import TextPane
 
 PROMPT_CHARACTERS = 400
 CLAIM_CHARACTERS = 160
@@ -31,7 +31,7 @@ class Preview(Vertical):
         yield Static(id="preview-claim")
 
     async def _pane(self) -> TextPane:
-        from screens.widgets.text_pane import TextPane
+        from screens.widgets.text.view import TextPane
 
         found = self.query(TextPane)
         if found:

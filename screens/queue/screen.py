@@ -26,8 +26,8 @@ from screens.queue.taking_up import TakingUpOrders
 from screens.widgets.item_list import CursorMoved, ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
 from screens.widgets.line import Line
+from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
-from screens.widgets.visible import one_line
 from store.counted import counted
 from store.errors import WorkbenchError
 from store.queries.rows import QueueFilter, QueueSort

@@ -12,7 +12,7 @@ from screens.review.history import history
 from screens.review.part import Ask, Claim, ItemView, PaneText, ReviewPart
 from screens.review.responses import RULE, context, named
 from screens.review.revisions import editable_of, revisions
-from screens.widgets.overlay import Span
+from screens.widgets.text.overlay import Span
 from store.counted import counted
 from store.kinds.answer import ANSWER, GUIDELINE
 from store.kinds.protocol import QuestionSpec

@@ -13,7 +13,7 @@ from screens.commands import Command, SharesKeys, label_key
 from screens.help import first_key
 from screens.review.part import ItemView
 from screens.widgets.key_line import TWO_LINES, KeyLine
-from screens.widgets.visible import one_line, visible
+from screens.widgets.text.sanitize import one_line, visible
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp

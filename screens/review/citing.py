@@ -10,8 +10,8 @@ from screens.queue.asked import Asked
 from screens.review.keeping import DRAFTS_KEPT, KeepingPlaces
 from screens.review.part import ItemView, PaneText
 from screens.review.reading import SUBJECT
-from screens.widgets.citing_pane import CitingPane
-from screens.widgets.source_text import SourceText
+from screens.widgets.text.document import Document
+from screens.widgets.text.view import TextPane
 from store.evidence import CITATIONS_MOST, Citation, as_json, cite, digest, in_order, readable_citations
 from store.recording import Action
 from store.tables.record import Judgment
@@ -105,7 +105,7 @@ class CitingLines(KeepingPlaces):
             self._say("There is no item on the screen yet.")
             return
         part = self._part_of(pane)
-        if not isinstance(pane, CitingPane) or part is None or part.part is None:
+        if part is None or part.part is None:
             *first, last = [
                 "Code",
                 *(each.title for each in item.case if each.part is not None and each.text),
@@ -138,14 +138,14 @@ class CitingLines(KeepingPlaces):
     def _is_blind(self) -> bool:
         return self.workbench.context.settings.blind
 
-    def _cite(self, item: ItemView, pane: CitingPane, part: PaneText, lines: range) -> None:
+    def _cite(self, item: ItemView, pane: TextPane, part: PaneText, lines: range) -> None:
         assert part.part is not None
         marked = set(pane.cited_lines)
         removing = marked.issuperset(lines)
         marked = marked - set(lines) if removing else marked | set(lines)
         sha256 = digest(part.text)
         others = [one for one in self.citations if (one.part, one.sha256) != (part.part, sha256)]
-        ours = cite(part.part, part.text, SourceText(part.text).lines, marked, part.execution)
+        ours = cite(part.part, part.text, Document(part.text).lines, marked, part.execution)
         if len(others) + len(ours) > CITATIONS_MOST:
             self._say(f"More than {CITATIONS_MOST} places cannot be cited for one label.", alarm=True)
             return
@@ -161,9 +161,9 @@ class CitingLines(KeepingPlaces):
         these = f"{part.part} {lines[0]}" + (f"-{lines[-1]}" if len(lines) > 1 else "")
         self._say(f"{word}: {these} · your next label of this item cites {cited}")
 
-    def _part_of(self, pane: object) -> PaneText | None:
+    def _part_of(self, pane: TextPane) -> PaneText | None:
         """Return what a pane shows of the item."""
-        if self.item is None or not isinstance(pane, CitingPane):
+        if self.item is None:
             return None
         if pane is self._panes[SUBJECT]:
             return self.item.subject
@@ -187,7 +187,7 @@ class CitingLines(KeepingPlaces):
         """Go to the lines that the history cites at the cursor; without a cursor choose the latest."""
         pane = self.pane
         part = self._part_of(pane)
-        if part is None or not isinstance(pane, CitingPane) or not part.links:
+        if part is None or not part.links:
             self._say(f"{self._key('follow')} follows the citations of History; there is none in this pane.")
             return
         lines = pane.cursor_lines
@@ -210,7 +210,7 @@ class CitingLines(KeepingPlaces):
                 continue
             first, said = citation.first, citation.place
             if not citation.fits(part.text):
-                found = _find_again(SourceText(part.text).lines, citation)
+                found = _find_again(Document(part.text).lines, citation)
                 if found is None:
                     continue
                 first, said = found, f"{citation.place} when it was cited; the text is another one now"

@@ -9,8 +9,8 @@ from sqlalchemy import Connection
 from screens.review.history import history
 from screens.review.part import Ask, ItemView, PaneText, ReviewPart
 from screens.review.responses import context, named
-from screens.widgets.differences import Differences, differences
-from screens.widgets.overlay import Span
+from screens.widgets.text.differences import Differences, differences
+from screens.widgets.text.overlay import Span
 from store.counted import counted
 from store.kinds.completion import COMPLETION, GUIDELINE
 from store.queries.entries import EntrySeen, ResponseSeen, load_entry

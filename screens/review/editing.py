@@ -12,7 +12,7 @@ from screens.review.beside import ChoosingSides
 from screens.review.keeping import DRAFTS_KEPT
 from screens.review.part import ItemView
 from screens.review.test_editor import TestEditor
-from screens.widgets.code_area import can_hold
+from screens.widgets.text.code_area import can_hold
 from store.errors import WorkbenchError
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 
 from screens.review.part import ItemView, review_parts
-from screens.widgets.markdown_text import breaks_of, rendered
+from screens.widgets.text.markdown import rendered
 from store.errors import UnknownName
 from store.scope import Scope
 from store.tables.columns import table_of
@@ -174,7 +174,7 @@ class ItemReader:
         for pane in (view.subject, *view.case):
             if pane.kind == "markdown" and len(pane.text) <= RENDERED_AHEAD:
                 # The panes find it ready; longer texts would keep the item from the screen.
-                rendered(pane.text, breaks_of(pane.text, pane.spans))
+                rendered(pane.text, pane.spans)
         return view
 
     def _keep(self, view: ItemView) -> None:

@@ -19,7 +19,7 @@ from screens.review.part import review_parts
 from screens.review.reading import COMMENT
 from screens.settings import DEFAULT_REASONS, DEFAULT_UNDECIDED
 from screens.widgets.line import harmless_line
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.counted import counted
 from store.recording import Action
 from store.tables.record import Judgment

@@ -13,7 +13,7 @@ from screens.queue.asked import Asked
 from screens.review.part import ItemView
 from screens.review.reading import COMMENT, SUBJECT
 from screens.review.showing import ShowingItems
-from screens.widgets.text_pane import Place
+from screens.widgets.text.view import Place
 
 PLACES_KEPT = 200
 """Items whose scroll places are kept within a session."""

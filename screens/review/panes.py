@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from screens.widgets.text_view import Place
+from screens.widgets.text.view import Place
 
 if TYPE_CHECKING:
     from screens.review.part import PaneText
-    from screens.widgets.citing_pane import CitingPane
+    from screens.widgets.text.view import TextPane
 
 
-class Panes(Mapping[str, "CitingPane"]):
+class Panes(Mapping[str, "TextPane"]):
     """Panes by their ids. Whoever looks a pane up finds it filled.
 
     Laying out a text takes time, and an item has more texts than are seen at once: the next item is
@@ -20,13 +20,13 @@ class Panes(Mapping[str, "CitingPane"]):
     """
 
     def __init__(self) -> None:
-        self._panes: dict[str, CitingPane] = {}
+        self._panes: dict[str, TextPane] = {}
         # With the place to go to: none when the pane is left where it is, a line to begin at.
         self._waiting: dict[str, tuple[PaneText, Place | int | None]] = {}
         # The line at which the text of a pane begins, from 1, where it is not the first.
         self._starts: dict[str, int] = {}
 
-    def __getitem__(self, pane_id: str) -> CitingPane:
+    def __getitem__(self, pane_id: str) -> TextPane:
         pane = self._panes[pane_id]
         part, place = self._waiting.pop(pane_id, (None, None))
         if part is not None:
@@ -55,7 +55,7 @@ class Panes(Mapping[str, "CitingPane"]):
     def __contains__(self, pane_id: object) -> bool:
         return pane_id in self._panes
 
-    def add(self, pane_id: str, pane: CitingPane) -> None:
+    def add(self, pane_id: str, pane: TextPane) -> None:
         """Take in a pane."""
         self._panes[pane_id] = pane
 
@@ -95,7 +95,7 @@ class Panes(Mapping[str, "CitingPane"]):
                 _go(pane, place)
 
 
-def _go(pane: CitingPane, place: Place | int) -> None:
+def _go(pane: TextPane, place: Place | int) -> None:
     if isinstance(place, int):
         pane.begin_at(place)
     else:

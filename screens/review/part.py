@@ -10,8 +10,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from screens.widgets.overlay import Span
-from screens.widgets.text_pane import TextKind
+from screens.widgets.text.document import TextKind
+from screens.widgets.text.overlay import Span
 from store.evidence import Citation, Part
 from store.kinds.protocol import GROUP, QuestionSpec
 from store.queries.item import OwnLabel, OwnState

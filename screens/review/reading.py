@@ -13,9 +13,10 @@ from screens.covering import CoveredScreen
 from screens.help import first_key
 from screens.review.panes import Panes
 from screens.review.tabs import CaseTabs
-from screens.widgets.markdown_text import CHARACTERS as RENDERED
-from screens.widgets.text_pane import NO_MATCH, SearchMoved, TextPane
-from screens.widgets.visible import one_line
+from screens.widgets.text.markdown import CHARACTERS as RENDERED
+from screens.widgets.text.sanitize import one_line
+from screens.widgets.text.search import NO_MATCH
+from screens.widgets.text.view import SearchMoved, TextPane
 from store.counted import counted
 
 if TYPE_CHECKING:

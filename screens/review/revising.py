@@ -16,7 +16,7 @@ from screens.review.editing import EditingTests
 from screens.review.keeping import DRAFTS_KEPT
 from screens.review.part import Editable, ItemView
 from screens.review.revision_editor import RevisionEditor
-from screens.widgets.code_area import can_hold
+from screens.widgets.text.code_area import can_hold
 from store.errors import WorkbenchError
 from store.kinds.protocol import task_kinds
 from store.recording import Action

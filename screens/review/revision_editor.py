@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from screens.review.text_editor import TextEditor
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.kinds.protocol import task_kinds
 from store.revising import refusal, without_added_end
 

@@ -9,8 +9,8 @@ from typing import Any
 from screens.review.history import local
 from screens.review.part import Editable, PaneText
 from screens.review.responses import RULE
-from screens.widgets.differences import differences
-from screens.widgets.overlay import Span
+from screens.widgets.text.differences import differences
+from screens.widgets.text.overlay import Span
 from store.counted import counted
 from store.kinds.protocol import TaskKind
 from store.queries.revisions import RevisionSeen, Version

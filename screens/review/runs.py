@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from screens.review.part import PaneText, RunShown
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.ids import now
 from store.queries.executions import ExecutionSeen
 from store.queries.expert_runs import ExpertRunSeen

@@ -24,9 +24,8 @@ from screens.review.reading import ABOVE, COMMENT, FIND, PROMPT, SUBJECT
 from screens.review.resuming import restored_order
 from screens.review.tabs import CaseTabs
 from screens.review.undone import target_of, undone_in_words
-from screens.widgets.citing_pane import CitingPane
 from screens.widgets.line import Line
-from screens.widgets.text_pane import TextPane
+from screens.widgets.text.view import TextPane
 from store.errors import WorkbenchError
 from store.queries.progress_delta import ProgressDelta, progress_delta
 from store.queries.queue import items_by_kind
@@ -76,7 +75,7 @@ class ReviewScreen(JudgeKeys):
         with Vertical(id="end"):
             yield EndCard()
         with Horizontal(id="body"):
-            yield CitingPane(id=SUBJECT)
+            yield TextPane(id=SUBJECT)
             with Vertical(id="case"):
                 yield Static(id=ABOVE)
                 yield ContentSwitcher(id="switcher")
@@ -94,7 +93,7 @@ class ReviewScreen(JudgeKeys):
         """Read what the session needs, then show the first item."""
         app = self.workbench
         context = app.context
-        self._panes.add(SUBJECT, self.query_one(f"#{SUBJECT}", CitingPane))
+        self._panes.add(SUBJECT, self.query_one(f"#{SUBJECT}", TextPane))
         self._begin_code(self._panes[SUBJECT])
         self.reader = ItemReader(context.workspace, context.scope)
         self.take_session(app.kept_session())

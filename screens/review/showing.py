@@ -20,9 +20,8 @@ from screens.review.judging import Desk, SessionCount, Stopwatch, after
 from screens.review.panes import Panes
 from screens.review.part import ItemView
 from screens.review.reading import PROMPT, SUBJECT
-from screens.widgets.citing_pane import CitingPane
-from screens.widgets.text_pane import TextPane
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
+from screens.widgets.text.view import TextPane
 from store.errors import WorkbenchError
 from store.kinds.protocol import task_kinds
 from store.queries.rows import QueueFilter
@@ -381,7 +380,7 @@ class ShowingItems(CopyingText):
         switcher = self.query_one("#switcher", ContentSwitcher)
         for part in view.case:
             if part.id not in self._panes:
-                pane = CitingPane(id=part.id)
+                pane = TextPane(id=part.id)
                 self._panes.add(part.id, pane)
                 self._begin_code(pane)
                 pane.display = part.id == switcher.current

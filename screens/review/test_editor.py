@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from screens.outside import TEST_FILE
 from screens.review.text_editor import TextEditor
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
     from screens.review.part import ItemView

@@ -17,8 +17,8 @@ from screens.commands import bindings
 from screens.help import hint
 from screens.outside import EditorGaveUp, edited_outside
 from screens.review.bars import SayLine
-from screens.widgets.code_area import CodeArea, can_hold
-from screens.widgets.visible import one_line
+from screens.widgets.text.code_area import CodeArea, can_hold
+from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:

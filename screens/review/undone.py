@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 from store.kinds.protocol import part_title, question_named, task_kinds
 from store.recording import Action
 from store.tables.record import REVISION, Judgment, Mark, QuestionTarget

@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from screens.commands import Command, RelabelsCommands, Scope, SharesKeys, commands_of, is_offered
 from screens.help import key_name, keys_of
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp

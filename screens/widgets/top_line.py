@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.widgets.visible import one_line
+from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
     from screens.app import WorkbenchApp

@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 from reading_pane import Reading, quiet, rows, styles_of, texts
 
-from screens.widgets.citing_pane import CitingPane
-from screens.widgets.markdown_text import CHARACTERS
-from screens.widgets.text_pane import Place, TextPane
+from screens.widgets.text.markdown import CHARACTERS
+from screens.widgets.text.view import Place
 
 SOURCE = "# A *title*\n\nSome **bold** words\n\n```python\ndef f(): pass\n```\n\n- one\n- two\n"
 
 
 async def test_the_source_and_what_it_says_are_one_key_apart() -> None:
-    app = Reading(lambda pane: pane.load(SOURCE, kind="markdown"), CitingPane)
+    app = Reading(lambda pane: pane.load(SOURCE, kind="markdown"))
     async with app.run_test(size=(60, 20)) as pilot:
         pane = app.pane
         await quiet(pilot)
@@ -79,10 +78,9 @@ async def test_places_are_those_of_the_source_in_both_views() -> None:
 
 
 async def test_lines_are_numbered_and_cited_as_those_of_the_source() -> None:
-    app = Reading(lambda pane: pane.load(SOURCE, kind="markdown"), CitingPane)
+    app = Reading(lambda pane: pane.load(SOURCE, kind="markdown"))
     async with app.run_test(size=(60, 20)) as pilot:
         pane = app.pane
-        assert isinstance(pane, CitingPane)
         pane.toggle_numbers()
         pane.mark_cited(frozenset({3, 10}), recorded=True)
         await quiet(pilot)
@@ -128,4 +126,3 @@ async def test_hostile_markdown_is_harmless(theme: str) -> None:
             "<b onclick='[red]'>[/b]",
         ):
             assert part in shown
-        assert isinstance(app.pane, TextPane)

@@ -17,8 +17,7 @@ from screens.review.answer import load
 from screens.review.bars import ClaimLine, ReviewKeys
 from screens.review.reading import SUBJECT
 from screens.review.tabs import CaseTabs
-from screens.widgets.citing_pane import CitingPane
-from screens.widgets.text_pane import TextPane
+from screens.widgets.text.view import TextPane
 from store.kinds.answer import ANSWER
 from store.queries.entries import load_entry
 from store.raters import ensure_rater
@@ -186,7 +185,7 @@ async def test_issue_and_answers_are_rendered_and_their_source_is_shown(workspac
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
         await press(pilot, *["right_square_bracket"] * 2)
-        issue = app.screen.query_one("#issue", CitingPane)
+        issue = app.screen.query_one("#issue", TextPane)
         await until(pilot, lambda: issue.is_rendered)
         shown = screen_text(app)
         for part in (

@@ -25,7 +25,7 @@ from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
 from screens.review.bars import ClaimLine
-from screens.widgets.citing_pane import CitingPane
+from screens.widgets.text.view import TextPane
 from store.evidence import citations_of, digest
 from store.tables.record import JudgmentRow
 from store.workspace import Workspace
@@ -33,9 +33,9 @@ from store.workspace import Workspace
 WIDE = (120, 40)
 
 
-def pane(app: WorkbenchApp, name: str) -> CitingPane:
+def pane(app: WorkbenchApp, name: str) -> TextPane:
     """A pane of the review."""
-    return review_of(app).query_one(f"#{name}", CitingPane)
+    return review_of(app).query_one(f"#{name}", TextPane)
 
 
 def evidence(workspace: Workspace) -> list[list[tuple[Any, ...]]]:

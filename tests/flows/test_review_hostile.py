@@ -31,7 +31,7 @@ from textual.widgets import Input
 from screens.app import WorkbenchApp
 from screens.review.bars import ClaimLine
 from screens.widgets.line import harmless_line
-from screens.widgets.text_pane import TextPane
+from screens.widgets.text.view import TextPane
 from store.errors import WorkbenchError
 from store.raters import ensure_rater
 from store.workspace import Workspace

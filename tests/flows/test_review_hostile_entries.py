@@ -17,8 +17,7 @@ from textual.pilot import Pilot
 from screens.app import WorkbenchApp
 from screens.review.bars import ClaimLine
 from screens.review.reading import PROMPT, SUBJECT
-from screens.widgets.citing_pane import CitingPane
-from screens.widgets.text_pane import TextPane
+from screens.widgets.text.view import TextPane
 
 SIZES = [(80, 24), (120, 40)]
 NAME = "m[bold]x[/]\x1b[31m\u202e%@[y]#1"
@@ -27,8 +26,8 @@ HTML = '<script>alert(1)</script>\n\n<img src=x onerror="x()">\n\n<!-- hidden --
 WIDE = "| 漢字 | かな |\n|---|---|\n| 一 | 二二二 |\n| aaaa | ﾊﾝｶｸ |"
 
 
-def read_whole(app: WorkbenchApp, pane_id: str) -> CitingPane:
-    return app.screen.query_one(f"#{pane_id}", CitingPane)
+def read_whole(app: WorkbenchApp, pane_id: str) -> TextPane:
+    return app.screen.query_one(f"#{pane_id}", TextPane)
 
 
 async def copied(pilot: Pilot[Any], app: WorkbenchApp, pane_id: str) -> str:

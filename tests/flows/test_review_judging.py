@@ -44,7 +44,7 @@ from screens.queue.asked import Asked
 from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys
 from screens.review.end_card import count_list
 from screens.settings import ScreenSettings
-from screens.widgets.text_view import TextView
+from screens.widgets.text.view import TextView
 from store.kinds.pair import GUIDELINE
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter

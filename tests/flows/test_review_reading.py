@@ -34,7 +34,7 @@ from screens.keys_screen import KeysScreen, lines
 from screens.review.bars import ClaimLine, ReviewKeys
 from screens.review.copying import OSC52_LIMIT
 from screens.review.tabs import CaseTabs
-from screens.widgets.text_pane import TextPane
+from screens.widgets.text.view import TextPane
 from store.workspace import Workspace
 
 WIDE = (120, 40)

@@ -30,7 +30,7 @@ from screens.app import WorkbenchApp
 from screens.home.facts import REVIEW_SESSION
 from screens.review.bars import ReviewKeys
 from screens.review.revision_editor import RevisionEditor
-from screens.widgets.code_area import CodeArea
+from screens.widgets.text.code_area import CodeArea
 from store.importing import import_files
 from store.journal import Journal
 from store.raters import ensure_rater

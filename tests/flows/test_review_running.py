@@ -32,8 +32,8 @@ from agents.sandbox.settings import SandboxSettings
 from agents.settings import ExpertRunSettings
 from screens.app import WorkbenchApp
 from screens.review.test_editor import TestEditor
-from screens.widgets.citing_pane import CitingPane
-from screens.widgets.code_area import CodeArea
+from screens.widgets.text.code_area import CodeArea
+from screens.widgets.text.view import TextPane
 from store.tables.record import JudgmentRow
 from store.tables.runs import ExecutionRow, TestOutcomeRow
 from store.workspace import Workspace
@@ -85,7 +85,7 @@ async def ended(pilot: Pilot[Any]) -> None:
 
 
 def heading(app: WorkbenchApp, pane: str) -> str:
-    return str(app.screen.query_one(f"#{pane}", CitingPane).border_title)
+    return str(app.screen.query_one(f"#{pane}", TextPane).border_title)
 
 
 async def test_the_test_is_run_again_as_it_is_and_stands_beside_the_agents(workspace: Workspace) -> None:

@@ -31,7 +31,7 @@ from screens.messages import JudgmentFailed, JudgmentSaved
 from screens.queue.asked import Asked
 from screens.review.bars import ClaimLine, PlaceLine
 from screens.review.part import ItemView
-from screens.widgets.text_pane import TextPane
+from screens.widgets.text.view import TextPane
 from store.journal import Journal, journal_path
 from store.queries.rows import QueueFilter, QueueSort
 from store.workspace import Workspace

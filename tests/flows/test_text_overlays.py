@@ -6,9 +6,8 @@ import pytest
 from reading_pane import Reading, quiet, rows, styles_of, texts
 from textual.pilot import Pilot
 
-from screens.widgets.citing_pane import CitingPane
-from screens.widgets.overlay import SPAN_STYLES, Span
-from screens.widgets.text_pane import Place
+from screens.widgets.text.overlay import SPAN_STYLES, Span
+from screens.widgets.text.view import Place, TextPane
 
 PROMPT = "import os\n\ndef f(sep):\n    return sep."
 REFERENCE = "join(os.sep\n        for _ in sep)"
@@ -18,12 +17,12 @@ SPANS = [Span(AT, AT, "cursor"), Span(AT, AT + len(REFERENCE), "reference")]
 GUTTER = {4: "▸", 5: "│"}
 
 
-def completion(pane: CitingPane) -> None:
+def completion(pane: TextPane) -> None:
     pane.load(TEXT, language="python", spans=SPANS, gutter=GUTTER)
 
 
 async def test_the_cursor_is_painted_between_two_characters_and_is_no_part_of_the_text() -> None:
-    app = Reading(completion, CitingPane)
+    app = Reading(completion)
     async with app.run_test(size=(60, 12)) as pilot:
         pane = app.pane
         await quiet(pilot)
@@ -46,7 +45,7 @@ async def test_the_cursor_is_painted_between_two_characters_and_is_no_part_of_th
 
 
 async def test_the_mouse_selects_across_the_cursor_what_is_in_the_text() -> None:
-    app = Reading(completion, CitingPane)
+    app = Reading(completion)
     async with app.run_test(size=(60, 12)) as pilot:
         pane = app.pane
         await quiet(pilot)
@@ -65,10 +64,9 @@ async def test_the_mouse_selects_across_the_cursor_what_is_in_the_text() -> None
 
 
 async def test_what_is_cited_or_chosen_stands_before_the_glyphs_of_lines() -> None:
-    app = Reading(completion, CitingPane)
+    app = Reading(completion)
     async with app.run_test(size=(60, 12)) as pilot:
         pane = app.pane
-        assert isinstance(pane, CitingPane)
         pane.mark_cited(frozenset({4}), recorded=True)
         pane.toggle_numbers()
         await quiet(pilot)
@@ -108,11 +106,11 @@ async def test_other_marks_of_the_same_text_keep_the_place_and_the_search() -> N
 async def test_a_text_opens_at_its_line_with_some_lines_above(wrapped: bool) -> None:
     text = "\n".join(f"{number} " + "word " * (number % 40) for number in range(1, 10_001))
 
-    def load(pane: CitingPane) -> None:
+    def load(pane: TextPane) -> None:
         pane.begin_code(wrap=wrapped, numbers=True)
         pane.load(text, start=9_000)
 
-    app = Reading(load, CitingPane)
+    app = Reading(load)
     async with app.run_test(size=(60, 20)) as pilot:
         await quiet(pilot)
         numbers = [row.split()[0] for row in texts(app.pane) if row.strip() and row.strip()[0].isdigit()]

@@ -12,7 +12,7 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region, Size
 from textual.pilot import Pilot
 
-from screens.widgets.text_pane import Place, TextPane
+from screens.widgets.text.view import Place, TextPane
 
 HOSTILE = """x: list[int] = [1]  # [red]not red[/red] a[/]b
 print("\x1b[31mred\x1b[0m", "\u241b")
@@ -298,23 +298,6 @@ async def test_the_same_text_again_keeps_the_place_and_another_starts_at_the_top
         assert (pane.first_line, pane.scroll_y) == (1, 0)
 
 
-@pytest.mark.parametrize("text", ["", "one\ntwo", "".join(f"line {number}\n" for number in range(19))])
-async def test_the_rows_below_a_text_are_those_that_would_be_painted_one_by_one(text: str) -> None:
-    app = Reading(lambda pane: pane.load(text, language="python", title="a title", empty="nothing here"))
-    async with app.run_test(size=(40, 16)) as pilot:
-        await quiet(pilot)
-        for top in (0, 3, app.pane.max_scroll_y):
-            app.pane.scroll_to(y=top, animate=False)
-            await quiet(pilot)
-            width, height = app.pane.outer_size
-            for first in range(height):
-                for last in range(first + 1, height + 1):
-                    crop = Region(0, first, width, last - first)
-                    together = app.pane.render_lines(crop)
-                    one_by_one = [app.pane.render_lines(Region(0, y, width, 1))[0] for y in crop.line_range]
-                    assert together == one_by_one
-
-
 async def test_search_goes_round_and_says_so() -> None:
     text = "\n".join("needle here" if at in (5, 40, 90) else f"line {at}" for at in range(100))
     app = Reading()
@@ -367,14 +350,13 @@ async def test_landmarks_and_citations() -> None:
     async with app.run_test(size=(40, 12)) as pilot:
         pane = app.pane
         pane.load(text, landmarks=[70, 30, 30, 400])
-        assert [pane.jump_to_landmark() for _ in range(3)] == [30, 70, 30]
-        assert pane.jump_to_landmark(-1) == 70
-        pane.highlight_lines({69, 70})
+        assert [pane.jump_to_landmark() for _ in range(4)] == [30, 70, 30, 70]
+        pane.mark_cited(frozenset({69, 70}), recorded=True)
         await quiet(pilot)
         shown = rows(pane)
         assert [row[:6] for row in shown if row[0] != " "] == ["▌ 69 6", "▌ 70 7"]
         assert pane.cited_lines == {69, 70}
-        pane.highlight_lines(())
+        pane.mark_cited(frozenset(), recorded=True)
         await quiet(pilot)
         assert [row[:4] for row in rows(pane) if row[0] != " "] == ["▸ 70"]
         assert pane.jump_to_line(1_000) == 100
@@ -471,9 +453,9 @@ async def test_a_pane_that_was_never_told_its_size_lays_its_text_out_when_it_is_
     async with app.run_test(size=(40, 10)) as pilot:
         pane = app.query_one("#one", TextPane)
         pane.load("def f():\n    return 1\n", language="python")
-        await until(pilot, lambda: "def f" in pane.render_line(0).text)
+        await until(pilot, lambda: "def f" in rows(pane)[0])
         # As Textual leaves a widget that was laid out before it was mounted.
         pane._flow = None
         pane.virtual_size = Size(0, 0)
         pane.refresh()
-        await until(pilot, lambda: "def f" in pane.render_line(0).text)
+        await until(pilot, lambda: "def f" in rows(pane)[0])

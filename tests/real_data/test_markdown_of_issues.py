@@ -4,8 +4,8 @@ import gzip
 import json
 import re
 
-from screens.widgets import markdown_page
-from screens.widgets.markdown_text import rendered
+from screens.widgets.text import markdown
+from screens.widgets.text.markdown import rendered
 
 ENTITY = re.compile(r"&#?\w+;")
 
@@ -20,13 +20,13 @@ def texts(value):
 
 def test_no_word_of_an_issue_is_lost(shared_data, monkeypatch):
     as_they_stand = []
-    whole = markdown_page.Page._as_it_stands
+    whole = markdown._Page._as_it_stands
 
     def spied(page, first, last):
         as_they_stand.extend(line for line in page._source[first:last] if line.strip())
-        whole(page, first, last)
+        return whole(page, first, last)
 
-    monkeypatch.setattr(markdown_page.Page, "_as_it_stands", spied)
+    monkeypatch.setattr(markdown._Page, "_as_it_stands", spied)
     with gzip.open(
         shared_data("codeassistbench") / "cab_recent.part.jsonl.gz", "rt", encoding="utf-8"
     ) as file:

@@ -4,7 +4,7 @@ import pytest
 
 from screens.review.panes import Panes
 from screens.review.part import PaneText
-from screens.widgets.text_view import Place
+from screens.widgets.text.view import Place
 
 
 class Pane:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screens.widgets import differences as module
-from screens.widgets.differences import differences
-from screens.widgets.source_text import SourceText
+from screens.widgets.text import differences as module
+from screens.widgets.text.differences import differences
+from screens.widgets.text.document import Document
 
 LINES = st.lists(
     st.sampled_from(["", "    ", "return a", "return b + 1", "x = f(a, b)", "漢字 = 12", "}", "\r"])
@@ -50,7 +50,7 @@ def test_marks_cover_what_the_reference_does_not_have(
     equal = completion == reference or (completion.strip() == reference.strip() and bool(completion.strip()))
     assert found.sentence.startswith("equals the reference") == equal
     lines = (
-        SourceText(completion).lines if "\r" not in completion else completion.removesuffix("\n").split("\n")
+        Document(completion).lines if "\r" not in completion else completion.removesuffix("\n").split("\n")
     )
     assert list(found.gutter) == (list(range(1, len(lines) + 1)) if completion else [])
     for number, glyph in found.gutter.items():

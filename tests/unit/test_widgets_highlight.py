@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pygments.token import Token
 
-from screens.widgets.highlight import ANSI_THEME, THEME, Highlighting, lexer_for, why_plain
+from screens.widgets.text.highlight import ANSI_THEME, THEME, Highlighting, lexer_for, why_plain
+from screens.widgets.text.overlay import CodeBlock
 
 PYTHON = '''def f(x):
 \t"""Say [red]no[/] to
@@ -17,11 +18,13 @@ PYTHON = '''def f(x):
 '''
 
 
+def code(lines: list[str], language: str = "python") -> Highlighting:
+    return Highlighting(lines, [CodeBlock(0, len(lines), 0, language)])
+
+
 def coloured(text: str, language: str = "python") -> list[list[tuple[str, object]]]:
-    lexer = lexer_for(language)
-    assert lexer is not None
     lines = text.split("\n")
-    highlighting = Highlighting(lines, lexer)
+    highlighting = code(lines, language)
     while not highlighting.advance(0):
         pass
     return [
@@ -44,10 +47,8 @@ def test_tokens_keep_their_places() -> None:
 @settings(max_examples=50)
 @given(st.text("def x():\n\t'\"#\x00\r\u202e\ud800漢\\", max_size=80))
 def test_spans_lie_in_their_lines_and_do_not_overlap(text: str) -> None:
-    lexer = lexer_for("python")
-    assert lexer is not None
     lines = text.split("\n")
-    highlighting = Highlighting(lines, lexer)
+    highlighting = code(lines)
     assert highlighting.advance(60)
     for number, line in enumerate(lines):
         after = 0
@@ -58,9 +59,7 @@ def test_spans_lie_in_their_lines_and_do_not_overlap(text: str) -> None:
 
 
 def test_lines_not_reached_yet_have_no_colours() -> None:
-    lexer = lexer_for("python")
-    assert lexer is not None
-    highlighting = Highlighting(["x = 1"] * 10_000, lexer)
+    highlighting = code(["x = 1"] * 10_000)
     assert not highlighting.advance(0)
     assert 0 < highlighting.covered < 10_000
     assert highlighting.spans(9_999) == ()

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screens.widgets.code_blocks import BlockHighlighting
-from screens.widgets.markdown_text import Rendered, rendered
+from screens.widgets.text.document import Document
+from screens.widgets.text.highlight import Highlighting
+from screens.widgets.text.markdown import rendered
 
 
 def shown(source: str) -> str:
@@ -71,7 +72,7 @@ def test_code_is_framed_and_coloured_wherever_it_stands() -> None:
     assert lines[0].startswith("── python title=x ──")
     assert lines[1:4] == ["  ```", "  def f(): pass", "  ```"]
     assert lines[-3:-1] == ["▌     def g(): pass", "▌"]
-    colours = BlockHighlighting(lines, result.blocks)
+    colours = Highlighting(lines, result.blocks)
     assert colours.advance(60)
     at = [number for number, line in enumerate(lines) if "def" in line]
     assert [lines[number][slice(*colours.spans(number)[0][:2])] for number in at] == ["def", "def"]
@@ -82,7 +83,7 @@ def test_code_is_framed_and_coloured_wherever_it_stands() -> None:
 def test_code_that_is_too_large_stays_plain(code: str) -> None:
     result = rendered(f"```python\n{code}\n```\n\n```python\ny = 1\n```")
     lines = result.text.split("\n")
-    colours = BlockHighlighting(lines, result.blocks)
+    colours = Highlighting(lines, result.blocks)
     assert colours.advance(60)
     assert colours.spans(1) == ()
     assert colours.spans(lines.index("  y = 1"))
@@ -90,7 +91,7 @@ def test_code_that_is_too_large_stays_plain(code: str) -> None:
 
 def test_spans_are_those_of_what_is_shown() -> None:
     result = rendered("# A **b**\n\n> c [d `e`](f)")
-    assert {(span.style, result.text[span.start : span.end]) for span in result.spans} == {
+    assert {(span.style, result.text[span.start : span.end]) for span in result.spans.all} == {
         ("heading", "A b"),
         ("rule", "═══"),
         ("strong", "b"),
@@ -106,7 +107,7 @@ def test_lines_lead_back_to_their_source() -> None:
     lines = source.split("\n")
     for number, line in enumerate(result.text.split("\n")):
         if line.strip("═─┼▌• "):
-            assert line.strip("• ─") in lines[result.lines[number]]
+            assert line.strip("• ─") in lines[result.origin(number)]
 
 
 PIECES = st.sampled_from([
@@ -120,16 +121,17 @@ def words(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text)
 
 
-def check(source: str, result: Rendered) -> None:
+def check(source: str, result: Document) -> None:
     missing = [word for word in words(source.replace("&amp;", " ")) if word not in result.text]
     assert not missing
     for character in "\u202e\x00\xa0\x0c\u2028\ud800":
         assert source.count(character) <= result.text.count(character)
-    assert len(result.lines) == result.text.count("\n") + 1
-    assert list(result.lines) == sorted(result.lines)
-    assert all(0 <= span.start <= span.end <= len(result.text) for span in result.spans)
+    assert result.origins is not None
+    assert len(result.origins) == result.text.count("\n") + 1
+    assert list(result.origins) == sorted(result.origins)
+    assert all(0 <= span.start <= span.end <= len(result.text) for span in result.spans.all)
     for block in result.blocks:
-        assert 0 <= block.line < block.line + block.count <= len(result.lines)
+        assert 0 <= block.line < block.line + block.count <= len(result.origins)
 
 
 @settings(max_examples=400)
@@ -141,7 +143,8 @@ def test_no_word_is_lost(source: str) -> None:
 @given(st.text(max_size=60))
 def test_any_text_is_rendered(source: str) -> None:
     result = rendered(source)
-    assert len(result.lines) == result.text.count("\n") + 1
+    assert result.origins is not None
+    assert len(result.origins) == result.text.count("\n") + 1
 
 
 @settings(max_examples=30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screens.widgets.overlay import Span, Spans
+from screens.widgets.text.overlay import Span, Spans
 
 PLACES = st.integers(0, 30)
 

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from screens.widgets import shown_line, source_text
-from screens.widgets.flow import Flow
-from screens.widgets.shown_line import ShownLine
-from screens.widgets.source_text import SourceText
-from screens.widgets.visible import visible
+from screens.widgets.text import document
+from screens.widgets.text.document import Document, Flow, ShownLine
+from screens.widgets.text.overlay import Span, Spans
+from screens.widgets.text.sanitize import visible
 
 CHARACTERS = "ab \t漢字\x1b\x00\u202e\ud800é"
 LINES = st.text(CHARACTERS + "e\u0301", max_size=80)
@@ -24,8 +23,7 @@ TEXTS = st.text(CHARACTERS + "\n\n\r", max_size=200)
 def short_pieces() -> object:
     """Cut lines into pieces early, so that short examples have several."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (shown_line, source_text):
-            patch.setattr(module, "PIECE", 7)
+        patch.setattr(document, "PIECE", 7)
         yield
 
 
@@ -79,7 +77,9 @@ def test_a_glyph_between_two_characters_is_no_part_of_the_line(
         assert shown.source_end(index + 1) == place
     breaks = [*shown.breaks(width), shown.length]
     assert "".join(shown.text(start, end) for start, end in pairwise(breaks)) == text
-    source = SourceText(f"one\n{line}|", insets=[(4 + place, glyph) for place, glyph in insets])
+    source = Document(
+        f"one\n{line}|", spans=Spans(Span(4 + place, 4 + place, "cursor") for place, _ in insets)
+    )
     flow = Flow(source, width)
     assert flow.advance(60)
     assert source.text == f"one\n{line}|"
@@ -88,8 +88,8 @@ def test_a_glyph_between_two_characters_is_no_part_of_the_line(
 
 
 def test_a_glyph_at_the_end_of_a_text_stands_on_its_last_line() -> None:
-    assert SourceText("one\n", insets=[(4, "▮")]).lines == ["one", ""]
-    assert SourceText("one\n", insets=[(3, "▮")]).lines == ["one"]
+    assert Document("one\n", spans=Spans([Span(4, 4, "cursor")])).lines == ["one", ""]
+    assert Document("one\n", spans=Spans([Span(3, 3, "cursor")])).lines == ["one"]
 
 
 @given(LINES, st.integers(1, 20))
@@ -107,7 +107,7 @@ def test_rows_hold_the_whole_line_and_fit(line: str, width: int) -> None:
 
 @given(TEXTS)
 def test_places_and_offsets_agree(text: str) -> None:
-    source = SourceText(text)
+    source = Document(text)
     for offset, character in enumerate(text):
         line, column = source.locate(offset)
         if character in "\r\n" and column == len(source.lines[line]):
@@ -131,13 +131,13 @@ def test_places_and_offsets_agree(text: str) -> None:
     ],
 )
 def test_lines_end_where_an_editor_ends_them(text: str, newline: str, lines: list[str]) -> None:
-    source = SourceText(text)
+    source = Document(text)
     assert (source.newline, source.lines) == (newline, lines)
 
 
 @given(TEXTS, st.none() | st.integers(1, 20))
 def test_rows_and_lines_agree(text: str, width: int | None) -> None:
-    source = SourceText(text)
+    source = Document(text)
     flow = Flow(source, width)
     while not flow.advance(0):
         pass
@@ -160,7 +160,7 @@ def test_rows_and_lines_agree(text: str, width: int | None) -> None:
 @settings(max_examples=20)
 @given(st.integers(0, 2_999), st.integers(1, 12))
 def test_what_was_not_measured_yet_is_measured_when_asked_for(line: int, width: int) -> None:
-    source = SourceText("\n".join("x" * (at % 40) for at in range(3_000)))
+    source = Document("\n".join("x" * (at % 40) for at in range(3_000)))
     asked, ready = Flow(source, width), Flow(source, width)
     assert ready.advance(60)
     assert asked.row_of(line) == ready.row_of(line)

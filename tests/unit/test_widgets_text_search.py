@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screens.widgets import text_search
-from screens.widgets.text_search import TextSearch
+from screens.widgets.text import search as module
+from screens.widgets.text.search import TextSearch
 
 LETTERS = st.text("abAB\n", max_size=60)
 
@@ -16,7 +16,7 @@ LETTERS = st.text("abAB\n", max_size=60)
 def small_windows() -> object:
     """Look through a few characters at a time, so that matches cross the windows' ends."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_search, "_WINDOW", 5)
+        patch.setattr(module, "_WINDOW", 5)
         yield
 
 
@@ -54,9 +54,24 @@ def test_letters_that_fold_to_several_shift_nothing() -> None:
     assert found("\x1b[31m.*", ".*") == [5]
 
 
-def test_a_search_leads_to_the_next_match_and_to_those_of_a_stretch() -> None:
+@pytest.mark.parametrize(
+    ("origin", "first"), [(0, "1 of 3"), (1, "2 of 3"), (6, "3 of 3"), (7, "1 of 3, wrapped")]
+)
+def test_a_search_leads_to_the_next_match_and_round(origin: int, first: str) -> None:
+    search = TextSearch("ab ab ab", "ab", origin)
+    assert search.advance(60)
+    search.go_to_first()
+    assert search.status == first
+    seen = [search.current]
+    for step in (1, 1, 1, -1):
+        search.step(step)
+        seen.append(search.current)
+    at = seen[0] or 0
+    assert seen == [at, (at + 1) % 3, (at + 2) % 3, at, (at - 1) % 3]
+
+
+def test_the_matches_of_a_stretch_are_those_that_touch_it() -> None:
     search = TextSearch("ab ab ab", "ab")
     assert search.advance(60)
-    assert [search.at_or_after(offset) for offset in (0, 1, 6, 7)] == [0, 1, 2, 3]
-    assert search.between(1, 4) == [0, 1]
-    assert search.between(2, 3) == []
+    assert list(search.between(1, 4)) == [0, 1]
+    assert list(search.between(2, 3)) == []

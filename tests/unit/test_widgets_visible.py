@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from screens.widgets.visible import HIDDEN, Visible, extent, one_line, pieces, visible
+from screens.widgets.text.sanitize import HIDDEN, Visible, extent, one_line, pieces, visible
 
 # Characters that have gone wrong in some viewer or other, often enough to meet.
 NASTY = (
@@ -126,14 +126,13 @@ def test_a_real_escape_is_told_from_its_picture() -> None:
     assert shown.marks == ((0, 1),)
 
 
-def test_tab_stops_are_set_by_the_caller() -> None:
-    assert visible("a\tb", tab_size=8).text == "a       b"
+def test_tab_stops_count_from_the_start_of_the_line() -> None:
     assert visible("\tb", column=3).text == " b"
 
 
 def test_source_at_a_column() -> None:
     shown = visible("漢\u202eb")
-    assert [shown.source_at(cell) for cell in range(12)] == [0, 0, *[1] * 8, 2, 3]
+    assert [shown.source_offset(shown.index_at(cell)) for cell in range(12)] == [0, 0, *[1] * 8, 2, 3]
 
 
 @given(HOSTILE, st.integers(-1, 30))

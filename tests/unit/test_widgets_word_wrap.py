@@ -7,8 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screens.widgets.shown_line import ShownLine
-from screens.widgets.source_text import SourceText
+from screens.widgets.text.document import Document, ShownLine
 
 
 def rows(line: str, width: int) -> list[str]:
@@ -40,4 +39,4 @@ def test_nothing_is_lost_and_rows_fit(line: str, width: int) -> None:
     assert "".join(rows(line, width)) == shown.text(0, shown.length)
     for start, end in pairwise(breaks):
         assert shown.cell_at(end) - shown.cell_at(start) <= width or end - start == 1
-    assert SourceText(line, words=True).rows(0, width) == len(breaks) - 1
+    assert Document(line, words=True).rows(0, width) == len(breaks) - 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate
 
-from screens.widgets.overlay import Span
+from screens.widgets.text.overlay import Span
 from store.counted import counted
 
 SAME, PARTLY, ADDED = "=", "~", "+"

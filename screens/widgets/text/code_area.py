@@ -8,8 +8,9 @@ from textual import events
 from textual.style import Style as VisualStyle
 from textual.widgets import TextArea
 
-from screens.widgets import highlight
-from screens.widgets.visible import HIDDEN
+from screens.widgets.text import highlight
+from screens.widgets.text.overlay import CodeBlock
+from screens.widgets.text.sanitize import HIDDEN
 
 HIGHLIGHTED = 50_000
 """Characters up to which the text is coloured: all of it is lexed anew after every key."""
@@ -75,10 +76,8 @@ class CodeArea(TextArea):
         if len(text) > HIGHLIGHTED:
             return None
         if self._coloured is None or self._coloured[0] != text:
-            lexer = highlight.lexer_for(self._code_language)
-            if lexer is None:
-                return None
-            spans = highlight.Highlighting(text.split("\n"), lexer)
+            lines = text.split("\n")
+            spans = highlight.Highlighting(lines, [CodeBlock(0, len(lines), 0, self._code_language)])
             spans.advance(float("inf"))
             self._coloured = (text, spans)
         return self._coloured[1]

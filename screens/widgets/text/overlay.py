@@ -1,4 +1,4 @@
-"""What is laid over a text without being a part of it: styled stretches, and glyphs between characters."""
+"""What is laid over a text without being a part of it: styled stretches, glyphs between characters, code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SpanStyle = Literal[
     "markup",
     "rule",
 ]
-"""What a stretch is; how it looks is in `text_surface.tcss`, never by colour alone."""
+"""What a stretch is; how it looks is in `text.tcss`, never by colour alone."""
 
 SPAN_STYLES: tuple[SpanStyle, ...] = get_args(SpanStyle)
 
@@ -85,3 +85,20 @@ class Spans:
         for span in self.all[bisect_right(self._reach, start - 1) : bisect_right(self._starts, end)]:
             if span.end >= start:
                 yield span
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """Lines of a text that are code.
+
+    Attributes:
+        line: The first of them, from 0.
+        count: How many there are.
+        indent: Characters before the code in each.
+        language: What its author calls the language.
+    """
+
+    line: int
+    count: int
+    indent: int
+    language: str

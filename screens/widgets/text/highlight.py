@@ -1,7 +1,8 @@
 """Syntax colours by Pygments, worked out a slice at a time, so that no key waits for them.
 
 The lexer is the one named; none is ever guessed. Tokens keep the offsets of the text as given: it is not
-stripped, its tabs and newlines are not touched.
+stripped, its tabs and newlines are not touched. A block that is too large, or in a language that Pygments
+does not know, stays plain.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from time import perf_counter
 from typing import Protocol
 
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 from pygments.token import Token  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
+from screens.widgets.text.document import Turns
+from screens.widgets.text.overlay import CodeBlock
 from store.counted import counted
 
 CHARACTERS = 200_000
@@ -139,68 +141,53 @@ def _key(token: object) -> object | None:
     return None
 
 
-class Highlighting:
-    """The coloured stretches of a text's lines, complete for the first `covered` lines."""
+class Highlighting(Turns):
+    """The coloured stretches of the code in a text, complete for the first `covered` lines.
 
-    def __init__(self, lines: Sequence[str], lexer: Lexer) -> None:
-        """Begin to highlight.
+    Args:
+        lines: All lines of the text, without their ends.
+        blocks: Its code, in order.
+    """
 
-        Args:
-            lines: The source lines without their ends.
-            lexer: The language's lexer.
-        """
+    def __init__(self, lines: Sequence[str], blocks: Sequence[CodeBlock]) -> None:
+        super().__init__(self._lex(lines, blocks))
+        self.languages = [block.language for block in blocks]
         self.covered = 0
         """Lines, from the top, whose colours are known."""
-        self.done = False
-        self._lines = lines
-        self._lexer = lexer
-        self._spans: list[list[tuple[int, int, object]]] = [[] for _ in lines]
-        self._turns = self._lex()
+        self._spans: dict[int, list[tuple[int, int, object]]] = {}
 
-    def _lex(self) -> Iterator[None]:
-        lines, spans = self._lines, self._spans
-        starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
-        count = 0
-        for offset, token, value in self._lexer.get_tokens_unprocessed("\n".join(lines)):
-            count += 1
-            if count % _TOKENS_A_GLANCE == 0:
-                self.covered = max(self.covered, bisect_right(starts, offset) - 1)
-                yield
-            key = _key(token)
-            if key is None or not value:
+    def _lex(self, lines: Sequence[str], blocks: Sequence[CodeBlock]) -> Iterator[None]:
+        for block in blocks:
+            code = [line[block.indent :] for line in lines[block.line : block.line + block.count]]
+            whole = "\n".join(code)
+            lexer = lexer_for(block.language)
+            if lexer is None or why_plain(whole, max(map(len, code))):
                 continue
-            end = offset + len(value)
-            line = bisect_right(starts, offset) - 1
-            while line < len(lines) and starts[line] < end:
-                start, stop = max(offset - starts[line], 0), min(end - starts[line], len(lines[line]))
-                if stop > start:
-                    spans[line].append((start, stop, key))
-                line += 1
+            starts = list(accumulate((len(line) + 1 for line in code), initial=0))
+            for count, (offset, token, value) in enumerate(lexer.get_tokens_unprocessed(whole), 1):
+                line = bisect_right(starts, offset) - 1
+                if not count % _TOKENS_A_GLANCE:
+                    self.covered = max(self.covered, block.line + line)
+                    yield
+                key, end = _key(token), offset + len(value)
+                while key is not None and line < len(code) and starts[line] < end:
+                    start = max(offset - starts[line], 0)
+                    stop = min(end - starts[line], len(code[line]))
+                    if stop > start:
+                        span = (start + block.indent, stop + block.indent, key)
+                        self._spans.setdefault(block.line + line, []).append(span)
+                    line += 1
+            self.covered = block.line + block.count
+            yield
         self.covered = len(lines)
-        self.done = True
-
-    def advance(self, seconds: float) -> bool:
-        """Highlight on for a while.
-
-        Args:
-            seconds: How long this turn may take, more or less.
-
-        Returns:
-            Whether the whole text is highlighted.
-        """
-        deadline = perf_counter() + seconds
-        for _ in self._turns:
-            if perf_counter() >= deadline:
-                break
-        return self.done
 
     def spans(self, line: int) -> Sequence[tuple[int, int, object]]:
         """Return the coloured stretches of a line.
 
         Args:
-            line: The source line, from 0.
+            line: The line, from 0.
 
         Returns:
             Triples of offsets into the line (start, end) and a key of `THEME`; none before it is covered.
         """
-        return self._spans[line] if line < self.covered else ()
+        return self._spans.get(line, ()) if line < self.covered else ()

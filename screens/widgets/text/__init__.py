@@ -1,0 +1,1 @@
+"""Texts of any size and content: shown harmlessly, found in, selected, cited."""

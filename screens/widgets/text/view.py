@@ -1,0 +1,810 @@
+"""The pane in which code, tests, logs and replies are read: scrolled, searched, selected and cited.
+
+Markdown is shown rendered or as it stands. Everything about lines, such as places and citations, is said of
+the source in both views.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from math import inf
+from typing import ClassVar, Self
+
+from rich.cells import get_character_cell_size
+from rich.segment import Segment
+from textual.actions import SkipAction
+from textual.binding import BindingType
+from textual.cache import LRUCache
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from screens.commands import bindings
+from screens.widgets.text import highlight, markdown
+from screens.widgets.text.document import NO_GLYPHS, Document, Flow, Row, TextKind, Turns
+from screens.widgets.text.overlay import Span, Spans
+from screens.widgets.text.paint import PARTS, LineMarks, Painter, places
+from screens.widgets.text.sanitize import one_line, visible
+from screens.widgets.text.search import TextSearch
+
+_CODE: tuple[TextKind, ...] = ("code", "test")
+_PROSE: tuple[TextKind, ...] = ("reply", "markdown")
+
+TURN = 0.005
+"""Seconds that work on a large text may hold up a key."""
+
+PAUSE = 0.002
+"""Seconds between two turns, in which keys are answered and the screen is painted."""
+
+RENDERED_AT_ONCE = 2_000
+"""Characters of a Markdown source that is rendered before it is painted; a longer one is shown meanwhile."""
+
+_TITLE_WIDTH = 120
+_STRIPS_KEPT = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a reader is in a text, whatever the pane's size and wrapping."""
+
+    line: int = 0
+    """The source line on the top row, from 0."""
+    column: int = 0
+    """The offset into that line at which the top row begins (wrapped lines)."""
+    x: int = 0
+    """Cells scrolled to the right (lines that are not wrapped)."""
+
+
+@dataclass
+class SearchMoved(Message):
+    """A search came to a match, or to none."""
+
+    pane: TextPane
+    """The pane that was searched."""
+    current: int
+    """Which match is the current one, from 1; 0 when there is none."""
+    total: int
+    """Matches in the whole text."""
+    wrapped: bool
+    """Whether the search went on at the other end of the text."""
+
+    @property
+    def control(self) -> TextPane:
+        """The pane that was searched."""
+        return self.pane
+
+
+class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
+    """Shows a text, of which only what is on the screen is made visible and coloured.
+
+    The arrow keys scroll until lines are chosen: then there is a cursor, which they move.
+    """
+
+    ALLOW_SELECT = True
+    DEFAULT_CSS = files(__package__ or "").joinpath("text.tcss").read_text(encoding="utf-8")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"text--{part}" for part in PARTS}
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("text"))
+
+    def __init__(self, *, id: str | None = None) -> None:
+        # Rows that were painted; nearly all of them are seen again when the text is scrolled by one.
+        self._strips: LRUCache[int, Strip] = LRUCache(_STRIPS_KEPT)
+        super().__init__(id=id)
+        # The text as it was given, the same as Markdown rendered, and the one of them that is shown.
+        self._given = Document("")
+        self._rendered: Document | None = None
+        self._document = self._given
+        self._language: str | None = None
+        self._plain_reason = ""
+        self._kind: TextKind = "code"
+        # The sentence shown when there is no text, and in rows.
+        self._empty = ""
+        self._empty_rows: list[str] = []
+        self._awaits_rendering = False
+        # Whether the reader asked for Markdown as it stands.
+        self._as_source = False
+        # What the reader chose; None follows the kind of text.
+        self._wrap: bool | None = None
+        self._numbers: bool | None = None
+        # What holds for code until the reader chooses.
+        self._code_wrap, self._code_numbers = False, True
+        self._flow: Flow | None = None
+        self._colours = highlight.Highlighting((), ())
+        # The colours of which the work was begun.
+        self._coloured = self._colours
+        # The place of the shown text that the reader last scrolled to; kept through resizing and wrapping.
+        self._place = Place()
+        # The line with which the text begins, from 0, until it is known how many lines are to stand above it.
+        self._beginning: int | None = None
+        self._settling = False
+        self._landmarks: list[int] = []
+        self._marks = LineMarks()
+        self._search: TextSearch | None = None
+        self._painting = False
+        self._painter = Painter(self)
+
+    # -- the text -------------------------------------------------------------------------------------
+
+    def load(
+        self,
+        text: str,
+        *,
+        language: str | None = None,
+        kind: TextKind = "code",
+        title: str = "",
+        empty: str = "",
+        landmarks: Iterable[int] = (),
+        spans: Iterable[Span] = (),
+        gutter: Mapping[int, str] = NO_GLYPHS,
+        start: int | None = None,
+    ) -> None:
+        """Show a text; loading the same text again keeps place, search and citations.
+
+        Args:
+            text: Any text; none of it is interpreted.
+            language: A language that Pygments knows, to colour the text by; none is guessed.
+            kind: What the text is: sets wrapping and line numbers until the reader toggles them. Markdown is
+                shown rendered until the reader asks for its source; all lines are those of the source.
+            title: What stands in the border; any text.
+            empty: A sentence to show when there is no text.
+            landmarks: Source lines worth jumping to, from 1, such as those of failures.
+            spans: Stretches of the text and how they are marked; the text stays what it is, for search,
+                copies and citations. A line of Markdown in which a `rule` begins stands between documents.
+            gutter: Glyphs of one cell that stand before source lines, by the line's number, from 1, where
+                the line is not cited or pointed at.
+            start: The source line, from 1, that is in view when the text is first shown; None for the first.
+        """
+        laid = Spans(spans)
+        another = (text, language, kind) != (self._given.text, self._language, self._kind)
+        if another or laid.insets != self._given.spans.insets:
+            self._given = Document(
+                text,
+                words=kind in _PROSE,
+                spans=laid,
+                glyphs=gutter,
+                language=None if kind == "markdown" else language,
+            )
+        self._given.spans, self._given.glyphs = laid, gutter
+        self._kind, self._language, self._empty = kind, language, empty
+        if another:
+            is_code = language is not None and kind != "markdown"
+            self._plain_reason = highlight.why_plain(text, self._given.longest) if is_code else ""
+            self._marks, self._search = LineMarks(), None
+            self._place, self._beginning = Place(), None
+            self._rendered, self._awaits_rendering = None, False
+            if kind == "markdown":
+                at_once = len(text) <= RENDERED_AT_ONCE
+                self._rendered = (markdown.rendered if at_once else markdown.kept)(text, laid.all)
+                self._awaits_rendering = self._rendered is None and len(text) <= markdown.CHARACTERS
+        self._show_view()
+        self._landmarks = sorted({line for line in landmarks if 1 <= line <= self._document.last_number})
+        self.border_title = Content(one_line(title, _TITLE_WIDTH)) if title else None
+        if another and start:
+            self.begin_at(start)
+        else:
+            self._reflow()
+        self._say()
+
+    def _show_view(self) -> None:
+        """Show the text as it was given, or rendered."""
+        shown = self._given if self._as_source or self._rendered is None else self._rendered
+        if (
+            shown.text != self._document.text
+            and self.is_attached
+            and self.screen.selections.get(self) is not None
+        ):
+            self.screen.clear_selection()
+        if shown is not self._document:
+            self._document, self._flow = shown, None
+            self._colours = highlight.Highlighting(shown.lines, shown.blocks)
+
+    def on_mount(self) -> None:
+        """Say what there is to say about a text that was loaded before."""
+        self._say()
+
+    @property
+    def text(self) -> str:
+        """The text shown: as it was given, or Markdown rendered."""
+        return self._document.text
+
+    @property
+    def given(self) -> str:
+        """The text as it was given."""
+        return self._given.text
+
+    @property
+    def line_count(self) -> int:
+        """Lines of the text shown."""
+        return len(self._document.lines)
+
+    @property
+    def note(self) -> str:
+        """What stands in the lower border: citations, search, why there is no colour, ends of lines."""
+        search = f"/{one_line(self._search.pattern, 24)}: {self.search_status}" if self._search else ""
+        source = ""
+        if self._kind == "markdown" and not self.is_rendered and self.text:
+            long = len(self.text) > markdown.CHARACTERS
+            source = f"source: {len(self.text):,} characters" if long else "source"
+        newline = "CRLF" if self._document.newline == "\r\n" else ""
+        return " · ".join(filter(None, [self._marks.note, search, source, self._plain_reason, newline]))
+
+    def _say(self) -> None:
+        self.border_subtitle = Content(self.note) if self.note else None
+
+    # -- Markdown -------------------------------------------------------------------------------------
+
+    @property
+    def is_rendered(self) -> bool:
+        """Whether Markdown is shown rendered, so that the lines seen are not those of the source."""
+        return self._document.origins is not None
+
+    def toggle_source(self) -> bool | None:
+        """Show Markdown as it stands, or rendered; the place stays.
+
+        Returns:
+            Whether it is shown as it stands now; None for a text that is no Markdown.
+        """
+        if self._kind != "markdown":
+            return None
+        self._as_source = not self._as_source
+        self._turn()
+        return self._as_source
+
+    def show_source(self) -> None:
+        """Show Markdown as it stands, for what has to do with its lines."""
+        if self._kind == "markdown" and not self._as_source:
+            self.toggle_source()
+
+    def _turn(self) -> None:
+        """Show the other view, at the same place, with a search for the same; a cursor chose source lines."""
+        place = self.place
+        self._show_view()
+        self._marks.cursor = None
+        self.restore(place)
+        if self._search is not None:
+            pattern, self._search = self._search.pattern, None
+            self.search(pattern)
+        self._say()
+
+    async def _render_markdown(self, given: Document) -> None:
+        # Keys are answered meanwhile: the interpreter goes back to them every few milliseconds.
+        done = await asyncio.to_thread(markdown.rendered, given.text, given.spans.all)
+        if self._kind == "markdown" and given.text == self._given.text:
+            self._rendered = done
+            if not self._as_source:
+                self._turn()
+
+    # -- the place ------------------------------------------------------------------------------------
+
+    @property
+    def place(self) -> Place:
+        """Where the reader is in the source; `restore` goes back there in any size and either view."""
+        return replace(self._place, line=self._document.origin(self._place.line))
+
+    def restore(self, place: Place) -> None:
+        """Go to a place of the source, or remember to when the pane has no size yet."""
+        self._place = replace(place, line=self._document.line_of(place.line))
+        self._beginning = None
+        self._reflow()
+
+    def begin_at(self, line: int) -> None:
+        """Go to a source line with some lines above it, or remember to when the pane has no size yet.
+
+        Args:
+            line: The line's number, from 1; beyond an end the nearest line is taken.
+        """
+        self._beginning = max(0, min(self._document.line_of(line - 1), self.line_count - 1))
+        self._place = Place(self._beginning)
+        self._reflow()
+
+    @property
+    def first_line(self) -> int:
+        """The source line on the top row, from 1."""
+        return self.place.line + 1
+
+    def jump_to_line(self, line: int) -> int:
+        """Go to a source line and point at it.
+
+        Args:
+            line: The line's number, from 1; beyond an end the nearest line is taken.
+
+        Returns:
+            The line that was gone to.
+        """
+        self.show_source()
+        line = max(1, min(line, self.line_count))
+        self._marks.pointed = line
+        self._reflow()
+        self._bring_into_view(line - 1, 0, 0)
+        return line
+
+    @property
+    def landmark_count(self) -> int:
+        """How many lines are worth jumping to."""
+        return len(self._landmarks)
+
+    def jump_to_landmark(self) -> int | None:
+        """Go to the next landmark, after the last to the first.
+
+        Returns:
+            The line that was gone to, from 1, or None when the text has no landmarks.
+        """
+        # Where nothing was jumped to yet, a landmark on the screen's top line counts as ahead.
+        at = self._marks.pointed or self.first_line - 1
+        following = [mark for mark in self._landmarks if mark > at]
+        return self.jump_to_line((following or self._landmarks)[0]) if self._landmarks else None
+
+    def _bring_into_view(self, line: int, start: int, end: int) -> None:
+        """Scroll as little as shows a part of a shown line (offsets into it), with some lines around."""
+        flow = self._flow
+        if flow is None:
+            self._place, self._beginning = Place(line, start if self.wrap else 0), None
+            self._reflow()
+            return
+        region = self.scrollable_content_region
+        row = flow.row_of(line, start)
+        self._fit(flow)
+        x: int | None = None
+        y: int | None = None
+        if not self.scroll_y <= row < self.scroll_y + region.height:
+            y = max(0, row - region.height // 3)
+        if flow.width is None:
+            shown, width = self._document.shown(line), self._text_width
+            left, right = (shown.cell_at(shown.index_of(offset)) for offset in (start, end))
+            if left < self.scroll_x or right > self.scroll_x + width:
+                x = 0 if right <= width else max(0, left - width // 3)
+        if x is not None or y is not None:
+            self.scroll_to(x, y, animate=False, force=True)
+
+    # -- layout ---------------------------------------------------------------------------------------
+
+    @property
+    def wrap(self) -> bool:
+        """Whether long lines go on in the next row."""
+        return self._wrap if self._wrap is not None else self._kind not in _CODE or self._code_wrap
+
+    @property
+    def numbers(self) -> bool:
+        """Whether lines are numbered."""
+        if self._numbers is not None:
+            return self._numbers
+        return self._code_numbers if self._kind in _CODE else self._kind == "log"
+
+    def begin_code(self, *, wrap: bool, numbers: bool) -> None:
+        """Say how code is shown until the reader toggles it.
+
+        Args:
+            wrap: Whether long lines are wrapped.
+            numbers: Whether lines are numbered.
+        """
+        self._code_wrap, self._code_numbers = wrap, numbers
+        self._reflow()
+
+    def toggle_wrap(self) -> bool:
+        """Wrap long lines, or stop to; the top line stays. Return whether they are wrapped now."""
+        self._wrap = not self.wrap
+        self._reflow()
+        return self._wrap
+
+    def toggle_numbers(self) -> bool:
+        """Show line numbers, or hide them. Return whether they are shown now."""
+        self._numbers = not self.numbers
+        self._reflow()
+        return self._numbers
+
+    @property
+    def _gutter_width(self) -> int:
+        if not self.text:
+            return 0
+        if self.numbers:
+            return max(2, len(str(self._document.last_number))) + 2
+        return 2 if self._marks or self._landmarks or self._document.glyphs else 0
+
+    @property
+    def _text_width(self) -> int:
+        return max(1, self.scrollable_content_region.width - self._gutter_width)
+
+    def on_resize(self) -> None:
+        """Lay the text out in the new width, at the same place."""
+        self._reflow()
+
+    def _reflow(self) -> None:
+        self.refresh()
+        if not self.is_attached or not self.scrollable_content_region:
+            return
+        document = self._document
+        self.update_classes({"-wrapped": self.wrap, "-empty": not self.text})
+        self._empty_rows = textwrap.wrap(visible(self._empty).text, self._text_width) or [""]
+        if self._awaits_rendering:
+            self._awaits_rendering = False
+            self.run_worker(self._render_markdown(self._given), group="render")
+        if self._coloured is not self._colours:
+            self._coloured = self._colours
+            self._begin_colours(self._colours)
+        width = self._text_width if self.wrap else None
+        flow = self._flow
+        if flow is None or flow.width != width:
+            flow = self._flow = Flow(document, width)
+            if not flow.advance(TURN):
+                self.run_worker(self._measure(flow), group="measure")
+        if self._beginning is not None:
+            above = self.scrollable_content_region.height // 3
+            line, _ = flow.locate(max(0, flow.row_of(self._beginning) - above))
+            self._place, self._beginning = Place(line), None
+        row = flow.row_of(self._place.line, self._place.column)
+        with self._settled():
+            self._fit(flow)
+            self.scroll_target_y = self.scroll_y = row
+            self.scroll_target_x = self.scroll_x = self._place.x if width is None else 0
+
+    @contextmanager
+    def _settled(self) -> Iterator[None]:
+        """Move without taking it for the reader's own scrolling."""
+        before, self._settling = self._settling, True
+        try:
+            yield
+        finally:
+            self._settling = before
+
+    def _fit(self, flow: Flow) -> None:
+        width = 0 if flow.width is not None else self._gutter_width + flow.cells
+        self.virtual_size = Size(width, flow.rows if self.text else len(self._empty_rows))
+
+    async def _work(self, turns: Turns, is_wanted: Callable[[], bool], show: Callable[[], None]) -> None:
+        """Work in turns, between which keys are answered, and show after each of them what there is."""
+        done = False
+        while not done and is_wanted():
+            done = turns.advance(TURN)
+            show()
+            await asyncio.sleep(PAUSE)
+
+    async def _measure(self, flow: Flow) -> None:
+        def show() -> None:
+            if flow.done or flow.cells > self._text_width > self.virtual_size.width:
+                with self._settled():
+                    self._fit(flow)
+
+        await self._work(flow, lambda: flow is self._flow, show)
+
+    # -- colours --------------------------------------------------------------------------------------
+
+    def _begin_colours(self, colours: highlight.Highlighting) -> None:
+        # Most snippets are coloured before they are painted for the first time.
+        if not all(map(highlight.is_ready, colours.languages)) or not colours.advance(TURN):
+            self.run_worker(self._colour(colours), group="highlight")
+
+    async def _colour(self, colours: highlight.Highlighting) -> None:
+        covered = 0
+
+        def show() -> None:
+            nonlocal covered
+            flow = self._flow
+            # Colours that arrive below what is in sight are no reason to paint again.
+            if flow is None or covered <= flow.locate(round(self.scroll_y) + self.size.height)[0]:
+                self.refresh()
+            covered = colours.covered
+
+        await asyncio.to_thread(lambda: list(map(highlight.lexer_for, colours.languages)))
+        await self._work(colours, lambda: colours is self._colours, show)
+
+    def notify_style_update(self) -> None:
+        """Take up the new theme."""
+        super().notify_style_update()
+        self._painter.restyle()
+        self._strips.clear()
+
+    # -- painting -------------------------------------------------------------------------------------
+
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> Self:
+        """Paint again; without a region, as scrolling gives it, rows look otherwise than before."""
+        if not regions:
+            self._strips.clear()
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Paint rows of the screen; a widget laid out before it was mounted was never told its size."""
+        # Where its border leaves no room nothing would come of it but being painted again, without end.
+        if self._flow is None and self.is_attached and self.scrollable_content_region:
+            self.call_next(self._reflow)
+        self._painting = True
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._painting = False
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one row.
+
+        Args:
+            y: The row of the screen, from 0.
+
+        Returns:
+            A strip as wide as the pane. Asked outside of painting, as Textual does to find the text under the
+            mouse, its segments carry their places.
+        """
+        number, width, base = round(self.scroll_y) + y, self.size.width, self._painter.palette.base
+        if self._painting and (painted := self._strips.get(number)) is not None:
+            return painted
+        flow, document = self._flow, self._document
+        row, gutter, text = Row(0, 0, 0), list[Segment](), list[Segment]()
+        if not self.text:
+            sentence = self._empty_rows[number] if number < len(self._empty_rows) else ""
+            text = [Segment(sentence, base + self._painter.palette.empty)]
+        elif flow is None or number >= flow.rows:
+            end = document.shown(self.line_count - 1).length
+            row = Row(self.line_count - 1, end, end)
+        else:
+            row = flow.row(number, round(self.scroll_x), self._text_width)
+            gutter = self._gutter(row)
+            if row.lead:
+                gutter.append(Segment(" " * row.lead, base))
+            if self._painting:
+                text = self._painter.text(row, document, self._colours, self.text_selection, self._search)
+        if self._painting:
+            self._strips[number] = Strip([*gutter, *text]).adjust_cell_length(width, base)
+            return self._strips[number]
+        shown = document.shown(row.line).text(row.start, row.end)
+        return places(row, shown, sum(len(segment.text) for segment in gutter), width)
+
+    def _gutter(self, row: Row) -> list[Segment]:
+        if not (width := self._gutter_width):
+            return []
+        number = self._document.number(row.line)
+        glyph = self._document.glyphs.get(number or 0, " ")
+        return self._marks.gutter(row, number, glyph, width, self._painter.palette)
+
+    # -- search ---------------------------------------------------------------------------------------
+
+    @property
+    def search_status(self) -> str:
+        """Where the search stands, in words: `3 of 17`, `no match`; nothing without a search."""
+        return "" if self._search is None else self._search.status
+
+    def search(self, pattern: str) -> None:
+        """Look for a plain substring, from the current match or the top of the screen on.
+
+        Case matters only if the pattern has an upper-case letter. `SearchMoved` is posted when the text was
+        looked through; in a large text that is some turns later.
+
+        Args:
+            pattern: What to look for; an empty one ends the search.
+        """
+        before = self._search
+        origin = self._document.offset_of(self._place.line, self._place.column)
+        if before is not None and before.current is not None:
+            origin = before.starts[before.current]
+        self._search = search = TextSearch(self.text, pattern, origin) if pattern else None
+        if search is None or not search.advance(TURN):
+            self.refresh()
+            self._say()
+        else:
+            self._found(search)
+        if search is not None and not search.done:
+            self.run_worker(self._search_on(search), group="search")
+
+    async def _search_on(self, search: TextSearch) -> None:
+        def show() -> None:
+            if search.done:
+                self._found(search)
+
+        await self._work(search, lambda: search is self._search, show)
+
+    def _found(self, search: TextSearch) -> None:
+        search.go_to_first()
+        self._show_match(search)
+
+    def next_match(self) -> None:
+        """Go to the next match; after the last comes the first, which is said."""
+        self._step_match(1)
+
+    def previous_match(self) -> None:
+        """Go to the previous match; before the first comes the last, which is said."""
+        self._step_match(-1)
+
+    def _step_match(self, step: int) -> None:
+        if self._search is not None and self._search.done:
+            self._search.step(step)
+            self._show_match(self._search)
+
+    def _show_match(self, search: TextSearch) -> None:
+        at = search.current
+        if at is not None:
+            line, column = self._document.locate(search.starts[at])
+            self._bring_into_view(line, column, column + len(search.pattern))
+        self.refresh()
+        self._say()
+        total = len(search.starts)
+        self.post_message(SearchMoved(self, 0 if at is None else at + 1, total, search.wrapped))
+
+    # -- selecting ------------------------------------------------------------------------------------
+
+    def _selected(self, selection: Selection) -> tuple[int, int]:
+        """Return the part of the text, as offsets, of which something is selected."""
+        document = self._document
+        start, end = 0, len(self.text)
+        if selection.start is not None:
+            line = min(selection.start.y, self.line_count - 1)
+            start = document.offset_of(line, document.shown(line).source_offset(selection.start.x))
+        if selection.end is not None:
+            line = min(selection.end.y, self.line_count - 1)
+            shown = document.shown(line)
+            index = min(selection.end.x, shown.length)
+            # Marks go with the character that they sit on.
+            while index < shown.length and not get_character_cell_size(shown.text(index, index + 1)):
+                index += 1
+            end = document.offset_of(line, shown.source_end(index))
+        return start, max(start, end)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the original characters under a selection, for Textual's own copying.
+
+        Args:
+            selection: What is selected.
+
+        Returns:
+            The text and what to put after it; lone surrogates, which no clipboard takes, become U+FFFD.
+        """
+        if not self.text:
+            return None
+        start, end = self._selected(selection)
+        return self.text[start:end].encode("utf-16", "surrogatepass").decode("utf-16", "replace"), "\n"
+
+    def copy_text(self) -> str:
+        """Return what is selected of the shown text, or the whole text as it was given when nothing is."""
+        selection = self.text_selection if self.is_attached else None
+        if selection is None:
+            return self.given
+        start, end = self._selected(selection)
+        return self.text[start:end]
+
+    @property
+    def selected_lines(self) -> range | None:
+        """The shown lines that the selection touches, from 1, or None when nothing is selected."""
+        selection = self.text_selection if self.is_attached else None
+        if selection is None or not self.text:
+            return None
+        start, end = self._selected(selection)
+        return range(self._document.locate(start)[0] + 1, self._document.locate(max(start, end - 1))[0] + 2)
+
+    # -- citing ---------------------------------------------------------------------------------------
+
+    @property
+    def cited_lines(self) -> frozenset[int]:
+        """The source lines marked as cited, from 1."""
+        return self._marks.cited
+
+    def mark_cited(self, lines: frozenset[int], *, recorded: bool) -> None:
+        """Mark source lines as cited, and no others.
+
+        Args:
+            lines: Line numbers, from 1.
+            recorded: Whether a judgment on its way or on disk cites just these.
+        """
+        if (lines, recorded) != (self._marks.cited, self._marks.recorded):
+            self._marks.cited, self._marks.recorded = lines, recorded
+            self._reflow()
+            self._say()
+
+    @property
+    def cursor_lines(self) -> range | None:
+        """The lines that are chosen, from 1; None without a cursor."""
+        return self._marks.chosen
+
+    def begin_cursor(self) -> int:
+        """Put the cursor on the line that was jumped to or found last, if it is seen, else on the top line.
+
+        Returns:
+            The line, from 1.
+        """
+        line = last = self.first_line
+        if self._flow is not None:
+            bottom = round(self.scroll_y) + self.scrollable_content_region.height - 1
+            last = self._flow.locate(bottom)[0] + 1
+        wanted = [self._marks.pointed]
+        if self._search is not None and self._search.current is not None:
+            wanted.append(self._document.locate(self._search.starts[self._search.current])[0] + 1)
+        line = [line, *(each for each in wanted if each is not None and line <= each <= last)][-1]
+        self.put_cursor(line, line)
+        return line
+
+    def put_cursor(self, first: int, last: int) -> None:
+        """Choose lines, and bring them into view.
+
+        Args:
+            first: The first line, from 1; beyond an end the nearest line is taken.
+            last: The last line.
+        """
+        self.show_source()
+        first, last = (max(1, min(line, self.line_count)) for line in (first, last))
+        self._marks.anchor, self._marks.cursor = first, last
+        self._reflow()
+        self._bring_into_view(last - 1, 0, 0)
+        self._bring_into_view(first - 1, 0, 0)
+
+    def end_cursor(self) -> bool:
+        """Take the cursor away; return whether there was one."""
+        if self._marks.cursor is None:
+            return False
+        self._marks.cursor = None
+        self._reflow()
+        return True
+
+    def _move_cursor(self, line: int, *, extend: bool = False) -> None:
+        """Move the cursor; extending, the lines from where that began stay chosen."""
+        line = max(1, min(line, self.line_count))
+        self._marks.cursor = line
+        if not extend:
+            self._marks.anchor = line
+        self.refresh()
+        self._bring_into_view(line - 1, 0, 0)
+
+    # -- keys: at once, since nothing should move under a reader's eyes -------------------------------
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Remember the place that the reader scrolled to."""
+        super().watch_scroll_y(old_value, new_value)
+        # A value that is no longer possible was cut by a new size: the reader's place stays what it was.
+        if not self._settling and old_value <= self.max_scroll_y and self._flow is not None:
+            line, column = self._flow.first_shown(round(new_value))
+            self._place = replace(self._place, line=line, column=column)
+
+    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
+        """Remember how far the reader scrolled to the right."""
+        super().watch_scroll_x(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self._strips.clear()
+        if not self._settling and old_value <= self.max_scroll_x:
+            self._place = replace(self._place, x=round(new_value))
+
+    def action_sideways(self, cells: int) -> None:
+        """Scroll to the right, or to the left."""
+        if not self.max_scroll_x:
+            raise SkipAction
+        self.scroll_to(round(self.scroll_x) + cells, animate=False, force=True)
+
+    def action_page_sideways(self, pages: int) -> None:
+        """Scroll by pages to the right, or to the left."""
+        self.action_sideways(pages * max(1, self._text_width - 1))
+
+    def action_go(self, lines: int) -> None:
+        """Move the cursor by some lines; without one scroll by as many rows."""
+        if self._marks.cursor is not None:
+            self._move_cursor(self._marks.cursor + lines)
+        elif not self.max_scroll_y:
+            raise SkipAction
+        else:
+            self.scroll_to(y=round(self.scroll_y) + lines, animate=False, force=True)
+
+    def action_page(self, pages: int) -> None:
+        """Go pages on, or back; one row stays in sight."""
+        self.action_go(pages * max(1, self.scrollable_content_region.height - 1))
+
+    def action_scroll_home(self) -> None:
+        """Go to the first line, and its start."""
+        if self._marks.cursor is not None:
+            self._move_cursor(1)
+        self.scroll_to(0, 0, animate=False, force=True)
+
+    def action_scroll_end(self) -> None:
+        """Go to the last line."""
+        if self._marks.cursor is not None:
+            self._move_cursor(self.line_count)
+        if self._flow is not None and not self._flow.done:
+            self._flow.advance(inf)
+            self._fit(self._flow)
+        self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
+
+    def action_extend(self, step: int) -> None:
+        """Choose one line more, or one less; without a cursor there is nothing to extend."""
+        if self._marks.cursor is None:
+            raise SkipAction
+        self._move_cursor(self._marks.cursor + step, extend=True)
