@@ -8,14 +8,14 @@ after the next refresh can come before the first of these steps is done, so it t
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import cast
+from typing import Any
 
+from textual.app import App
 from textual.screen import Screen
 from textual.widget import Widget
-
-from screens.guarded import GuardedApp
 
 LOOK_SECONDS = 0.002
 """Seconds between two checks whether the widgets have finished their work."""
@@ -44,12 +44,26 @@ def when_on_terminal(
             # What they asked of the screen before now is before this in its order of messages.
             screen.call_after_refresh(look, again=False)
         else:
-            cast(GuardedApp, screen.app).when_written(reached)
+            when_written(screen.app, reached)
 
     def reached(moment: float) -> None:
         screen.call_later(then, moment)
 
     screen.call_after_refresh(look, again=True)
+
+
+def when_written(app: App[Any], reached: Callable[[float], None]) -> None:
+    """Call back when all that the app has painted until now is on the terminal.
+
+    Args:
+        app: The app.
+        reached: Called with the seconds of the monotonic clock, in whatever thread writes.
+    """
+    writes = getattr(app._driver, "when_written", None)
+    if writes is not None:
+        writes(reached)
+    else:  # it writes at once, or nowhere
+        reached(time.monotonic())
 
 
 def is_in_sight(screen: Screen[None]) -> bool:

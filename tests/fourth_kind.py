@@ -48,8 +48,8 @@ FORMAT = Format(
 
 SCREEN = """
 from report_kind.store import KIND, TABLE
-from screens.review.history import history
-from screens.review.part import Ask, ItemView, PaneText, ReviewPart
+from screens.items.history import history
+from screens.items.views import Ask, ItemView, PaneText, ReviewPart
 from sqlalchemy import select
 from store.queries.item import load_history, load_own
 from store.tables.columns import table_of

@@ -358,7 +358,7 @@ async def settled(pilot: Pilot[Any]) -> None:
     """Wait until everything recorded is on disk and shown, colours and searches included."""
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
-    await until(pilot, lambda: not app.unsaved, "everything saved")
+    await until(pilot, lambda: not app.context.recorder.unsaved, "everything saved")
     # What one of them came to may have another one started.
     while working := [each for each in app.workers if each.group != "wait" and not each.is_finished]:
         await app.workers.wait_for_complete(working)

@@ -33,7 +33,7 @@ class AskingQuestions(MovingThrough):
 
         They are in the order of the scale.
         """
-        scale, settings = self.scale, self.workbench.context.settings
+        scale, settings = self.scale, self.context.settings
         if scale is not None and self._keys_of_scale[0] is not scale:
             given = {label_key(command): keys_of(command, settings) for command in commands_of("review")}
             keys = {key.strip(): known.key for known in scale.values for key in given[known.key].split(",")}
@@ -42,7 +42,7 @@ class AskingQuestions(MovingThrough):
 
     def keys_now(self, command: Command) -> list[str]:
         """Return the keys of a command that are no values of the question that is asked."""
-        keys = [key.strip() for key in keys_of(command, self.workbench.context.settings).split(",")]
+        keys = [key.strip() for key in keys_of(command, self.context.settings).split(",")]
         if label_key(command) is not None:
             return keys
         taken = self.value_keys()
@@ -62,11 +62,11 @@ class AskingQuestions(MovingThrough):
                 return True
             # One that is no answer, or has no item to judge, says so, unless it is another command's.
             return not any(
-                key in keys_of(command, self.workbench.context.settings).split(",")
+                key in keys_of(command, self.context.settings).split(",")
                 for command in commands_of("review")
                 if (label_key(command) is None if self.item is not None else not command.judging)
             )
-        if self.item is not None and self.workbench.key_name in self.value_keys():
+        if self.item is not None and self.context.last_key.name in self.value_keys():
             return False
         return super().check_action(action, parameters)
 

@@ -11,12 +11,12 @@ from textual.widgets import Static
 
 from screens.commands import Command, SharesKeys, label_key
 from screens.help import first_key
-from screens.review.part import ItemView
+from screens.items.views import ItemView
 from screens.widgets.key_line import TWO_LINES, KeyLine
 from screens.widgets.visible import one_line, visible
 
 if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
+    from screens.context import Shell
 
 _NARROW_FIRST = ("review.accept", "review.undecided", "review.undo", "review.next")
 
@@ -306,7 +306,7 @@ class ReviewKeys(KeyLine):
             others = [self._named(command) for command in offered if not _is_label(command)]
             pairs = [*bands, *others]
         if self._several:
-            settings = cast("WorkbenchApp", self.app).context.settings
+            settings = cast("Shell", self.app).context.settings
             back, on = (first_key(settings, f"review.{name}") for name in ("tab_back", "tab"))
             place = next((at for at, pair in enumerate(pairs) if pair[1] == "undo"), len(pairs))
             pairs.insert(place, (f"{back} {on}", "tabs"))

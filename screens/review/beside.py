@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from screens.context import ScreenContext
+from screens.items.views import ItemView
+from screens.navigator import Navigator
 from screens.queue.asked import Asked
-from screens.review.part import ItemView
 from screens.review.reading import SUBJECT
 from screens.review.running import RunningTests
 
@@ -14,8 +16,15 @@ class ChoosingSides(RunningTests):
     The choice holds for every item that has such a part, until it is taken back.
     """
 
-    def __init__(self, ids: list[int], index: int = 0, asked: Asked | None = None) -> None:
-        super().__init__(ids, index, asked)
+    def __init__(
+        self,
+        context: ScreenContext,
+        navigator: Navigator,
+        ids: list[int],
+        index: int = 0,
+        asked: Asked | None = None,
+    ) -> None:
+        super().__init__(context, navigator, ids, index, asked)
         self._on_the_left = ""
 
     def action_change_sides(self) -> None:

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from screens.context import ScreenContext
+from screens.items.views import ItemView, PaneText
+from screens.navigator import Navigator
 from screens.queue.asked import Asked
 from screens.review.keeping import DRAFTS_KEPT, KeepingPlaces
-from screens.review.part import ItemView, PaneText
 from screens.review.reading import SUBJECT
 from screens.widgets.citing_pane import CitingPane
 from screens.widgets.source_text import SourceText
@@ -33,8 +35,15 @@ class CitingLines(KeepingPlaces):
     cites; what was changed since and went with no label yet is a draft, kept like that of a comment.
     """
 
-    def __init__(self, ids: list[int], index: int = 0, asked: Asked | None = None) -> None:
-        super().__init__(ids, index, asked)
+    def __init__(
+        self,
+        context: ScreenContext,
+        navigator: Navigator,
+        ids: list[int],
+        index: int = 0,
+        asked: Asked | None = None,
+    ) -> None:
+        super().__init__(context, navigator, ids, index, asked)
         self._cited_drafts: dict[int, tuple[Citation, ...]] = {}
 
     # -- what is cited --------------------------------------------------------------------------------
@@ -98,8 +107,8 @@ class CitingLines(KeepingPlaces):
     def action_cite(self) -> None:
         """Begin to choose lines; chosen ones are cited, or cited no more."""
         item, pane = self.item, self.pane
-        if self.workbench.context.rater is None:
-            self.workbench.say_no_rater()
+        if self.context.rater is None:
+            self.context.notices.say_no_rater()
             return
         if item is None:
             self._say("There is no item on the screen yet.")
@@ -136,7 +145,7 @@ class CitingLines(KeepingPlaces):
 
     @property
     def _is_blind(self) -> bool:
-        return self.workbench.context.settings.blind
+        return self.context.settings.blind
 
     def _cite(self, item: ItemView, pane: CitingPane, part: PaneText, lines: range) -> None:
         assert part.part is not None

@@ -68,7 +68,7 @@ class CopyingText(ReadingActions):
             file = Path(folder) / "pane.txt"
             file.write_bytes(text.encode("utf-8", "surrogatepass"))
             try:
-                self.workbench.run_outside([*shlex.split(pager), str(file)], environment)
+                self.context.others.run([*shlex.split(pager), str(file)], environment)
             except (OSError, ValueError, SuspendNotSupported) as error:
                 said = f"The pager {pager} did not start ({error}); {self._key('copy_file')} writes a file."
                 self._say(said, alarm=True)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from screens.messages import TestEnded
-from screens.outside import EditorGaveUp, edited_outside
+from screens.context import ScreenContext
+from screens.items.views import ItemView
+from screens.navigator import Navigator
+from screens.outside import EditorGaveUp
 from screens.queue.asked import Asked
 from screens.review.beside import ChoosingSides
 from screens.review.keeping import DRAFTS_KEPT
-from screens.review.part import ItemView
 from screens.review.test_editor import TestEditor
+from screens.test_runner import TestEnded
 from screens.widgets.code_area import can_hold
 from store.errors import WorkbenchError
 
@@ -22,8 +24,15 @@ class EditingTests(ChoosingSides):
     What was written stays a draft, kept like that of a comment, until its run is on disk.
     """
 
-    def __init__(self, ids: list[int], index: int = 0, asked: Asked | None = None) -> None:
-        super().__init__(ids, index, asked)
+    def __init__(
+        self,
+        context: ScreenContext,
+        navigator: Navigator,
+        ids: list[int],
+        index: int = 0,
+        asked: Asked | None = None,
+    ) -> None:
+        super().__init__(context, navigator, ids, index, asked)
         self._test_drafts: dict[int, str] = {}
 
     # -- editing --------------------------------------------------------------------------------------
@@ -38,7 +47,7 @@ class EditingTests(ChoosingSides):
             outside = self._key("edit_outside")
             self._say(f"This test is too long, or has characters that cannot be edited here; {outside} can.")
             return
-        editor = TestEditor(item, test, draft, lambda text: self._keep_test(item, test, text))
+        editor = TestEditor(self.context, item, test, draft, lambda text: self._keep_test(item, test, text))
         self.app.push_screen(editor, lambda text: self._edited(item, text))
 
     def _edited(self, item: ItemView, text: str | None) -> None:
@@ -58,14 +67,14 @@ class EditingTests(ChoosingSides):
         draft = self._test_drafts.get(item.item_id)
         before = test if draft is None else draft
         try:
-            text = edited_outside(self.workbench, before, file=TestEditor.FILE, untaken=TestEditor.UNTAKEN)
+            text = self.context.others.edit(before, file=TestEditor.FILE, untaken=TestEditor.UNTAKEN)
         except EditorGaveUp as gave_up:
             self._keep_test(item, test, gave_up.text)
-            self.workbench.report_error(gave_up)
+            self.context.notices.report_error(gave_up)
             if item.item_id in self._test_drafts:
                 self._say_also(f"A draft is kept; {self._key('edit')} goes on with it.")
         except WorkbenchError as error:
-            self.workbench.report_error(error)
+            self.context.notices.report_error(error)
         else:
             self._keep_test(item, test, text)
             if text == item.first_test:
@@ -94,7 +103,7 @@ class EditingTests(ChoosingSides):
 
     def _restore_places(self, view: ItemView) -> None:
         super()._restore_places(view)
-        if view.item_id in self._test_drafts and view.item_id not in self.workbench.testing:
+        if view.item_id in self._test_drafts and view.item_id not in self.context.tests.running:
             self._say_also(f"Your edited test is kept: {self._key('edit')} goes on with it.")
 
     def take_session(self, session: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import select
 
-from screens.review.part import Ask, ItemView, review_parts
+from screens.items.views import Ask, ItemView, review_parts
 from screens.widgets.markdown_text import breaks_of, rendered
 from store.errors import UnknownName
 from store.kinds.protocol import task_kinds

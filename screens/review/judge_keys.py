@@ -10,12 +10,12 @@ from textual import events, on
 from textual.widgets import Input
 
 from screens.commands import Command, label_key
+from screens.items.views import review_parts
 from screens.recording import Override
 from screens.review.asking import AskingQuestions
 from screens.review.bars import ReviewKeys, in_stretches
 from screens.review.citing import in_words
 from screens.review.judging import after
-from screens.review.part import review_parts
 from screens.review.reading import COMMENT
 from screens.settings import DEFAULT_REASONS, DEFAULT_UNDECIDED
 from screens.widgets.line import harmless_line
@@ -55,7 +55,7 @@ class JudgeKeys(AskingQuestions):
 
     def offers(self, command: Command) -> bool:
         """Offer only what has an effect on the item shown; the keys of the others say why they have none."""
-        if command.judging and (self.workbench.context.rater is None):
+        if command.judging and (self.context.rater is None):
             return False
         item = self.item
         key = label_key(command)
@@ -84,10 +84,10 @@ class JudgeKeys(AskingQuestions):
             case "review.accept":
                 return item.claim is not None
             case "review.run":
-                return item.has_test and self.workbench.context.rater is not None
+                return item.has_test and self.context.rater is not None
             case "review.edit" | "review.edit_outside":
                 editable = item.has_test or item.first_test or item.editable
-                return bool(editable) and self.workbench.context.rater is not None
+                return bool(editable) and self.context.rater is not None
             case "review.other_run":
                 return len(item.runs) > 1
             case "review.reason":
@@ -108,11 +108,11 @@ class JudgeKeys(AskingQuestions):
     @property
     def _overrode(self) -> Override | None:
         """The override that was recorded last, while nothing else was; a reason can still be given for it."""
-        return self.workbench.last_override
+        return self.context.recorder.last_override
 
     @_overrode.setter
     def _overrode(self, override: Override | None) -> None:
-        self.workbench.last_override = override
+        self.context.recorder.last_override = override
 
     @property
     def _overridden(self) -> float | None:
@@ -131,18 +131,17 @@ class JudgeKeys(AskingQuestions):
 
     def _may_judge(self) -> bool:
         """Return whether a key may record something of the item now; say why when not."""
-        app = self.workbench
-        if app.context.rater is None:
-            app.say_no_rater()
+        if self.context.rater is None:
+            self.context.notices.say_no_rater()
         elif not self._by_hand():
             pass
         elif self._is_bare:
             self._say("There is no item here to judge.", alarm=True)
-        elif self.desk is None or (missing := self.missing_at(app.key_time)):
+        elif self.desk is None or (missing := self.missing_at(self.context.last_key.time)):
             missing = "item" if self.desk is None else missing
             said = f"Not recorded: the {missing} was not on the screen when you pressed. Press again."
             self._say(said, alarm=True)
-        elif self.on_screen is not None and app.key_time < self.on_screen.settled_at:
+        elif self.on_screen is not None and self.context.last_key.time < self.on_screen.settled_at:
             self._say("Not recorded: the agents' label came just now. Look, then press.", alarm=True)
         else:
             return True
@@ -208,7 +207,7 @@ class JudgeKeys(AskingQuestions):
         if not self._may_judge() or self.item is None:
             return
         if self.item.claim is None:
-            blind = self.workbench.context.settings.blind
+            blind = self.context.settings.blind
             why = "the review is blind" if blind else "the agents have no label here"
             why = self.item.ask.unclaimed or why
             self._say(f"Nothing to accept: {why}. Nothing was recorded.", alarm=True)
@@ -282,13 +281,13 @@ class JudgeKeys(AskingQuestions):
         """Take back the latest action, whichever session it was in."""
         if self._by_hand():
             self._reasons_for = self._overrode = None
-            self.workbench.undo()
+            self.context.recorder.undo()
 
     def action_redo(self) -> None:
         """Bring back the action undone last."""
         if self._by_hand():
             self._reasons_for = self._overrode = None
-            self.workbench.undo(redo=True)
+            self.context.recorder.undo(redo=True)
 
     @property
     def _undo_hint(self) -> str:
@@ -305,7 +304,7 @@ class JudgeKeys(AskingQuestions):
 
     def _codes_of_kind(self, *, undecided: bool) -> Mapping[str, str]:
         """Return the codes for the item shown: those that are configured, otherwise those of its kind."""
-        settings = self.workbench.context.settings
+        settings = self.context.settings
         codes, default = (
             (settings.undecided, DEFAULT_UNDECIDED) if undecided else (settings.reasons, DEFAULT_REASONS)
         )
@@ -369,7 +368,7 @@ class JudgeKeys(AskingQuestions):
         item, desk = self.item, self.desk
         if desk is None:
             return
-        if action is not None and action.id in self.workbench.taken_back:
+        if action is not None and action.id in self.context.recorder.taken_back:
             self._say("Not recorded: the label that this would be the reason of was taken back.", alarm=True)
             return
         if undecided and item is not None and item.item_id == item_id:
@@ -400,7 +399,7 @@ class JudgeKeys(AskingQuestions):
         """Submit an action, and show at once what it makes of the item."""
         item = self.item
         self._overrode = None
-        self.workbench.record(action)
+        self.context.recorder.submit(action)
         if item is not None and item.item_id == action.item_id:
             self.show_as(replace(item, own=after(item.own, action)))
             self.citations_went(action)

@@ -9,8 +9,10 @@ from typing import Any
 from textual.timer import Timer
 from textual.widgets import Input
 
+from screens.context import ScreenContext
+from screens.items.views import ItemView
+from screens.navigator import Navigator
 from screens.queue.asked import Asked
-from screens.review.part import ItemView
 from screens.review.reading import COMMENT, SUBJECT
 from screens.review.showing import ShowingItems
 from screens.widgets.text_pane import Place
@@ -31,8 +33,15 @@ KEEP_SECONDS = 0.5
 class KeepingPlaces(ShowingItems):
     """The part of a review screen that comes back to where the rater was."""
 
-    def __init__(self, ids: list[int], index: int = 0, asked: Asked | None = None) -> None:
-        super().__init__(ids, index, asked)
+    def __init__(
+        self,
+        context: ScreenContext,
+        navigator: Navigator,
+        ids: list[int],
+        index: int = 0,
+        asked: Asked | None = None,
+    ) -> None:
+        super().__init__(context, navigator, ids, index, asked)
         self._places: dict[int, dict[str, Place]] = {}
         self._resume_from: dict[str, Any] = {}
         self._keeping: Timer | None = None
@@ -75,7 +84,7 @@ class KeepingPlaces(ShowingItems):
         self._note_draft()
         drafts = list(self._drafts.items())[-DRAFTS_KEPT:]
         item_id = self._wanted.item_id
-        self.workbench.keep_session(
+        self.context.session.keep(
             {
                 "item": item_id,
                 "following": self.order.ids[self.order.index + 1 :][:FOLLOWING_KEPT],

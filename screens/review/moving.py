@@ -66,7 +66,7 @@ class MovingThrough(RevisingTexts):
             self.call_later(self._go_to_open, found, index)
             return
         # Nothing of this list is left: the review goes on with all items.
-        context = self.workbench.context
+        context = self.context
         rater_id = context.rater.id if context.rater else 0
         asked, order = restored_order(context.workspace, rater_id, {}, blind=context.settings.blind)
         self.call_later(self._go_on_elsewhere, asked, order)
@@ -84,11 +84,11 @@ class MovingThrough(RevisingTexts):
 
     def _next_open(self, ids: list[int], index: int) -> int | None:
         """Return the next place with an item to judge, after the last from the top; None without one."""
-        context = self.workbench.context
+        context = self.context
         rater_id = context.rater.id if context.rater else 0
         import numpy
 
-        waiting = {action.item_id for action in list(self.workbench.unsaved.values())}
+        waiting = {action.item_id for action in list(self.context.recorder.unsaved.values())}
         near = ids[index + 1 : index + 1 + NEAR]
         with context.workspace.reading() as connection:
             found = open_among(connection, rater_id, near) - waiting
@@ -127,7 +127,7 @@ class MovingThrough(RevisingTexts):
         """End a search or a question that is open; otherwise go back to where the review was opened."""
         if self.end_search():
             return
-        escaping = self.workbench.key_name == "escape"
+        escaping = self.context.last_key.name == "escape"
         if self._reasons_for is not None and (escaping or self._ending_key != key_name("escape")):
             self.leave_reason()
             return

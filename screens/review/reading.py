@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 from textual import events, on
 from textual.content import Content
@@ -19,8 +19,7 @@ from screens.widgets.visible import one_line
 from store.counted import counted
 
 if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
-    from screens.review.part import ItemView
+    from screens.items.views import ItemView
 
 SUBJECT = "subject"
 PROMPT = "prompt"
@@ -70,20 +69,15 @@ class ReadingActions(CoveredScreen):
         """The item on the screen."""
         raise NotImplementedError
 
-    @property
-    def workbench(self) -> WorkbenchApp:
-        """The app, as what it is."""
-        return cast("WorkbenchApp", self.app)
-
     def _key(self, verb: str) -> str:
         """Return the first key of a command of the review or of its parts, as it is configured."""
         command_id = verb if "." in verb else f"review.{verb}"
-        return first_key(self.workbench.context.settings, command_id)
+        return first_key(self.context.settings, command_id)
 
     @property
     def _ending_key(self) -> str:
         """The key that ends a question or a search: Escape, unless another one goes back."""
-        return first_key(self.workbench.context.settings, "review.back", rather="escape")
+        return first_key(self.context.settings, "review.back", rather="escape")
 
     # -- panes ----------------------------------------------------------------------------------------
 

@@ -9,12 +9,14 @@ from typing import Any
 from textual import events
 from textual.widgets import Input
 
-from screens.outside import EditorGaveUp, edited_outside
+from screens.context import ScreenContext
+from screens.items.views import Editable, ItemView
+from screens.navigator import Navigator
+from screens.outside import EditorGaveUp
 from screens.queue.asked import Asked
 from screens.review.bars import ReviewKeys
 from screens.review.editing import EditingTests
 from screens.review.keeping import DRAFTS_KEPT
-from screens.review.part import Editable, ItemView
 from screens.review.revision_editor import RevisionEditor
 from screens.widgets.code_area import can_hold
 from store.errors import WorkbenchError
@@ -35,8 +37,15 @@ class RevisingTexts(EditingTests):
     # What the whole screen gives to this part.
     _record: Callable[[Action], None]
 
-    def __init__(self, ids: list[int], index: int = 0, asked: Asked | None = None) -> None:
-        super().__init__(ids, index, asked)
+    def __init__(
+        self,
+        context: ScreenContext,
+        navigator: Navigator,
+        ids: list[int],
+        index: int = 0,
+        asked: Asked | None = None,
+    ) -> None:
+        super().__init__(context, navigator, ids, index, asked)
         self._text_drafts: dict[tuple[int, str], str] = {}
         # A digest of the text that stood when each of them was begun.
         self._begun_on: dict[tuple[int, str], str] = {}
@@ -45,7 +54,7 @@ class RevisingTexts(EditingTests):
 
     def on_mount(self) -> None:
         """Follow what comes to disk."""
-        self.workbench.saved.subscribe(self, self._revision_saved, immediate=True)
+        self.context.recorder.saved.subscribe(self, self._revision_saved, immediate=True)
 
     # -- which text -----------------------------------------------------------------------------------
 
@@ -65,9 +74,9 @@ class RevisingTexts(EditingTests):
 
     def _begin_edit(self, edits: _Edits) -> None:
         """Edit the text that there is; of several ask which one."""
-        app, item = self.workbench, self.item
-        if app.context.rater is None:
-            app.say_no_rater()
+        item = self.item
+        if self.context.rater is None:
+            self.context.notices.say_no_rater()
         elif item is None or self.desk is None or not (self.is_painted or self._revision_waits(item)):
             self._say("There is no item on the screen yet.")
         elif len(item.editable) == 1:
@@ -115,6 +124,7 @@ class RevisingTexts(EditingTests):
             self._say(f"This text is too long, or has characters that cannot be edited here; {outside} can.")
             return
         editor = RevisionEditor(
+            self.context,
             item,
             editable,
             draft,
@@ -136,15 +146,15 @@ class RevisingTexts(EditingTests):
         before = editable.text if draft is None else draft
         kind, file, untaken = task_kinds()[item.kind], RevisionEditor.FILE, RevisionEditor.UNTAKEN
         try:
-            text = edited_outside(self.workbench, before, file=file, untaken=untaken)
+            text = self.context.others.edit(before, file=file, untaken=untaken)
             text = without_added_end(text, before)
         except EditorGaveUp as gave_up:
             self._keep_text(item, editable, without_added_end(gave_up.text, before))
-            self.workbench.report_error(gave_up)
+            self.context.notices.report_error(gave_up)
             if (item.item_id, editable.part) in self._text_drafts:
                 self._say_also(f"A draft is kept; {self._key('edit')} goes on with it.")
         except WorkbenchError as error:
-            self.workbench.report_error(error)
+            self.context.notices.report_error(error)
         else:
             self._keep_text(item, editable, text)
             if refused := refusal(kind, editable.part, text):

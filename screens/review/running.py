@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable
 from uuid import UUID
 
-from screens.messages import TestEnded
+from screens.context import ScreenContext
+from screens.items.views import ItemView
+from screens.navigator import Navigator
 from screens.queue.asked import Asked
 from screens.review.citing import CitingLines
-from screens.review.part import ItemView
+from screens.test_runner import TestEnded
 from store.evidence import Citation
 
 _BLIND = "The agents' test is not shown in a blind review, and cannot be run in one."
@@ -21,15 +23,22 @@ class RunningTests(CitingLines):
     # What the whole screen gives to this part: reads an item anew if it is the one shown.
     _reload: Callable[[int], None]
 
-    def __init__(self, ids: list[int], index: int = 0, asked: Asked | None = None) -> None:
-        super().__init__(ids, index, asked)
+    def __init__(
+        self,
+        context: ScreenContext,
+        navigator: Navigator,
+        ids: list[int],
+        index: int = 0,
+        asked: Asked | None = None,
+    ) -> None:
+        super().__init__(context, navigator, ids, index, asked)
         self._chosen_runs: dict[int, UUID | None] = {}
         # What was shown before the run that is shown, and when that changed; see `execution_on_screen`.
         self._replaced: tuple[int, UUID | None, float] | None = None
 
     def on_mount(self) -> None:
         """Follow the tests that are running."""
-        self.workbench.test_ended.subscribe(self, self._test_ended)
+        self.context.tests.ended.subscribe(self, self._test_ended)
 
     # -- running --------------------------------------------------------------------------------------
 
@@ -44,9 +53,9 @@ class RunningTests(CitingLines):
 
         None where it cannot be run now; then it is said why.
         """
-        app, item = self.workbench, self.item
-        if app.context.rater is None:
-            app.say_no_rater()
+        item = self.item
+        if self.context.rater is None:
+            self.context.notices.say_no_rater()
         elif item is None or not self.is_painted:
             self._say("There is no item on the screen yet.")
         elif self._is_blind:
@@ -54,7 +63,7 @@ class RunningTests(CitingLines):
         elif not (test := self._shown_test(item) or (item.first_test if verb == "edit" else "")):
             can = f"; {self._key('edit')} writes one of your own" if item.first_test else ""
             self._say(f"There is no test to {verb}: the agents wrote none for this item{can}.")
-        elif item.item_id in app.testing:
+        elif item.item_id in self.context.tests.running:
             self._say("The test of this item is running already; it is told when it has ended.")
         else:
             return test
@@ -65,7 +74,7 @@ class RunningTests(CitingLines):
         return next((part.text for part in item.case if part.part == "test"), "")
 
     def _run_test(self, item: ItemView, test: str) -> None:
-        self.workbench.start_test(item.item_id, item.external_id, test, item.execution)
+        self.context.tests.start(item.item_id, item.external_id, test, item.execution)
         self._say("Running the test behind the review; it is told when it has ended.")
 
     def _test_ended(self, message: TestEnded) -> None:
@@ -121,7 +130,7 @@ class RunningTests(CitingLines):
             return None
         if self._replaced is not None:
             item_id, before, since = self._replaced
-            if item_id == item.item_id and self.workbench.key_time < since:
+            if item_id == item.item_id and self.context.last_key.time < since:
                 return before
         return item.execution
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -12,14 +12,17 @@ from textual.widgets import ContentSwitcher, Static
 
 from agents.events import ItemAnnotated, JobEvent
 from screens.commands import Scope, bindings
+from screens.context import ScreenContext
+from screens.items.views import ItemView
 from screens.jobs.line import JobLine
+from screens.navigator import Navigator
 from screens.queue.asked import Asked
+from screens.recording import Undone
 from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys, SayLine
 from screens.review.end_card import EndCard
 from screens.review.items import ItemReader, ReviewOrder
 from screens.review.judge_keys import JudgeKeys
 from screens.review.judging import Desk, SessionCount, desk_of
-from screens.review.part import ItemView
 from screens.review.reading import ABOVE, COMMENT, FIND, PROMPT, SUBJECT
 from screens.review.resuming import restored_order
 from screens.review.tabs import CaseTabs
@@ -59,11 +62,16 @@ class ReviewScreen(JudgeKeys):
     """What was undone last, whether by a redo, and whether it is on disk; None once its item is shown."""
 
     @classmethod
-    def resumed(cls, session: dict[str, Any]) -> ReviewScreen:
+    def resumed(cls, context: ScreenContext, navigator: Navigator) -> ReviewScreen:
         """Return a review that goes on where a kept session ended, from the first open item without one."""
-        screen = cls([], 0)
-        screen._resume_from = session or {"item": None}
+        screen = cls(context, navigator, [])
+        screen._resume_from = context.session.kept or {"item": None}
         return screen
+
+    @property
+    def nearest_item(self) -> int | None:
+        """The item that is shown, at the end the last one."""
+        return self.order.nearest
 
     # -- layout ---------------------------------------------------------------------------------------
 
@@ -87,28 +95,27 @@ class ReviewScreen(JudgeKeys):
             select_on_focus=False,
         )
         yield SayLine(id="say")
-        yield JobLine()
+        yield JobLine(self.context)
         yield ReviewKeys(self.SCOPE)
 
     def on_mount(self) -> None:
         """Read what the session needs, then show the first item."""
-        app = self.workbench
-        context = app.context
+        context = self.context
         rater_id = context.rater.id if context.rater else 0
         self._panes.add(SUBJECT, self.query_one(f"#{SUBJECT}", CitingPane))
         self._begin_code(self._panes[SUBJECT])
         self.reader = ItemReader(context.workspace, rater_id, blind=context.settings.blind)
-        self.take_session(app.kept_session())
+        self.take_session(self.context.session.kept)
         self._say(LOADING)
-        app.saved.subscribe(self, self._action_saved, immediate=True)
-        app.failed.subscribe(self, self._action_failed, immediate=True)
-        app.job_events.subscribe(self, self._job_event)
+        self.context.recorder.saved.subscribe(self, self._action_saved, immediate=True)
+        self.context.recorder.failed.subscribe(self, self._action_failed, immediate=True)
+        self.context.jobs.events.subscribe(self, self._job_event)
         self._prepare()
 
     @work(thread=True)
     def _prepare(self) -> None:
         """Read the desk, the order and then the counts; the item does not wait for the last of them."""
-        context = self.workbench.context
+        context = self.context
         desk, restored, count = None, None, None
         try:
             kinds = tuple(items_by_kind(context.workspace))
@@ -155,7 +162,7 @@ class ReviewScreen(JudgeKeys):
 
     @work(thread=True)
     def _follow_count(self, action: Action) -> None:
-        with self.workbench.context.workspace.reading() as connection:
+        with self.context.workspace.reading() as connection:
             change = change_of(connection, action)
         self.call_later(self._counted, action.item_id, change)
 
@@ -171,7 +178,7 @@ class ReviewScreen(JudgeKeys):
     def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, ItemAnnotated):
             self.reader.forget(event.item_id)
-            if event.value is not None and not self.workbench.context.settings.blind:
+            if event.value is not None and not self.context.settings.blind:
                 self._reload(event.item_id)
 
     def _reload(self, item_id: int) -> None:
@@ -180,8 +187,9 @@ class ReviewScreen(JudgeKeys):
             self._read_item(self._wanted)
         self._show_claim()
 
-    def show_undone(self, action: Action, redo: bool, stored: bool = True) -> None:
+    def show_undone(self, undone: Undone) -> None:
         """Go to the item of an undo or redo, and say what stands now."""
+        action, redo, stored = undone.action, undone.redo, undone.stored
         for record in action.records:
             if isinstance(record, Mark) and record.kind == "skip":
                 if record.active and stored:
@@ -205,13 +213,13 @@ class ReviewScreen(JudgeKeys):
 
     def _undone_in_words(self, undone: tuple[Action, bool, bool], item: ItemView | None) -> str:
         """Return what was undone or redone, with what the question is about where the item is known."""
-        (action, redo, stored), app = undone, self.workbench
-        names, number = app.question_names, question_of(action)
+        (action, redo, stored) = undone
+        names, number = self.context.recorder.question_names, question_of(action)
         asks = () if item is None or number is None or item.item_id != action.item_id else item.asks
         # By its key, since names do not tell where those of models are hidden.
         about = next((ask.about for ask in asks if ask.question_id == number), "")
-        blind = app.context.settings.blind
-        what = undone_in_words(action, names, blind=blind, since=app.began, of=about)
+        blind = self.context.settings.blind
+        what = undone_in_words(action, names, blind=blind, since=self.context.recorder.began, of=about)
         if not stored:
             return f"Taken back: {what} · it was not on disk yet, and no redo brings it back"
         if redo:

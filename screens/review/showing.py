@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 from textual import work
 from textual.widgets import ContentSwitcher
 
+from screens.context import ScreenContext
 from screens.help import with_keys
+from screens.items.views import ItemView
+from screens.navigator import Navigator
 from screens.painted import is_in_sight, when_on_terminal
 from screens.queue.asked import Asked
 from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys, SaveState, SayLine
@@ -18,7 +21,6 @@ from screens.review.end_card import EndCard, ListCounts, count_list
 from screens.review.items import ItemReader, OrderPlace, ReviewOrder
 from screens.review.judging import Desk, SessionCount, Stopwatch, after
 from screens.review.panes import Panes
-from screens.review.part import ItemView
 from screens.review.reading import PROMPT, SUBJECT
 from screens.widgets.citing_pane import CitingPane
 from screens.widgets.text_pane import TextPane
@@ -82,8 +84,15 @@ class ShowingItems(CopyingText):
 
     reader: ItemReader
 
-    def __init__(self, ids: list[int], index: int = 0, asked: Asked | None = None) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        context: ScreenContext,
+        navigator: Navigator,
+        ids: list[int],
+        index: int = 0,
+        asked: Asked | None = None,
+    ) -> None:
+        super().__init__(context, navigator)
         self.order = ReviewOrder(ids, index)
         self.asked = asked or Asked()
         self.on_screen: OnScreen | None = None
@@ -180,7 +189,7 @@ class ShowingItems(CopyingText):
 
     @work(thread=True, group="end")
     def _count_end(self, item_ids: list[int], number: int) -> None:
-        context = self.workbench.context
+        context = self.context
         try:
             found = count_list(context.workspace, context.rater.id if context.rater else 0, item_ids)
         except WorkbenchError as error:
@@ -351,7 +360,7 @@ class ShowingItems(CopyingText):
         seen_now = shown.settled_at == NOT_SEEN and self.is_active
         settled_at = moment + ARRIVAL_SECONDS if seen_now else shown.settled_at
         self.on_screen = replace(shown, painted_at=moment, settled_at=settled_at)
-        self.workbench.context.workspace.lane.go_on()
+        self.context.workspace.lane.go_on()
         self._panes.fill()
         ahead = tuple(number for number in (self.order.at(1), self.order.at(2), self.order.at(-1)) if number)
         if any(self.reader.kept(number) is None for number in ahead):
@@ -373,7 +382,7 @@ class ShowingItems(CopyingText):
             pane.styles.height = height
 
     def _begin_code(self, pane: TextPane) -> None:
-        settings = self.workbench.context.settings
+        settings = self.context.settings
         pane.begin_code(wrap=settings.wrap, numbers=settings.line_numbers)
 
     def _fill(self, view: ItemView) -> None:
@@ -385,7 +394,7 @@ class ShowingItems(CopyingText):
                 self._begin_code(pane)
                 pane.display = part.id == switcher.current
                 switcher.mount(pane)
-        settings = self.workbench.context.settings
+        settings = self.context.settings
         for pane_id, part in ((SUBJECT, view.subject), *((part.id, part) for part in view.case)):
             self._panes.show(pane_id, replace(part, empty=with_keys(settings, part.empty)))
         # A part without text for this item gives way, until an item has it again: to what is asked about, so
@@ -418,7 +427,7 @@ class ShowingItems(CopyingText):
     # -- the lines ------------------------------------------------------------------------------------
 
     def _lay_out_places(self) -> None:
-        context = self.workbench.context
+        context = self.context
         blind = context.settings.blind
         number, *filtered = self._listed()
         here = self.on_screen.place if self.on_screen is not None else self._wanted
@@ -428,7 +437,7 @@ class ShowingItems(CopyingText):
             number += f", end of {self.order.total:,}"
         place = " · ".join([f" {one_line(context.workspace.path.name, 40)} › {number}", *filtered])
         rater = one_line(context.rater.name, 24) if context.rater else "nobody (--rater NAME)"
-        waiting = len(self.workbench.failures)
+        waiting = len(self.context.recorder.failures)
         failed = f"! {waiting:,} not saved · " if waiting else ""
         whole = not self.kinds_here or self.asked.wanted == QueueFilter()
         pace = self.count.sentence(whole=whole) if self.count else ""
@@ -453,15 +462,15 @@ class ShowingItems(CopyingText):
 
     def _waiting(self, item_id: int) -> list[Action]:
         """Return what was recorded of an item and is not on disk yet, in the order of the keys."""
-        waiting = [each for each in self.workbench.unsaved.values() if each.item_id == item_id]
+        waiting = [each for each in self.context.recorder.unsaved.values() if each.item_id == item_id]
         return sorted(waiting, key=lambda action: action.records[0].id)
 
     def _show_claim(self) -> None:
         state: SaveState = "none"
         if self.item is not None and (waiting := self._waiting(self.item.item_id)):
-            failures = self.workbench.failures
+            failures = self.context.recorder.failures
             state = "failed" if any(each.records[0].id in failures for each in waiting) else "saving"
-        self.query_one(ClaimLine).show(self.item, state, blind=self.workbench.context.settings.blind)
+        self.query_one(ClaimLine).show(self.item, state, blind=self.context.settings.blind)
         self.query_one(ReviewKeys).keep_up()
 
     def _say(self, text: str, *, alarm: bool = False, choices: Sequence[tuple[str, str]] = ()) -> None:

@@ -24,9 +24,9 @@ from agents.events import ItemAnnotated
 from agents.jobs import AnnotationJob
 from agents.settings import AnnotationSettings
 from screens.app import WorkbenchApp
+from screens.items.views import ItemView
 from screens.messages import JobReported
 from screens.review.items import ItemReader
-from screens.review.part import ItemView
 from screens.review.screen import ReviewScreen
 from screens.review.showing import ARRIVAL_SECONDS
 from store.journal import Journal
@@ -80,7 +80,7 @@ async def test_what_comes_for_the_item_before_does_not_bring_it_back(
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
         await pilot.press("1")
-        await until(pilot, lambda: not app.unsaved, "saved while the next item is read")
+        await until(pilot, lambda: not app.context.recorder.unsaved, "saved while the next item is read")
         if cause == "annotated":
             event = ItemAnnotated(1, UUID(int=0), 1, CASES[0].name, 1.0, "screened", None)
             app.post_message(JobReported(event))
@@ -125,13 +125,13 @@ class Rater:
         self.written: dict[float, dict[str, int]] = {}
         self.seen: dict[float, str] = {}
         self.recorded: list[tuple[Action, float]] = []
-        record = app.record
+        record = app.context.recorder.submit
 
         def noting(action: Action) -> None:
-            self.recorded.append((action, app.key_time))
+            self.recorded.append((action, app.context.last_key.time))
             record(action)
 
-        monkeypatch.setattr(app, "record", noting)
+        monkeypatch.setattr(app.context.recorder, "submit", noting)
 
     def type(self, key: str) -> None:
         seen, written = screen_text(self.app), dict(self.terminal.shows)
@@ -179,7 +179,7 @@ async def test_500_items_judged_beside_a_job_that_labels_them(
             settings = AnnotationSettings(
                 "openai:gpt-4o-mini", concurrency=6, sandbox="process", models=server.settings()
             )
-            app.runner.start(AnnotationJob(settings))
+            app.context.jobs.runner.start(AnnotationJob(settings))
             due = began = time.monotonic()
             keys = 0
             # On a slow machine many keys come before the item is there, and are refused.
@@ -349,11 +349,11 @@ async def test_a_reason_is_not_given_to_a_label_that_was_taken_back(workspace: W
         await painted(pilot, 2)
         await settled(pilot)
         assert "why?" in said(app)
-        app.push_screen(ReviewScreen([2, 1]))  # another review of the same session
+        app.push_screen(ReviewScreen(app.context, app, [2, 1]))  # another review of the same session
         await until(pilot, lambda: app.screen.is_current and len(app.screen_stack) > 2)
         await painted(pilot, 1)
         await pilot.press("u")
-        await until(pilot, lambda: bool(app.taken_back))
+        await until(pilot, lambda: bool(app.context.recorder.taken_back))
         await settled(pilot)
         await pilot.press("q")
         await painted(pilot, 2)

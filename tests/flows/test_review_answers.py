@@ -12,7 +12,7 @@ from review_bench import line_of, painted, press, review_app, review_of, said, s
 from sqlalchemy import select
 from textual.widgets import OptionList
 
-from screens.review.answer import load
+from screens.items.answer import load
 from screens.review.bars import ClaimLine, ReviewKeys
 from screens.review.reading import SUBJECT
 from screens.review.tabs import CaseTabs

@@ -26,8 +26,8 @@ from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
 from screens.app import WorkbenchApp
+from screens.items.completion import load
 from screens.review.bars import ClaimLine
-from screens.review.completion import load
 from screens.review.tabs import CaseTabs
 from store.kinds.completion import COMPLETION
 from store.queries.entries import letter, load_entry

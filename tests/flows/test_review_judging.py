@@ -38,8 +38,9 @@ from textual.widgets import Input
 from agents.events import ItemAnnotated
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
-from screens.messages import JobReported, JudgmentSaved, UndoDone
+from screens.messages import JobReported
 from screens.queue.asked import Asked
+from screens.recording import Recorder
 from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys
 from screens.review.end_card import count_list
 from screens.settings import ScreenSettings
@@ -48,23 +49,23 @@ from store.kinds.pair import GUIDELINE
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
 from store.raters import ensure_rater, register_kinds
+from store.recording import Action
 from store.tables.record import JudgmentRow, MarkRow
 from store.workspace import Workspace
 
 SIZE = (120, 40)
 
 
-def heard(app: WorkbenchApp, *kinds: type) -> list[object]:
-    """Keep the messages of some kinds that reach the app."""
+def heard_undos(app: WorkbenchApp, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Keep what every undo and redo came to, None for those that had nothing to take back."""
     kept: list[object] = []
-    post = app.post_message
+    done = Recorder._undo_done
 
-    def hear(message: object) -> bool:
-        if isinstance(message, kinds):
-            kept.append(message)
-        return post(message)  # type: ignore[arg-type]
+    def hear(recorder: Recorder, action: Action | None, **how: Any) -> None:
+        kept.append(action)
+        done(recorder, action, **how)
 
-    app.post_message = hear  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(Recorder, "_undo_done", hear)
     return kept
 
 
@@ -79,15 +80,15 @@ def counts(app: WorkbenchApp) -> tuple[int, int]:
 
 async def test_a_label_is_saved_and_the_next_item_is_shown(workspace: Workspace) -> None:
     app = review_app(workspace)
-    saved = heard(app, JudgmentSaved)
+    saved: list[Action] = []
     async with app.run_test(size=SIZE) as pilot:
+        app.context.recorder.saved.subscribe(app, saved.append)
         await press(pilot, "1")
         await painted(pilot, 2)
         await settled(pilot)
-        (message,) = saved
-        assert isinstance(message, JudgmentSaved)
+        (action,) = saved
         (row,) = rows(workspace, JudgmentRow)
-        assert message.action.records[0].id == row["id"]
+        assert action.records[0].id == row["id"]
         assert (row["item_id"], row["value"], row["origin"]) == (1, 1, "accept")
         assert row["shown_verdict"] == uid(120)
         assert row["elapsed_ms"] >= row["active_ms"] >= 0
@@ -261,7 +262,7 @@ async def test_the_card_at_the_end_tells_the_count_that_was_begun_last(
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 8)
         await pilot.press("1")
-        await until(pilot, lambda: bool(counts) and not app.unsaved)
+        await until(pilot, lambda: bool(counts) and not app.context.recorder.unsaved)
         review_of(app).count_end()
         await until(pilot, lambda: "1 of 8 done" in screen_text(app))
         release.set()
@@ -356,9 +357,11 @@ async def test_a_comment_is_saved_by_enter_and_changed_later(workspace: Workspac
         assert len(rows(workspace, MarkRow)) == 2
 
 
-async def test_undo_and_redo_go_all_the_way_back_across_restarts(workspace: Workspace) -> None:
+async def test_undo_and_redo_go_all_the_way_back_across_restarts(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = review_app(workspace)
-    undone = heard(app, UndoDone)
+    undone = heard_undos(app, monkeypatch)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1", "1", "b", "s", "f")
         await settled(pilot)
@@ -367,7 +370,7 @@ async def test_undo_and_redo_go_all_the_way_back_across_restarts(workspace: Work
         await painted(pilot, 3)
         assert said(app) == "Taken back: skip · U redo"
     app = review_app(workspace, at=None)
-    undone = heard(app, UndoDone)
+    undone.clear()
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "u")
         await painted(pilot, 2)
@@ -793,7 +796,7 @@ async def test_an_undo_that_is_done_after_the_review_was_left_is_said_too(worksp
         await settled(pilot)
         await pilot.press("q")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-        app.undo()
+        app.context.recorder.undo()
         await until(pilot, lambda: bool(app._notifications))
         (notice,) = app._notifications
         assert (notice.title, notice.message) == ("Taken back", "1 match, accepts ◆ · now no label")

@@ -224,7 +224,7 @@ async def test_nothing_is_judged_before_the_new_text_is_on_the_screen(
             patch.setattr(Journal, "append", full)
             patch.setattr(WorkbenchApp, "RETRY_SECONDS", 600.0)
             await revise(pilot, "r", BETTER)
-            await until(pilot, lambda: bool(app.failures))
+            await until(pilot, lambda: bool(app.context.recorder.failures))
             await pilot.press("7")
             assert said(app).startswith("Not recorded: the revised text was not on the screen")
             await pilot.press("n")
@@ -240,7 +240,7 @@ async def test_nothing_is_judged_before_the_new_text_is_on_the_screen(
             await until(pilot, lambda: isinstance(app.screen, RevisionEditor))
             assert editor(app).area.text == BETTER
             await pilot.press("escape")
-        app._retry_failed()
+        app.context.recorder.retry()
         await painted(pilot)
         await settled(pilot)
         assert reference_of(app) == BETTER

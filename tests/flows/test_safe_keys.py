@@ -19,12 +19,12 @@ from review_bench import (
     said,
     settled,
 )
+from screens.terminal import InputReads, text_times
 from textual import events
 from textual.widgets import Input
 
 from screens.app import WorkbenchApp
 from screens.settings import ScreenSettings
-from screens.terminal import InputReads, text_times
 from store.workspace import Workspace
 
 SIZE = (120, 40)

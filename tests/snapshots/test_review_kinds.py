@@ -16,6 +16,7 @@ from review_bench import painted, press, review_app, settled
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
+from screens.recording import Recorder
 from screens.review.bars import ClaimLine
 from screens.review.judging import SessionCount
 from screens.review.screen import ReviewScreen
@@ -153,13 +154,13 @@ def test_not_saved(
         app = pilot.app
         assert isinstance(app, WorkbenchApp)
         await press(pilot, "a")
-        await until(pilot, lambda: bool(app.failures))
+        await until(pilot, lambda: bool(app.context.recorder.failures))
         await painted(pilot)
         await until(pilot, lambda: "not saved" in str(app.screen.query_one(ClaimLine).content))
         await pilot.pause()
 
     monkeypatch.setattr(Journal, "append", full)
-    monkeypatch.setattr(WorkbenchApp, "RETRY_SECONDS", 600.0)
+    monkeypatch.setattr(Recorder, "RETRY_SECONDS", 600.0)
     assert snap_compare(review_app(workspace, at=QUESTION), terminal_size=size, run_before=judged)
 
 
