@@ -250,7 +250,7 @@ class WorkbenchApp(App[None]):
         if show is not None:
             show(undone)
         else:
-            from screens.review.undone import undone_in_words
+            from screens.judging.undone import undone_in_words
 
             recorder, blind = self.context.recorder, self.context.scope.blind
             what = undone_in_words(undone.action, recorder.question_names, blind=blind, since=recorder.began)

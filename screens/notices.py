@@ -40,6 +40,10 @@ class Notices:
                 timeout=12 if alarm else 5,
             )
 
+    def toast(self, text: str) -> None:
+        """Say something in a toast, beside what the screen says itself."""
+        self._app.notify(text, markup=False)
+
     def report_error(self, error: WorkbenchError) -> None:
         """Show an error that the user can mend."""
         self.tell(error.title, " ".join(filter(None, (error.message, error.hint))), alarm=True)

@@ -35,10 +35,10 @@ from store.queries.rows import QueueFilter, QueueSort
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
+    from screens.items.reader import ItemReader
     from screens.items.views import ItemView
     from screens.navigator import Navigator, OpenedReview
     from screens.queue.order import Found
-    from screens.review.items import ItemReader
     from store.recording import Action
 
 PREVIEW_SECONDS = 0.08
@@ -122,7 +122,7 @@ class QueueScreen(CoveredScreen):
     @cached_property
     def reader(self) -> ItemReader:
         """Reads the items of the preview."""
-        from screens.review.items import ItemReader
+        from screens.items.reader import ItemReader
 
         scope = self.context.scope
         return ItemReader(self.context.workspace, scope.rater_id, blind=scope.blind)

@@ -15,8 +15,8 @@ from textual.widgets import Static, TextArea
 
 from screens.commands import bindings
 from screens.help import hint
+from screens.judging.saying import SayLine
 from screens.outside import EditorGaveUp
-from screens.review.bars import SayLine
 from screens.widgets.code_area import CodeArea, can_hold
 from screens.widgets.visible import one_line
 from store.errors import WorkbenchError

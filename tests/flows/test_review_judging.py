@@ -38,10 +38,11 @@ from textual.widgets import Input
 from agents.events import ItemAnnotated
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
+from screens.judging.key_line import JudgingKeys
 from screens.messages import JobReported
 from screens.queue.asked import Asked
 from screens.recording import Recorder
-from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys
+from screens.review.bars import ClaimLine, PlaceLine
 from screens.review.end_card import count_list
 from screens.settings import ScreenSettings
 from screens.widgets.text_view import TextView
@@ -107,11 +108,11 @@ async def test_an_override_takes_its_reason_by_one_key_and_can_be_changed(worksp
         await press(pilot, "0")
         await painted(pilot, 2)
         assert said(app).startswith("● 0 no match · overrides ◆ · clear-match · why?")
-        assert "b boundary case" in line_of(app, ReviewKeys)
+        assert "b boundary case" in line_of(app, JudgingKeys)
         await press(pilot, "b")
         await settled(pilot)
         assert said(app).startswith("Reason: boundary case")
-        assert "boundary case" not in line_of(app, ReviewKeys)
+        assert "boundary case" not in line_of(app, JudgingKeys)
         assert judgments(workspace) == [(1, 0, "override", ""), (1, 0, "override", "boundary case")]
         await press(pilot, "p", "o")
         assert said(app) == "Why another label than ◆? Now: boundary case."
@@ -246,8 +247,6 @@ async def test_the_card_at_the_end_tells_the_count_that_was_begun_last(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first count may be read before the last judgment is on disk, and come after the second."""
-    from screens.review import showing
-
     counts, release = [], threading.Event()
 
     def slow_at_first(*given: Any) -> Any:
@@ -257,13 +256,13 @@ async def test_the_card_at_the_end_tells_the_count_that_was_begun_last(
         release.wait(30)
         return replace(counts[0], counts={**counts[0].counts, "judged": 0, "open": 8})
 
-    monkeypatch.setattr(showing, "count_list", slow_at_first)
+    monkeypatch.setattr("screens.review.end_card.count_list", slow_at_first)
     app = review_app(workspace, at=7)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 8)
         await pilot.press("1")
         await until(pilot, lambda: bool(counts) and not app.context.recorder.unsaved)
-        review_of(app).count_end()
+        review_of(app).end.count()
         await until(pilot, lambda: "1 of 8 done" in screen_text(app))
         release.set()
         await settled(pilot)
@@ -546,7 +545,7 @@ async def test_the_agents_label_that_arrives_is_shown_and_not_judged_by_a_key_on
         await settled(pilot)
         assert judgments(workspace) == []
         screen = review_of(app)
-        settled_at = screen.on_screen.settled_at if screen.on_screen else 0
+        settled_at = screen.guard.on_screen.settled_at if screen.guard.on_screen else 0
         await until(pilot, lambda: _later_than(settled_at))
         await pilot.press("a")
         await settled(pilot)
@@ -656,7 +655,7 @@ async def test_an_empty_queue_says_so(workspace: Workspace) -> None:
 
 def named(app: WorkbenchApp) -> str:
     """The line of keys, each key led by a blank."""
-    return f" {line_of(app, ReviewKeys)}"
+    return f" {line_of(app, JudgingKeys)}"
 
 
 async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(workspace: Workspace) -> None:

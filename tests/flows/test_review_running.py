@@ -202,9 +202,9 @@ async def test_a_key_from_before_the_run_was_shown_judges_what_was_shown_then(wo
         await press(pilot, "r")
         await ended(pilot)
         app.context.last_key.time = typed
-        assert review_of(app).execution_on_screen == uid(110)
+        assert review_of(app).runs.execution_on_screen == uid(110)
         app.context.last_key.time = time.monotonic()
-        assert review_of(app).execution_on_screen == expert_runs(workspace)[0]["id"]
+        assert review_of(app).runs.execution_on_screen == expert_runs(workspace)[0]["id"]
 
 
 async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_restart(

@@ -111,7 +111,7 @@ async def test_undo_takes_back_what_was_not_saved_and_nothing_else(workspace: Wo
         disk.full = True
         await press(pilot, "0")
         await until(pilot, lambda: len(app.context.recorder.failures) == 1)
-        app.RETRY_SECONDS = 60  # type: ignore[misc]
+        app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
         await press(pilot, "u")
         await painted(pilot, 2)
         await until(pilot, lambda: not app.context.recorder.unsaved)
@@ -125,7 +125,7 @@ async def test_undo_takes_back_what_was_not_saved_and_nothing_else(workspace: Wo
 
 async def test_undo_of_a_label_that_waits_takes_its_reason_too(workspace: Workspace, disk: Disk) -> None:
     app = review_app(workspace)
-    app.RETRY_SECONDS = 60  # type: ignore[misc]
+    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "0", "b")
@@ -145,7 +145,7 @@ async def test_undo_takes_back_what_came_last_also_when_what_was_before_it_waits
     workspace: Workspace, disk: Disk
 ) -> None:
     app = review_app(workspace)
-    app.RETRY_SECONDS = 60  # type: ignore[misc]
+    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "1")
@@ -167,7 +167,7 @@ async def test_undo_takes_back_what_came_last_also_when_what_was_before_it_waits
 
 async def test_what_waits_is_tried_again_after_an_undo_that_failed(workspace: Workspace, disk: Disk) -> None:
     app = review_app(workspace)
-    app.RETRY_SECONDS = 60  # type: ignore[misc]
+    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "1")
@@ -176,7 +176,7 @@ async def test_what_waits_is_tried_again_after_an_undo_that_failed(workspace: Wo
         await press(pilot, "0")
         await until(pilot, lambda: len(judgments(workspace)) == 1)
         disk.full = True
-        app.RETRY_SECONDS = 0.3  # type: ignore[misc]
+        app.context.recorder.RETRY_SECONDS = 0.3  # type: ignore[misc]
         await press(pilot, "u")
         await until(pilot, lambda: said(app).startswith("! Not undone: [Errno 28]"))
         disk.full = False
@@ -190,7 +190,7 @@ async def test_told_to_end_what_waits_is_written_once_more(
     # The watchdog ends the whole process, which here is that of the tests.
     monkeypatch.setattr("screens.app.LEAVE_SECONDS", 3600.0)
     app = review_app(workspace)
-    app.RETRY_SECONDS = 60  # type: ignore[misc]
+    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "1")
@@ -260,8 +260,8 @@ async def test_what_the_record_refuses_is_said_and_not_tried_again(workspace: Wo
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
-        assert screen.desk is not None
-        app.context.recorder.submit(screen.desk.mark(4711, "flag"))
+        assert screen.judging.desk is not None
+        app.context.recorder.submit(screen.judging.desk.mark(4711, "flag"))
         await until(pilot, lambda: said(app).startswith("! No such item: There is no item 4711."))
         assert app.context.recorder.unsaved == {}
         assert marks(workspace) == []
@@ -331,9 +331,9 @@ async def test_reopening_returns_to_item_pane_and_scroll_place(tmp_path: Path) -
         app = review_app(workspace, at=None)
         async with app.run_test(size=(80, 24)) as pilot:
             screen = await painted(pilot, 5)
-            assert screen.active == "steps"
+            assert screen.reading.active == "steps"
             await press(pilot, *["tab"] * 3)
-            assert screen.active == "subject"
+            assert screen.reading.active == "subject"
             assert app.screen.query_one("#subject", TextPane).first_line == line
             await press(pilot, "n", "p")
             assert app.screen.query_one("#subject", TextPane).first_line == line

@@ -35,11 +35,11 @@ from agents.sandbox.settings import SandboxSettings
 from agents.settings import ExpertRunSettings
 from screens.app import WorkbenchApp
 from screens.jobs.line import JobLine
+from screens.judging.desk import SessionCount
 from screens.messages import JobReported
 from screens.queue.asked import Asked
 from screens.recording import Recorder
 from screens.review.bars import ClaimLine
-from screens.review.judging import SessionCount
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
 from store.workspace import Workspace

@@ -16,9 +16,9 @@ from review_bench import painted, press, review_app, settled
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
+from screens.judging.desk import SessionCount
 from screens.recording import Recorder
 from screens.review.bars import ClaimLine
-from screens.review.judging import SessionCount
 from screens.review.screen import ReviewScreen
 from store.workspace import Workspace
 
@@ -79,7 +79,7 @@ def shown(pane_id: str, *then: str) -> Steps:
 
     async def steps(pilot: Pilot[Any]) -> None:
         screen = await painted(pilot)
-        screen.show_pane(pane_id)
+        screen.reading.show_pane(pane_id)
         await press(pilot, *then)
         await settled(pilot)
 

@@ -8,7 +8,7 @@ import pytest
 from judging import EVIDENCE, Desk, judgments, marks
 from sqlalchemy import select
 
-from screens.review.judging import desk_of
+from screens.judging.desk import desk_of
 from store.errors import WorkspaceError
 from store.events import Progress
 from store.expert_runs import record_expert_run

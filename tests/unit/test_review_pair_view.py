@@ -10,9 +10,9 @@ import pytest
 from review_bench import ALONE, CASES, SIMULATED, TEST, Case, Ran, bench, uid, write_expert_run
 
 from screens.items import pair as pair_part
+from screens.items.reader import ItemReader, ReviewOrder
 from screens.items.views import ItemView
-from screens.review.items import ItemReader, ReviewOrder
-from screens.review.judging import Stopwatch, after, desk_of
+from screens.judging.desk import Stopwatch, after, desk_of
 from store.errors import UnknownName
 from store.kinds.pair import GUIDELINE
 from store.queries.item import OwnState, load_pair
