@@ -10,7 +10,8 @@ import pytest
 from review_bench import ALONE, CASES, SIMULATED, TEST, Case, Ran, bench, uid, write_expert_run
 
 from screens.items import pair as pair_part
-from screens.items.reader import ItemReader, ReviewOrder
+from screens.items.reader import ItemReader
+from screens.judging.order import ReviewOrder
 from screens.items.views import ItemView
 from screens.judging.desk import Stopwatch, after, desk_of
 from store.errors import UnknownName
