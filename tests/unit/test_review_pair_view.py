@@ -11,9 +11,9 @@ from review_bench import ALONE, CASES, SIMULATED, TEST, Case, Ran, bench, uid, w
 
 from screens.items import pair as pair_part
 from screens.items.reader import ItemReader
-from screens.judging.order import ReviewOrder
 from screens.items.views import ItemView
 from screens.judging.desk import Stopwatch, after, desk_of
+from screens.judging.order import ReviewOrder
 from store.errors import UnknownName
 from store.kinds.pair import GUIDELINE
 from store.queries.item import OwnState, load_pair
