@@ -1,4 +1,4 @@
-"""The Textual app: starts and leaves, follows the jobs, and moves between screens."""
+"""The Textual app: starts and leaves, and moves between screens."""
 
 from __future__ import annotations
 
@@ -9,36 +9,35 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.driver import Driver
+from textual.message import Message
 from textual.screen import Screen
-from textual.signal import Signal
 
-from agents.events import JobEnded, JobEvent
 from screens.commands import Scope, bindings, key_map
-from screens.context import AppContext
+from screens.context import AppContext, ReviewSession, ScreenContext
+from screens.input_guard.guard import InputGuard
+from screens.jobs.running import Jobs
 from screens.memory import collect_when_idle, keep_what_is_there
 from screens.messages import JobReported
-from screens.testing import TestingApp
+from screens.notices import Notices
+from screens.outside import OtherPrograms
+from screens.recording import KEY_SECONDS, Recorder, Undone
+from screens.test_runner import TestRunner
 from store.counted import counted
 from store.errors import WorkbenchError
-from store.session import load_session, save_session
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from textual.command import Provider
 
-    from agents.jobs import Job, JobRunner
-    from agents.settings import AnnotationSettings
+    from screens.navigator import OpenedReview
     from screens.queue.asked import Asked
     from store.queries.rows import Ids
 
@@ -48,9 +47,10 @@ LEAVE_SECONDS = 10.0
 AFTER_SECONDS = 0.5
 """How long after another program had the terminal an interrupt is one that was meant for it."""
 
-SESSION = "review"
+QUEUE = "queue"
+"""The name under which the queue is kept, so that it is as it was when one comes back."""
 
-BEHIND = ("store.recording", "screens.review.screen", "screens.review.pair")
+BEHIND = ("store.recording", "screens.review.screen", "screens.items.pair")
 """What the first judgment needs, imported behind the first screen."""
 
 SWITCH_SECONDS = 0.001
@@ -64,11 +64,11 @@ def _catalogue() -> type[Provider]:
     return CatalogueProvider
 
 
-class WorkbenchApp(TestingApp):
-    """The workbench on a terminal.
+class WorkbenchApp(App[None]):
+    """The workbench on a terminal; it implements `Navigator`.
 
     Attributes:
-        job_events: Published with every event of the job runner.
+        context: What every screen works with.
     """
 
     TITLE = "workbench"
@@ -81,11 +81,63 @@ class WorkbenchApp(TestingApp):
         (120, "-wide"),
     ]
 
-    def __init__(self, context: AppContext) -> None:
-        super().__init__(context)
-        self.job_events: Signal[JobEvent] = Signal(self, "job-events")
-        self._session: dict[str, Any] | None = None
+    def __init__(self, program: AppContext) -> None:
+        super().__init__()
+        notices = Notices(self)
+        self._guard = InputGuard(self._is_typing, notices.tell)
+        self.context = ScreenContext(
+            program,
+            recorder=Recorder(
+                self,
+                workspace=program.workspace,
+                rater=program.rater,
+                prepare=program.prepare,
+                notices=notices,
+                show_undone=self._show_undone,
+            ),
+            tests=TestRunner(self, program.rater, program.make_expert_runs, notices),
+            jobs=Jobs(self, program.make_runner, notices),
+            session=ReviewSession(program.workspace, program.rater),
+            notices=notices,
+            last_key=self._guard.last_key,
+            others=OtherPrograms(self),
+        )
+        # What the lines of every screen follow.
+        recorder = self.context.recorder
+        self.saved, self.failed, self.failures = recorder.saved, recorder.failed, recorder.failures
         self._leaving = False
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return what reads the terminal; on Linux and macOS the one that tells pasting from keys."""
+        found = super().get_driver_class()
+        if found.__name__ == "LinuxDriver":
+            from screens.input_guard.terminal import CarefulDriver
+
+            return CarefulDriver
+        return found
+
+    def post_message(self, message: Message) -> bool:
+        """Note when keys arrive, and let the agents' records wait while one is handled."""
+        if isinstance(message, events.Key):
+            self.context.workspace.lane.give_way(KEY_SECONDS)
+            self._guard.note_arrival(message)
+        return super().post_message(message)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Drop keys that no person pressed."""
+        if isinstance(event, events.Key) and self._guard.refuses(event):
+            event.stop()
+            return
+        await super().on_event(event)
+
+    def keys_came_together(self, times: Sequence[float]) -> None:
+        """Take note of keys that were in one read of the terminal; called in the terminal's thread."""
+        self._guard.keys_came_together(times)
+
+    def _is_typing(self) -> bool:
+        return self.focused is not None and self.focused.check_consume_key("x", "x")
 
     # -- starting and leaving -------------------------------------------------------------------------
 
@@ -104,18 +156,18 @@ class WorkbenchApp(TestingApp):
         self.call_after_refresh(self._first_screen_shown)
 
     def _first_screen_shown(self) -> None:
-        if self.context.begin_with is not None:
+        if self.context.program.begin_with is not None:
             # Only now is there somebody to hear what the job tells.
-            self._begin(self.context.begin_with)
+            self.context.jobs.start(self.context.program.begin_with)
         self._warm_up()
 
     @work(thread=True, group="warm-up")
     def _warm_up(self) -> None:
         """Do what the first screen was shown without, so that the keys that need it do not wait."""
         try:
-            self.context.prepare()
+            self.context.program.prepare()
         except (WorkbenchError, OSError) as error:
-            self.call_later(self.tell, "Not prepared", str(error), alarm=True)
+            self.call_later(self.context.notices.tell, "Not prepared", str(error), alarm=True)
         for name in BEHIND:
             import_module(name)
         if not gc.isenabled():
@@ -124,30 +176,30 @@ class WorkbenchApp(TestingApp):
             self.call_later(self.set_interval, 1.0, self._collect_when_idle)
 
     def _collect_when_idle(self) -> None:
-        collect_when_idle(time.monotonic() - self.key_time)
+        collect_when_idle(time.monotonic() - self.context.last_key.time)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Offer Textual's choice of themes in the palette; everything else there comes from the catalogue."""
         return (command for command in super().get_system_commands(screen) if command.title == "Theme")
 
     def _open_first_screen(self) -> None:
-        if self.context.start_with == "queue":
-            from screens.queue.screen import open_queue
-
-            open_queue(self)
+        if self.context.program.start_with == "queue":
+            self.open_queue()
             return
         self.go_home()
-        if self.context.start_with == "resume":
+        if self.context.program.start_with == "resume":
             self.resume()
 
     def _leave_at_once(self, number: int) -> None:
         """End as after a quit key, and in any case soon: the terminal may be gone."""
-        if self._leaving or (number == signal.SIGINT and time.monotonic() - self.back_at < AFTER_SECONDS):
+        if self._leaving or (
+            number == signal.SIGINT and time.monotonic() - self.context.others.back_at < AFTER_SECONDS
+        ):
             # Ctrl-C in an editor or a pager is meant for that, and reaches the app as well.
             return
         self._leaving = True
         # A last try for what could not be written; the lane is drained when the workspace is closed.
-        self._retry_failed()
+        self.context.recorder.retry()
 
         def end_anyway() -> None:
             self.context.workspace.close()
@@ -162,21 +214,21 @@ class WorkbenchApp(TestingApp):
     async def action_quit(self) -> None:
         """Write what is still queued, then leave; what cannot be written is said first."""
         selected: str = getattr(self.focused, "selected_text", "")
-        if self.key_name == "ctrl+c" and selected:
+        if self.context.last_key.name == "ctrl+c" and selected:
             await self.run_action("focused.copy")
             return
         self._keep_place()
         await asyncio.to_thread(self.context.workspace.lane.drain, LEAVE_SECONDS)
-        problem = self._what_failed()
-        if problem is not None and not self._warned:
-            self._warned = True
-            self.tell(
+        recorder, problem = self.context.recorder, self.context.recorder.problem
+        if problem is not None and not recorder.warned:
+            recorder.warned = True
+            self.context.notices.tell(
                 "Not saved",
-                f"Not on disk: {counted(len(self.unsaved), 'record')}, {problem}. That is tried again; "
+                f"Not on disk: {counted(len(recorder.unsaved), 'record')}, {problem}. That is tried again; "
                 "quit once more to leave without it.",
                 alarm=True,
             )
-            self._retry_failed()
+            recorder.retry()
             return
         self.exit()
 
@@ -186,92 +238,23 @@ class WorkbenchApp(TestingApp):
             if keep is not None:
                 keep()
 
-    def keep_session(self, value: dict[str, Any]) -> None:
-        """Store where the rater is, so that another session can go on there."""
-        self._session = value
-        if self.context.rater is not None:
-            save_session(self.context.workspace, self.context.rater.id, SESSION, value)
-
-    def kept_session(self) -> dict[str, Any]:
-        """Return where the rater was, empty when nothing was kept."""
-        rater = self.context.rater
-        if self._session is None:
-            self._session = load_session(self.context.workspace, rater.id, SESSION) if rater else {}
-        return self._session
-
-    # -- jobs -----------------------------------------------------------------------------------------
-
-    @cached_property
-    def runner(self) -> JobRunner:
-        """Runs the agents behind the screens; made when the first run is started."""
-        return self.context.make_runner(lambda event: self._post(JobReported(event)))
-
-    @property
-    def jobs(self) -> Sequence[Job]:
-        """The jobs that were started, the latest last."""
-        return self.runner.jobs if "runner" in self.__dict__ else ()
-
-    @property
-    def running(self) -> Job | None:
-        """The job that is at work or paused, None when there is none."""
-        return self.runner.running if "runner" in self.__dict__ else None
+    # -- what comes back ------------------------------------------------------------------------------
 
     @on(JobReported)
     def _job_reported(self, message: JobReported) -> None:
-        event = message.event
-        if isinstance(event, JobEnded) and event.error is not None:
-            self.report_error(event.error)
-        self.job_events.publish(event)
+        self.context.jobs.take(message.event)
 
-    def start_annotation(
-        self, again: tuple[UUID, Sequence[int]] | None = None, *, then: Callable[[], None] | None = None
-    ) -> bool:
-        """Start agents behind the screens; those of a new run after a dialog that says what it will take.
+    def _show_undone(self, undone: Undone) -> None:
+        """Have the screen go to the item of an undo or redo; one that cannot says what it was."""
+        show = getattr(self.screen, "show_undone", None)
+        if show is not None:
+            show(undone)
+        else:
+            from screens.judging.undone import undone_in_words
 
-        Args:
-            again: A run, and those of its items that it is to try again; None for all without a label.
-            then: Called when the dialog has started the run.
-
-        Returns:
-            Whether it was started already.
-        """
-        from agents.kinds import kinds_with_agents
-        from screens.jobs.start import StartScreen
-        from store.queries.runs import kind_for_agents, kind_of_run
-
-        with self.context.workspace.reading() as connection:
-            if again is None:
-                kind = kind_for_agents(connection, kinds_with_agents())
-            else:
-                kind = kind_of_run(connection, again[0])
-        if kind is None:
-            self.tell("Nothing for the agents", "No agents work on items of the kinds that are here.")
-            return False
-        plan = self.context.plan
-        if plan.annotation is None:
-            self.report_error(WorkbenchError("No model", plan.problem, "See `workbench doctor`."))
-            return False
-        annotation = replace(plan.annotation, kind=kind)
-        if again is None:
-
-            def confirmed(settings: AnnotationSettings | None) -> None:
-                if settings is not None and self._begin(settings) and then is not None:
-                    then()
-
-            self.push_screen(StartScreen(annotation, plan.sandbox), confirmed)
-            return False
-        run_id, item_ids = again
-        return self._begin(replace(annotation, run_id=run_id, item_ids=tuple(item_ids)))
-
-    def _begin(self, annotation: AnnotationSettings) -> bool:
-        from agents.jobs import AnnotationJob
-
-        try:
-            self.runner.start(AnnotationJob(annotation))
-        except WorkbenchError as error:
-            self.report_error(error)
-            return False
-        return True
+            recorder, blind = self.context.recorder, self.context.scope.blind
+            what = undone_in_words(undone.action, recorder.question_names, blind=blind, since=recorder.began)
+            self.context.notices.tell("Brought back" if undone.redo else "Taken back", what)
 
     # -- moving about ---------------------------------------------------------------------------------
 
@@ -283,11 +266,19 @@ class WorkbenchApp(TestingApp):
             while not isinstance(self.screen, HomeScreen):
                 self.pop_screen()
         elif len(self.screen_stack) > 1:
-            self.switch_screen(HomeScreen())
+            self.switch_screen(HomeScreen(self.context, self))
         else:
-            self.push_screen(HomeScreen())
+            self.push_screen(HomeScreen(self.context, self))
 
-    def open_review(self, ids: Ids, index: int, asked: Asked | None = None) -> None:
+    def open_queue(self) -> None:
+        """Show the queue as it was left; the first time, as it was in the session before."""
+        if not self.is_screen_installed(QUEUE):
+            from screens.queue.screen import QueueScreen
+
+            self.install_screen(QueueScreen(self.context, self), QUEUE)
+        self.push_screen(QUEUE)
+
+    def open_review(self, ids: Ids, index: int, asked: Asked | None = None) -> OpenedReview:
         """Review the items of a queue, in its frozen order, from one of them on.
 
         Args:
@@ -297,13 +288,15 @@ class WorkbenchApp(TestingApp):
         """
         from screens.review.screen import ReviewScreen
 
-        self.push_screen(ReviewScreen(ids.tolist(), index, asked))
+        review = ReviewScreen(self.context, self, ids.tolist(), index, asked)
+        self.push_screen(review)
+        return review
 
     def resume(self) -> None:
         """Go on where the rater left off: the item, the scroll places and the draft."""
         from screens.review.screen import ReviewScreen
 
-        self.push_screen(ReviewScreen.resumed(self.kept_session()))
+        self.push_screen(ReviewScreen.resumed(self.context, self))
 
     def action_show_keys(self) -> None:
         """List the keys of the screen that is shown, and of its parts and dialogs."""
@@ -319,4 +312,4 @@ class WorkbenchApp(TestingApp):
         from screens.jobs.screen import JobsScreen
 
         if not isinstance(self.screen, JobsScreen):
-            self.push_screen(JobsScreen())
+            self.push_screen(JobsScreen(self.context, self))

@@ -85,7 +85,7 @@ class Command:
     Attributes:
         id: Its name in the configuration, `scope.verb`.
         key: Its default keys, comma-separated, as Textual names them.
-        action: The action method it calls.
+        action: The action method it calls; where none is named, the screen's dispatcher finds its owner.
         label: What the key line says, one to three words.
         help: What the help and the palette say, one sentence.
         judging: Whether it records something; then its key must be a lower-case letter or a digit.
@@ -101,6 +101,11 @@ class Command:
     judging: bool = False
     on_line: bool = True
     priority: bool = False
+
+    def __post_init__(self) -> None:
+        """Have the dispatcher called where no method is named."""
+        if not self.action:
+            object.__setattr__(self, "action", f"dispatch({self.id!r})")
 
     @property
     def scope(self) -> Scope:
@@ -146,35 +151,31 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("queue.clear", "c", "clear_filter", "all items", "List all items again."),
     Command("queue.back", "escape,q", "back", "home", "Go back to the first screen."),
-    Command(
-        "review.accept", "a", "accept", "accept", "Take over the agents' label that is shown.", judging=True
-    ),
+    Command("review.accept", "a", "", "accept", "Take over the agents' label that is shown.", judging=True),
     Command(
         "review.undecided",
         "d",
-        "undecided",
+        "",
         "cannot decide",
         "Say that you cannot decide, and why.",
         judging=True,
     ),
-    Command("review.skip", "s", "skip", "skip", "Put the item off; it comes back last.", judging=True),
-    Command("review.flag", "f", "flag", "flag", "Flag the item, or take the flag away.", judging=True),
-    Command("review.comment", "m", "comment", "comment", "Write a comment on the item.", judging=True),
-    Command(
-        "review.reason", "o", "reason", "reason", "Give or change the reason of your override.", judging=True
-    ),
-    Command("review.ask", "t", "ask(1)", "next question", "Ask the next question of the item."),
-    Command("review.ask_back", "T", "ask(-1)", "question before", "Ask the one before.", on_line=False),
-    Command("review.undo", "u", "undo", "undo", "Take back what you did last, and go there.", judging=True),
-    Command("review.redo", "U,ctrl+r", "redo", "redo", "Bring back what you undid last.", on_line=False),
-    Command("review.next", "n", "next", "next", "Go to the next item; the next match while searching."),
-    Command("review.previous", "p", "previous", "previous", "Go to the previous item."),
-    Command("review.unjudged", "j", "next_open", "next unjudged", "Go to the next item without your label."),
-    Command("review.pane", "tab", "next_pane", "pane", "Move to the next pane.", on_line=False),
+    Command("review.skip", "s", "", "skip", "Put the item off; it comes back last.", judging=True),
+    Command("review.flag", "f", "", "flag", "Flag the item, or take the flag away.", judging=True),
+    Command("review.comment", "m", "", "comment", "Write a comment on the item.", judging=True),
+    Command("review.reason", "o", "", "reason", "Give or change the reason of your override.", judging=True),
+    Command("review.ask", "t", "", "next question", "Ask the next question of the item."),
+    Command("review.ask_back", "T", "", "question before", "Ask the one before.", on_line=False),
+    Command("review.undo", "u", "", "undo", "Take back what you did last, and go there.", judging=True),
+    Command("review.redo", "U,ctrl+r", "", "redo", "Bring back what you undid last.", on_line=False),
+    Command("review.next", "n", "", "next", "Go to the next item; the next match while searching."),
+    Command("review.previous", "p", "", "previous", "Go to the previous item."),
+    Command("review.unjudged", "j", "", "next unjudged", "Go to the next item without your label."),
+    Command("review.pane", "tab", "", "pane", "Move to the next pane.", on_line=False),
     Command(
         "review.pane_back",
         "shift+tab",
-        "previous_pane",
+        "",
         "pane back",
         "Move to the previous pane.",
         on_line=False,
@@ -182,7 +183,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "review.tab",
         "right_square_bracket",
-        "next_tab",
+        "",
         "tab",
         "Show the next part of the case.",
         on_line=False,
@@ -190,28 +191,26 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "review.tab_back",
         "left_square_bracket",
-        "previous_tab",
+        "",
         "tab back",
         "Show the part before.",
         on_line=False,
     ),
-    Command("review.find", "slash", "find", "find", "Search in the pane that has the focus."),
-    Command(
-        "review.find_back", "N", "previous_match", "match before", "Go to the match before.", on_line=False
-    ),
-    Command("review.failure", "g", "failure", "failure", "Jump to the first failure in the log."),
-    Command("review.run", "r", "run_test", "run again", "Run the test that is shown once more."),
+    Command("review.find", "slash", "", "find", "Search in the pane that has the focus."),
+    Command("review.find_back", "N", "", "match before", "Go to the match before.", on_line=False),
+    Command("review.failure", "g", "", "failure", "Jump to the first failure in the log."),
+    Command("review.run", "r", "", "run again", "Run the test that is shown once more."),
     Command(
         "review.edit",
         "e",
-        "edit",
+        "",
         "edit test",
         "Edit the test that is shown, or a text of the item.",
     ),
     Command(
         "review.edit_outside",
         "E",
-        "edit_outside",
+        "",
         "in $EDITOR",
         "Edit the test that is shown, or a text of the item, in $EDITOR.",
         on_line=False,
@@ -219,42 +218,38 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "review.other_run",
         "R",
-        "other_run",
+        "",
         "other run",
         "Show the next run of the test: the agents', then those of experts.",
     ),
-    Command("review.cite", "v", "cite", "cite line", "Choose lines as evidence; again cites them or not."),
-    Command(
-        "review.follow", "enter", "follow", "follow", "Go to the lines that the history cites.", on_line=False
-    ),
+    Command("review.cite", "v", "", "cite line", "Choose lines as evidence; again cites them or not."),
+    Command("review.follow", "enter", "", "follow", "Go to the lines that the history cites.", on_line=False),
     Command(
         "review.sides",
         "x",
-        "change_sides",
+        "",
         "sides",
         "Put the part on the right in the place of what is on the left, and back.",
         on_line=False,
     ),
-    Command("review.zoom", "z", "zoom", "zoom", "Give the pane the whole screen, and back."),
-    Command("review.wrap", "W", "wrap", "wrap", "Wrap long lines, or let them run on.", on_line=False),
-    Command("review.numbers", "L", "numbers", "numbers", "Show or hide line numbers.", on_line=False),
-    Command(
-        "review.source", "M", "source", "source", "Show Markdown as it stands, or rendered.", on_line=False
-    ),
-    Command("review.copy", "y", "copy", "copy", "Copy the selection, or the pane, exactly.", on_line=False),
+    Command("review.zoom", "z", "", "zoom", "Give the pane the whole screen, and back."),
+    Command("review.wrap", "W", "", "wrap", "Wrap long lines, or let them run on.", on_line=False),
+    Command("review.numbers", "L", "", "numbers", "Show or hide line numbers.", on_line=False),
+    Command("review.source", "M", "", "source", "Show Markdown as it stands, or rendered.", on_line=False),
+    Command("review.copy", "y", "", "copy", "Copy the selection, or the pane, exactly.", on_line=False),
     Command(
         "review.copy_file",
         "Y",
-        "copy_file",
+        "",
         "to a file",
         "Write the selection or the pane to a file.",
         on_line=False,
     ),
-    Command("review.pager", "V", "pager", "pager", "Read the pane in $PAGER.", on_line=False),
+    Command("review.pager", "V", "", "pager", "Read the pane in $PAGER.", on_line=False),
     Command(
         "review.back",
         "q,escape",
-        "back",
+        "",
         "back",
         "Go back to where you came from; Escape first ends a search.",
     ),
@@ -365,6 +360,7 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 
+@cache
 def command_named(command_id: str) -> Command:
     """Return the command of an id; one that there is not is a mistake in the program."""
     return next(command for command in all_commands() if command.id == command_id)
@@ -396,9 +392,7 @@ def _label_command(key: str, meanings: Sequence[ScaleValue]) -> Command:
     """Return the command that gives the value of a key, on whichever scale is asked for."""
     words = list(dict.fromkeys(known.shown for known in meanings))
     named = " / ".join(words[:_MEANINGS]) + (" / …" if len(words) > _MEANINGS else "")
-    return Command(
-        f"{LABEL}{key}", key, f"judge({key!r})", meanings[0].word, f"Give the label {named}.", judging=True
-    )
+    return Command(f"{LABEL}{key}", key, "", meanings[0].word, f"Give the label {named}.", judging=True)
 
 
 def label_key(command: Command) -> str | None:

@@ -1,4 +1,4 @@
-"""What the program hands to the app: the workspace, who judges, the settings, and what Home may start."""
+"""What the program hands to the app, and what the app gives to every screen of it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from store.scope import Scope, Visibility
+from store.session import load_session, save_session
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
+    from textual.signal import Signal
+
     from agents.events import JobEvent
     from agents.expert_runs import ExpertRuns
     from agents.jobs import JobRunner
     from agents.settings import AnnotationSettings
+    from screens.input_guard.guard import LastKey
+    from screens.jobs.running import Jobs
+    from screens.notices import Notices
+    from screens.outside import OtherPrograms
+    from screens.recording import Recorder
     from screens.settings import ScreenSettings
+    from screens.test_runner import TestRunner
     from store.events import Report
     from store.first_look import FirstLook
     from store.ingest.report import ImportReport
+    from store.recording import Action
     from store.who import AnyRater
     from store.workspace import Workspace
 
@@ -40,7 +52,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class AppContext:
-    """Everything the screens work with; `workbench` builds it.
+    """Everything the app works with; `workbench` builds it.
 
     Attributes:
         workspace: The open workspace; the program closes it when the app has ended.
@@ -82,3 +94,87 @@ class AppContext:
     def plan(self) -> Plan:
         """What a run started from the app does; the first time the whole configuration is loaded for it."""
         return self.make_plan()
+
+
+class ReviewSession:
+    """Where a rater is in a review, for another session to go on there.
+
+    Args:
+        workspace: Where it is kept.
+        rater: Whose session; what nobody does is kept until the app ends.
+    """
+
+    NAME = "review"
+
+    def __init__(self, workspace: Workspace, rater: AnyRater | None) -> None:
+        self._workspace = workspace
+        self._rater = rater
+        self._value: dict[str, Any] | None = None
+
+    def keep(self, value: dict[str, Any]) -> None:
+        """Store where the rater is."""
+        self._value = value
+        if self._rater is not None:
+            save_session(self._workspace, self._rater.id, self.NAME, value)
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """Where the rater was, empty when nothing was kept."""
+        if self._value is None:
+            rater = self._rater
+            self._value = load_session(self._workspace, rater.id, self.NAME) if rater else {}
+        return self._value
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenContext:
+    """What every screen works with.
+
+    Attributes:
+        program: What the program handed over.
+        recorder: Records what the rater does.
+        tests: Runs the tests that the rater asks for.
+        jobs: The agents at work.
+        session: Where the rater is.
+        notices: Says something on the screen that is shown.
+        last_key: The key whose action runs.
+        others: Gives the terminal to an editor or a pager.
+    """
+
+    program: AppContext
+    recorder: Recorder
+    tests: TestRunner
+    jobs: Jobs
+    session: ReviewSession
+    notices: Notices
+    last_key: LastKey
+    others: OtherPrograms
+
+    @property
+    def workspace(self) -> Workspace:
+        """The open workspace."""
+        return self.program.workspace
+
+    @property
+    def rater(self) -> AnyRater | None:
+        """Who judges; None when there is no name."""
+        return self.program.rater
+
+    @property
+    def settings(self) -> ScreenSettings:
+        """How the app looks and which keys it has."""
+        return self.program.settings
+
+    @property
+    def scope(self) -> Scope:
+        """What every query for people is given."""
+        return self.program.scope
+
+
+class Shell(Protocol):
+    """What widgets of every screen find at the app."""
+
+    context: ScreenContext
+    saved: Signal[Action]
+    failed: Signal[Action]
+    failures: dict[UUID, BaseException]

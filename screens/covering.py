@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.screen import Screen
+
+if TYPE_CHECKING:
+    from screens.context import ScreenContext
+    from screens.navigator import Navigator
 
 
 class CoveredScreen(Screen[None]):
@@ -10,7 +16,16 @@ class CoveredScreen(Screen[None]):
 
     Textual keeps painting the screen below the one shown, and paints the whole terminal anew for every
     change on it: under a judgment that takes as long as painting the next item.
+
+    Args:
+        context: What it works with.
+        navigator: Opens other screens.
     """
+
+    def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
+        super().__init__()
+        self.context = context
+        self.navigator = navigator
 
     def on_mount(self) -> None:
         """Take the class of the terminal's width before the first layout; Textual gives it after that."""

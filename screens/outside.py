@@ -1,20 +1,20 @@
-"""Handing a text over to an editor of the environment, while the app gives the terminal free."""
+"""Programs of the environment that get the terminal for a while: editors and pagers."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import shutil
+import subprocess
 import tempfile
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from textual.app import SuspendNotSupported
+from textual.app import App, SuspendNotSupported
 
 from store.errors import WorkbenchError
-
-if TYPE_CHECKING:
-    from screens.guarded import GuardedApp
 
 TEST_FILE = "test_program.py"
 """What the file of a test is called."""
@@ -36,56 +36,109 @@ class EditorGaveUp(EditorFailed):
         self.text = text
 
 
-def edited_outside(app: GuardedApp, text: str, *, file: str, untaken: str) -> str:
-    """Have a text edited by `$VISUAL`, or `$EDITOR`, in a file that only the user can read.
+class OtherPrograms:
+    """Gives the terminal to another program, and takes it back when that has ended.
 
     Args:
-        app: The app, which waits until the editor has ended.
-        text: The text, which is handed over exactly.
-        file: What the file is called, from which an editor tells its language.
-        untaken: What did not come of an editor that failed: "nothing was run".
+        app: The app, which waits until then.
 
-    Returns:
-        What the editor left in the file.
-
-    Raises:
-        EditorGaveUp: The editor ended with another status than 0.
-        EditorFailed: There is no editor, it did not start, the terminal cannot be given free, or what it
-            left is no UTF-8; a file of that is kept, and named.
+    Attributes:
+        back_at: When the terminal came back last, in seconds of the monotonic clock.
     """
-    command, name = _editor()
-    try:
-        data = text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise EditorFailed(
-            "Editor", "This text holds half of a character, which no UTF-8 file can hold.", ""
-        ) from error
-    # Made for the user alone, whatever the umask says.
-    folder = Path(tempfile.mkdtemp(prefix="workbench-"))
-    keep = False
-    try:
-        path = folder / file
-        path.touch(0o600)
-        path.write_bytes(data)
-        status = _run(app, [*command, str(path)], name)
-        left = path.read_bytes()
+
+    def __init__(self, app: App[Any]) -> None:
+        self.back_at = float("-inf")
+        self._app = app
+
+    def run(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+        """Give the terminal to another program until that has ended.
+
+        Args:
+            command: The program with its arguments.
+            environment: Its environment; None for that of the app.
+
+        Returns:
+            Its exit status.
+
+        Raises:
+            OSError: It did not start.
+            SuspendNotSupported: This terminal cannot be given away.
+        """
+        with self._app.suspend():
+            # An error that left this block would leave the terminal to nobody.
+            try:
+                ended: int | OSError = subprocess.run(command, check=False, env=environment).returncode
+            except OSError as error:
+                ended = error
+        self.back_at = time.monotonic()
+        if isinstance(ended, OSError):
+            raise ended
+        return ended
+
+    def edit(self, text: str, *, file: str, untaken: str) -> str:
+        """Have a text edited by `$VISUAL`, or `$EDITOR`, in a file that only the user can read.
+
+        Args:
+            text: The text, which is handed over exactly.
+            file: What the file is called, from which an editor tells its language.
+            untaken: What did not come of an editor that failed: "nothing was run".
+
+        Returns:
+            What the editor left in the file.
+
+        Raises:
+            EditorGaveUp: The editor ended with another status than 0.
+            EditorFailed: There is no editor, it did not start, the terminal cannot be given free, or
+                what it left is no UTF-8; a file of that is kept, and named.
+        """
+        command, name = _editor()
         try:
-            edited = left.decode("utf-8")
-        except UnicodeDecodeError as error:
-            keep = True
+            data = text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise EditorFailed(
+                "Editor", "This text holds half of a character, which no UTF-8 file can hold.", ""
+            ) from error
+        # Made for the user alone, whatever the umask says.
+        folder = Path(tempfile.mkdtemp(prefix="workbench-"))
+        keep = False
+        try:
+            path = folder / file
+            path.touch(0o600)
+            path.write_bytes(data)
+            status = self._start([*command, str(path)], name)
+            left = path.read_bytes()
+            try:
+                edited = left.decode("utf-8")
+            except UnicodeDecodeError as error:
+                keep = True
+                raise EditorFailed(
+                    "Editor",
+                    f"What {name} wrote is no UTF-8 (byte {error.start + 1}), and was not taken.",
+                    f"It is kept in {path}.",
+                ) from error
+        except OSError as error:
+            raise EditorFailed(
+                "Editor", f"{name}: {error.strerror or error}.", "Nothing was taken."
+            ) from error
+        finally:
+            if not keep:
+                shutil.rmtree(folder, ignore_errors=True)
+        if status:
+            raise EditorGaveUp(f"{name} ended with the status {status}; {untaken}.", "", edited)
+        return edited
+
+    def _start(self, command: list[str], name: str) -> int:
+        """Run an editor and return its exit status."""
+        try:
+            return self.run(command)
+        except OSError as error:
             raise EditorFailed(
                 "Editor",
-                f"What {name} wrote is no UTF-8 (byte {error.start + 1}), and was not taken.",
-                f"It is kept in {path}.",
+                f"{name} did not start: {error.strerror or error}.",
+                "Set EDITOR to a program that is installed.",
             ) from error
-    except OSError as error:
-        raise EditorFailed("Editor", f"{name}: {error.strerror or error}.", "Nothing was taken.") from error
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
-    if status:
-        raise EditorGaveUp(f"{name} ended with the status {status}; {untaken}.", "", edited)
-    return edited
+        except SuspendNotSupported as error:
+            raise EditorFailed("Editor", "This terminal cannot be given free for an editor.", "") from error
 
 
 def _editor() -> tuple[list[str], str]:
@@ -102,17 +155,3 @@ def _editor() -> tuple[list[str], str]:
     if not command:
         raise EditorFailed("No editor", "EDITOR holds nothing but blanks.", "Set it, such as EDITOR=nano.")
     return command, Path(command[0]).name
-
-
-def _run(app: GuardedApp, command: list[str], name: str) -> int:
-    """Run an editor and return its exit status."""
-    try:
-        return app.run_outside(command)
-    except OSError as error:
-        raise EditorFailed(
-            "Editor",
-            f"{name} did not start: {error.strerror or error}.",
-            "Set EDITOR to a program that is installed.",
-        ) from error
-    except SuspendNotSupported as error:
-        raise EditorFailed("Editor", "This terminal cannot be given free for an editor.", "") from error

@@ -13,7 +13,7 @@ from screens.help import help_on, key_name, keys_of
 from store.scales import Scale
 
 if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
+    from screens.context import Shell
 
 
 class CatalogueProvider(Provider):
@@ -35,7 +35,7 @@ class CatalogueProvider(Provider):
         return help_on(command, scale) if isinstance(scale, Scale) else command.help
 
     def _about(self, command: Command) -> str:
-        settings, screen = cast("WorkbenchApp", self.app).context.settings, self.screen
+        settings, screen = cast("Shell", self.app).context.settings, self.screen
         label = screen.label_now(command) if isinstance(screen, RelabelsCommands) else command.label
         return f"{label} · key {key_name(keys_of(command, settings))}"
 

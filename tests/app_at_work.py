@@ -53,8 +53,8 @@ async def _press_and_look(app: App[Any], keys: Iterable[str]) -> None:
         await _press_keys(app, [key])
         end = time.monotonic() + PAINT_SECONDS
         while isinstance(app.screen, ReviewScreen) and time.monotonic() < end:
-            shown = app.screen.on_screen
-            if shown is None or not app.screen.missing_at(time.monotonic()):
+            shown = app.screen.guard.on_screen
+            if shown is None or not app.screen.guard.missing_at(time.monotonic()):
                 break
             await asyncio.sleep(0.002)
 

@@ -18,8 +18,8 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from screens.app import WorkbenchApp
+from screens.judging.saying import SayLine
 from screens.queue.asked import Asked
-from screens.review.bars import SayLine
 from screens.review.screen import ReviewScreen
 from screens.widgets.text.view import TextPane
 from store.cuts import Cut, cut_as_text
@@ -355,8 +355,10 @@ async def painted(pilot: Pilot[Any], number: int | None = None) -> ReviewScreen:
         screen = pilot.app.screen
         if isinstance(screen, ReviewScreen) and screen.order.at_end:
             return number is None
-        if not isinstance(screen, ReviewScreen) or not screen.is_painted or screen.count is None:
-            return isinstance(screen, ReviewScreen) and screen.is_painted and screen.desk is None
+        if not isinstance(screen, ReviewScreen) or not screen.guard.is_painted or screen.count is None:
+            return (
+                isinstance(screen, ReviewScreen) and screen.guard.is_painted and screen.judging.desk is None
+            )
         return number is None or screen.order.index == number - 1
 
     await until(pilot, is_there, f"item {number} painted")
@@ -368,7 +370,7 @@ async def settled(pilot: Pilot[Any]) -> None:
     """Wait until everything recorded is on disk and shown, colours and searches included."""
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
-    await until(pilot, lambda: not app.unsaved, "everything saved")
+    await until(pilot, lambda: not app.context.recorder.unsaved, "everything saved")
     # What one of them came to may have another one started.
     while working := [each for each in app.workers if each.group != "wait" and not each.is_finished]:
         await app.workers.wait_for_complete(working)

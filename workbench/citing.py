@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from screens.review.part import PaneText, review_parts
+from screens.items.views import PaneText, review_parts
 from screens.widgets.text.document import Document
 from store.errors import JudgmentRefused
 from store.evidence import PARTS, Citation, Part, as_json, cite

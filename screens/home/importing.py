@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -27,7 +27,6 @@ from store.errors import WorkbenchError
 from store.journal import JOURNAL_SUFFIX
 
 if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
     from screens.settings import ScreenSettings
     from store.events import Progress, Report
     from store.ingest.report import ImportReport
@@ -98,8 +97,9 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
     CSS_PATH: ClassVar[str] = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("import"))
 
-    def __init__(self, import_file: Callable[[Path, Report], ImportReport]) -> None:
+    def __init__(self, settings: ScreenSettings, import_file: Callable[[Path, Report], ImportReport]) -> None:
         super().__init__()
+        self._settings = settings
         self._import_file = import_file
         self._report: ImportReport | None = None
         self._importing = False
@@ -118,10 +118,6 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
             yield Static(id="outcome")
             keys = hint(self._settings, ("import.complete", "completes the path"), ("import.leave", "leaves"))
             yield Static(Content(f"Enter imports · {keys}"), classes="keys")
-
-    @property
-    def _settings(self) -> ScreenSettings:
-        return cast("WorkbenchApp", self.app).context.settings
 
     @property
     def _leaving_key(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -28,8 +28,8 @@ from store.kinds.protocol import task_kinds
 
 if TYPE_CHECKING:
     from agents.settings import AnnotationSettings
-    from screens.app import WorkbenchApp
-    from screens.context import Plan
+    from screens.context import Plan, ScreenContext
+    from screens.navigator import Navigator
     from store.ingest.report import ImportReport
     from store.recording import Action
 
@@ -71,18 +71,13 @@ class HomeScreen(CoveredScreen):
     CSS_PATH: ClassVar[str] = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("home"))
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
+        super().__init__(context, navigator)
         self.facts: HomeFacts | None = None
         self.plan: Plan | None = None
         self.failure: Exception | None = None
         self._loading_sample = False
         self._due = False
-
-    @property
-    def workbench(self) -> WorkbenchApp:
-        """The app, as what it is."""
-        return cast("WorkbenchApp", self.app)
 
     def compose(self) -> ComposeResult:
         """Lay out the workspace beside what to do next, and the lines at the foot."""
@@ -96,14 +91,13 @@ class HomeScreen(CoveredScreen):
                 for _ in range(STEPS):
                     yield NextStep()
         yield Static(id="notes")
-        yield JobLine()
+        yield JobLine(self.context)
         yield KeyLine(self.SCOPE)
 
     def on_mount(self) -> None:
         """Follow what changes the numbers."""
-        app = self.workbench
-        app.saved.subscribe(self, self._action_saved)
-        app.job_events.subscribe(self, self._job_told)
+        self.context.recorder.saved.subscribe(self, self._action_saved)
+        self.context.jobs.events.subscribe(self, self._job_told)
         self._lay_out()
 
     def on_screen_resume(self) -> None:
@@ -117,16 +111,19 @@ class HomeScreen(CoveredScreen):
     @work(thread=True, exclusive=True, group="facts")
     def read(self) -> None:
         """Read the numbers, in a thread."""
-        context = self.workbench.context
+        context = self.context
         try:
             facts = read_facts(
-                context.workspace, context.rater, blind=context.settings.blind, sample=context.is_sample()
+                context.workspace,
+                context.rater,
+                blind=context.scope.blind,
+                sample=context.program.is_sample(),
             )
             self.call_later(self._read_done, facts)
             # Loading the whole configuration takes longer than anything else here; a review that was opened
             # meanwhile does not wait for it.
             if self.is_current:
-                self.plan = context.plan
+                self.plan = context.program.plan
                 self.call_later(self._lay_out)
         except WorkbenchError as error:
             self.call_later(self._read_failed, error)
@@ -176,7 +173,7 @@ class HomeScreen(CoveredScreen):
         """Offer only what has an effect: no list in an empty workspace, no sample in a full one."""
         if command.id == "home.annotate":
             possible = self.plan is None or self.plan.annotation is not None
-            return self._has_work_for_agents and possible and self.workbench.running is None
+            return self._has_work_for_agents and possible and self.context.jobs.running is None
         if command.id in ("home.resume", "home.queue"):
             return not self.empty
         return self.empty and not self._loading_sample if command.id == "home.sample" else True
@@ -185,7 +182,9 @@ class HomeScreen(CoveredScreen):
         """Return whether there is something to work with; say so when not."""
         if self.empty:
             key = self._key("home.import")
-            self.workbench.tell("Nothing to do here yet", f"The workspace is empty. {key} imports a file.")
+            self.context.notices.tell(
+                "Nothing to do here yet", f"The workspace is empty. {key} imports a file."
+            )
         return not self.empty
 
     def _lay_out(self) -> None:
@@ -200,7 +199,7 @@ class HomeScreen(CoveredScreen):
         self.refresh_bindings()
 
     def _about(self) -> list[str]:
-        context = self.workbench.context
+        context = self.context
         if self.failure is not None:
             return [
                 "! The workspace could not be read.",
@@ -232,7 +231,7 @@ class HomeScreen(CoveredScreen):
         return [(self._key(command_id), words) for command_id, words in steps[:STEPS]]
 
     def _first_steps(self) -> list[Step]:
-        path = self.workbench.context.workspace.path.name
+        path = self.context.workspace.path.name
         return [
             ("home.import", f"Import a file. Without the app: workbench import {one_line(path, 30)} FILE"),
             (
@@ -264,7 +263,7 @@ class HomeScreen(CoveredScreen):
         return steps
 
     def _agents_step(self, facts: HomeFacts) -> list[Step]:
-        if self.workbench.running is not None:
+        if self.context.jobs.running is not None:
             return [("app.jobs", "Watch the agents at work; they do not hold up your keys.")]
         theirs = for_agents(facts.progress)
         bare = {one.kind: one.items - (one.agent_labelled or 0) for one in theirs.kinds}
@@ -279,7 +278,7 @@ class HomeScreen(CoveredScreen):
 
     def _key(self, command_id: str) -> str:
         command = next(one for one in commands_of("home", "app") if one.id == command_id)
-        return key_name(keys_of(command, self.workbench.context.settings).split(",")[0])
+        return key_name(keys_of(command, self.context.settings).split(",")[0])
 
     # -- keys -----------------------------------------------------------------------------------------
 
@@ -287,14 +286,12 @@ class HomeScreen(CoveredScreen):
         """Go on where the rater left off, or with the first item without a label."""
         # A key that comes before the numbers opens the review too, which says when there is no item.
         if self._holds_items():
-            self.workbench.resume()
+            self.navigator.resume()
 
     def action_open_queue(self) -> None:
         """Open the list of all items."""
-        from screens.queue.screen import open_queue
-
         if self._holds_items():
-            open_queue(self.workbench)
+            self.navigator.open_queue()
 
     def action_import_file(self) -> None:
         """Import a file."""
@@ -302,21 +299,23 @@ class HomeScreen(CoveredScreen):
         def imported(report: ImportReport | None) -> None:
             self.read()
 
-        self.app.push_screen(ImportScreen(self.workbench.context.import_file), imported)
+        self.app.push_screen(ImportScreen(self.context.settings, self.context.program.import_file), imported)
 
     def action_annotate(self) -> None:
         """Let the agents annotate what has no label."""
         if self._holds_items():
-            self.workbench.start_annotation(then=self._lay_out)
+            from screens.jobs.start import start_annotation
+
+            start_annotation(self.app, self.context, then=self._lay_out)
 
     def action_load_sample(self) -> None:
         """Load the sample data and annotate it."""
         if self._loading_sample:
-            self.workbench.tell("Loading the sample", "It is being loaded.")
+            self.context.notices.tell("Loading the sample", "It is being loaded.")
             return
         if not self.empty:
             said = "The sample needs an empty workspace. `workbench demo` opens one of its own."
-            self.workbench.tell("No sample here", said)
+            self.context.notices.tell("No sample here", said)
             return
         self._loading_sample = True
         self._lay_out()
@@ -325,7 +324,7 @@ class HomeScreen(CoveredScreen):
     @work(thread=True, group="sample")
     def _load_sample(self) -> None:
         try:
-            settings = self.workbench.context.load_sample()
+            settings = self.context.program.load_sample()
         except WorkbenchError as error:
             self.call_later(self._sample_failed, error)
         else:
@@ -333,16 +332,11 @@ class HomeScreen(CoveredScreen):
 
     def _sample_failed(self, error: WorkbenchError) -> None:
         self._loading_sample = False
-        self.workbench.report_error(error)
+        self.context.notices.report_error(error)
         self._lay_out()
 
     def _sample_loaded(self, settings: AnnotationSettings) -> None:
-        from agents.jobs import AnnotationJob
-
         self._loading_sample = False
         self.read()
-        try:
-            self.workbench.runner.start(AnnotationJob(settings))
-        except WorkbenchError as error:
-            self.workbench.report_error(error)
+        self.context.jobs.start(settings)
         self._lay_out()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from agents.errors import BudgetReached
 from agents.events import (
@@ -20,10 +18,6 @@ from agents.events import (
     JobWaits,
 )
 from store.errors import WorkbenchError
-
-if TYPE_CHECKING:
-    from agents.jobs import Job
-    from screens.app import WorkbenchApp
 
 LOG_LINES = 300
 """Different lines of the log that are kept."""
@@ -100,20 +94,3 @@ class JobBoard:
         self.logged += 1
         if len(self._log) > LOG_LINES:
             self._log.popitem(last=False)
-
-
-_BOARDS: WeakKeyDictionary[WorkbenchApp, JobBoard] = WeakKeyDictionary()
-
-
-def board_of(app: WorkbenchApp) -> JobBoard:
-    """Return the board of an app, which takes down every event from the first call on."""
-    board = _BOARDS.get(app)
-    if board is None:
-        board = _BOARDS[app] = JobBoard()
-        app.job_events.subscribe(app, board.take, immediate=True)
-    return board
-
-
-def latest_job(app: WorkbenchApp) -> Job | None:
-    """Return the job that was started last, ended or not; None before any."""
-    return app.jobs[-1] if app.jobs else None

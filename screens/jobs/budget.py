@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agents.account import Budget
     from agents.errors import BudgetReached
     from agents.events import JobProgressed
-    from screens.app import WorkbenchApp
+    from screens.settings import ScreenSettings
 
 UNITS = {
     "money": "US dollars, such as 12.50",
@@ -70,6 +70,7 @@ class BudgetScreen(ModalScreen["Budget | None"]):
     """Shows what was spent and takes a higher budget; None when it is left as it was.
 
     Args:
+        settings: Which keys are other ones.
         budget: What the run may spend.
         used_up: The part of it that was reached.
         progress: What the run has spent; None before anything.
@@ -78,15 +79,21 @@ class BudgetScreen(ModalScreen["Budget | None"]):
     CSS_PATH: ClassVar[str] = "budget.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("budget"))
 
-    def __init__(self, budget: Budget, used_up: BudgetReached, progress: JobProgressed | None) -> None:
+    def __init__(
+        self,
+        settings: ScreenSettings,
+        budget: Budget,
+        used_up: BudgetReached,
+        progress: JobProgressed | None,
+    ) -> None:
         super().__init__()
+        self._settings = settings
         self._budget = budget
         self._used_up = used_up
         self._progress = progress
 
     def compose(self) -> ComposeResult:
         """Lay out what was spent of which budget, and the field for the new one."""
-        settings = cast("WorkbenchApp", self.app).context.settings
         what = self._used_up.what
         with Vertical(classes="modal") as box:
             box.border_title = "The budget is used up"
@@ -94,7 +101,7 @@ class BudgetScreen(ModalScreen["Budget | None"]):
             yield Static(Content(f"New budget of the run: {UNITS[what]}"), id="asked")
             yield Input(id="limit", placeholder=f"more than {amount(what, self._used_up.spent)}")
             yield Static(id="wrong")
-            keys = hint(settings, ("budget.give", "goes on with it"), ("budget.leave", "leaves"))
+            keys = hint(self._settings, ("budget.give", "goes on with it"), ("budget.leave", "leaves"))
             yield Static(Content(keys), classes="keys")
 
     def _lines(self) -> list[Content]:

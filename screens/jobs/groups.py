@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from screens.review.steps import role_word
+from screens.items.steps import role_word
 from store.counted import counted
 from store.queries.run_failures import FailureCause, ItemGroup
 from store.queries.run_outputs import RoleOutputs

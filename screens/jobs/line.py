@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 from textual.widgets import Static
@@ -10,35 +10,32 @@ from textual.widgets import Static
 from agents.events import JobEvent, JobLog
 from screens.commands import commands_of
 from screens.help import key_name, keys_of
-from screens.jobs.board import board_of, latest_job
 from screens.jobs.wording import line
 
 if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
+    from screens.context import ScreenContext
 
 
 class JobLine(Static):
-    """A running job with its bar. How it ended stays there until the screen is shown anew."""
+    """A running job with its bar. How it ended stays there until the screen is shown again.
+
+    Args:
+        context: Knows the jobs and the settings.
+    """
 
     DEFAULT_CSS = """
     JobLine { width: 1fr; height: 1; padding: 0 1; color: $text-primary; display: none; }
     JobLine.-job { display: block; }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, context: ScreenContext) -> None:
         super().__init__(id="job-line")
+        self.context = context
         self._text = ""
-
-    @property
-    def workbench(self) -> WorkbenchApp:
-        """The app, as what it is."""
-        return cast("WorkbenchApp", self.app)
 
     def on_mount(self) -> None:
         """Follow the jobs."""
-        app = self.workbench
-        board_of(app)
-        app.job_events.subscribe(self, self._job_told)
+        self.context.jobs.events.subscribe(self, self._job_told)
         self.show_job()
 
     def on_resize(self) -> None:
@@ -52,16 +49,15 @@ class JobLine(Static):
 
     def show_job(self) -> None:
         """Show the line while a job runs, and no longer."""
-        self.set_class(self.workbench.running is not None, "-job")
+        self.set_class(self.context.jobs.running is not None, "-job")
         self._lay_out()
 
     def _lay_out(self) -> None:
-        app = self.workbench
-        job = latest_job(app)
+        job = self.context.jobs.latest
         if job is None:
             return
         command = next(command for command in commands_of("app") if command.action == "show_jobs")
-        key = key_name(keys_of(command, app.context.settings))
+        key = key_name(keys_of(command, self.context.settings))
         text = line(job.state, job.progress, key, (self.app.size.width or 80) - 2)
         if text != self._text:
             self._text = text

@@ -17,6 +17,7 @@ from screens.covering import CoveredScreen
 from screens.help import first_key
 from screens.jobs.groups import Listed, groups_by_end, groups_by_output
 from screens.jobs.line import JobLine
+from screens.jobs.start import start_annotation
 from screens.jobs.wording import shortened
 from screens.widgets.item_list import ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
@@ -30,8 +31,8 @@ from store.queries.run_outputs import RoleOutputs, run_outputs
 from store.queries.runs import count_verdicts
 
 if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
-    from screens.review.screen import ReviewScreen
+    from screens.context import ScreenContext
+    from screens.navigator import Navigator, OpenedReview
     from store.queries.rows import Ids, QueueRow
     from store.tables.runs import Run
 
@@ -42,6 +43,8 @@ class OutcomesScreen(CoveredScreen):
     """Lists a run's items in groups; the review of one opens over it.
 
     Args:
+        context: What it works with.
+        navigator: Opens the review.
         run: The run.
     """
 
@@ -50,20 +53,15 @@ class OutcomesScreen(CoveredScreen):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("outcomes"))
     AUTO_FOCUS = "#items"
 
-    def __init__(self, run: Run) -> None:
-        super().__init__()
+    def __init__(self, context: ScreenContext, navigator: Navigator, run: Run) -> None:
+        super().__init__(context, navigator)
         self.run = run
         self.outputs: tuple[RoleOutputs, ...] | None = None
         self._by_end: list[Listed] = []
         self.failure: Exception | None = None
         self.listed: ItemGroup | None = None
         self._wanted = ItemGroup()
-        self._review: ReviewScreen | None = None
-
-    @property
-    def workbench(self) -> WorkbenchApp:
-        """The app, as what it is."""
-        return cast("WorkbenchApp", self.app)
+        self._review: OpenedReview | None = None
 
     @property
     def groups(self) -> list[Listed]:
@@ -75,15 +73,15 @@ class OutcomesScreen(CoveredScreen):
         yield TopLine("agents at work › items of a run")
         yield Static(id="sentence")
         yield Static(id="groups")
-        self.items = ItemList(self._rows, blind=self.workbench.context.settings.blind, id="items")
+        self.items = ItemList(self._rows, blind=self.context.scope.blind, id="items")
         yield self.items
         yield Static(id="said")
-        yield JobLine()
+        yield JobLine(self.context)
         yield KeyLine(self.SCOPE)
 
     def on_mount(self) -> None:
         """Read the groups, and again when a job has ended."""
-        self.workbench.job_events.subscribe(self, self._job_told)
+        self.context.jobs.events.subscribe(self, self._job_told)
         self._lay_out()
         self._read_all()
 
@@ -96,8 +94,8 @@ class OutcomesScreen(CoveredScreen):
         if not self.groups:
             return
         review, self._review = self._review, None
-        if review is not None and review.order.nearest is not None:
-            self.items.go_to(review.order.nearest)
+        if review is not None and review.nearest_item is not None:
+            self.items.go_to(review.nearest_item)
         self.items.catch_up()
         self.query_one(JobLine).show_job()
 
@@ -108,10 +106,10 @@ class OutcomesScreen(CoveredScreen):
     # -- reading ----------------------------------------------------------------------------------------
 
     def _rows(self, item_ids: object) -> list[QueueRow]:
-        context = self.workbench.context
+        context, scope = self.context, self.context.scope
         ids = list(cast("list[int]", item_ids))
-        rows = queue_rows(context.workspace, context.scope, ids)
-        if context.scope.blind:
+        rows = queue_rows(context.workspace, scope, ids)
+        if scope.blind:
             return rows
         # Of this run, since another one may have labelled what it failed on.
         with context.workspace.reading() as connection:
@@ -124,7 +122,7 @@ class OutcomesScreen(CoveredScreen):
 
     def _read_all(self) -> None:
         self._read(self._wanted)
-        if self.workbench.context.settings.blind:
+        if self.context.scope.blind:
             # Items listed by what agents said of them would be no blind ones any more.
             self.outputs = ()
         else:
@@ -134,7 +132,7 @@ class OutcomesScreen(CoveredScreen):
     def _read_outputs(self) -> None:
         # Of a large run this takes longer than all else, and no group waits for it.
         try:
-            with self.workbench.context.workspace.reading() as connection:
+            with self.context.workspace.reading() as connection:
                 outputs = run_outputs(connection, self.run.id)
         except WorkbenchError as error:
             self.call_later(self._not_read, error)
@@ -147,7 +145,7 @@ class OutcomesScreen(CoveredScreen):
 
     @work(thread=True, exclusive=True, group="groups")
     def _read(self, group: ItemGroup) -> None:
-        workspace = self.workbench.context.workspace
+        workspace = self.context.workspace
         try:
             ids = run_items(workspace, self.run.id, group)
             with workspace.reading() as connection:
@@ -233,33 +231,31 @@ class OutcomesScreen(CoveredScreen):
         return f"{nothing}\n\n{self._key('group')} goes to the next group; {self._key('back')} goes back."
 
     def _key(self, verb: str) -> str:
-        return first_key(self.workbench.context.settings, f"outcomes.{verb}")
+        return first_key(self.context.settings, f"outcomes.{verb}")
 
     # -- keys -------------------------------------------------------------------------------------------
 
     def offers(self, command: Command) -> bool:
         """Offer only what has an effect: opening an item that is there, trying again what failed."""
-        app = self.workbench
+        context = self.context
         if command.id == "outcomes.refresh":
             return self.failure is not None or bool(self.groups)
         if command.id == "outcomes.open":
             return self.items.count > 0
         if command.id == "outcomes.retry":
-            startable = app.running is None and app.context.plan.annotation is not None
+            startable = context.jobs.running is None and context.program.plan.annotation is not None
             return startable and self._wanted.failed and self.items.count > 0
         return True
 
     def action_open_item(self) -> None:
         """Review the item under the cursor."""
         if not self.items.count:
-            self.workbench.tell("Nothing to open", "No item is listed.")
+            self.context.notices.tell("Nothing to open", "No item is listed.")
         self.items.choose()
 
     @on(ItemChosen)
     def _item_chosen(self, message: ItemChosen) -> None:
-        self.workbench.open_review(self.items.ids, message.index)
-        top = self.app.screen
-        self._review = cast("ReviewScreen", top) if top is not self else None
+        self._review = self.navigator.open_review(self.items.ids, message.index)
 
     def action_group(self, places: int) -> None:
         """List the items of another group."""
@@ -276,13 +272,13 @@ class OutcomesScreen(CoveredScreen):
 
     def action_retry(self) -> None:
         """Let the agents try again the items that are listed."""
-        app = self.workbench
-        if app.running is not None:
-            app.tell("A job is at work", "What failed can be tried again when it has ended.")
+        tell = self.context.notices.tell
+        if self.context.jobs.running is not None:
+            tell("A job is at work", "What failed can be tried again when it has ended.")
         elif not self._wanted.failed or not self.items.count:
-            app.tell("Nothing to try again", "Go to a group of items that failed.")
-        elif app.start_annotation((self.run.id, list(self.items.ids))):
-            app.tell(
+            tell("Nothing to try again", "Go to a group of items that failed.")
+        elif start_annotation(self.app, self.context, (self.run.id, list(self.items.ids))):
+            tell(
                 "Trying again",
                 f"{counted(self.items.count, 'item')} of this run.",
             )

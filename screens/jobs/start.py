@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import UUID
 
 from textual import on, work
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from agents.kinds import agents_part
+from agents.kinds import agents_part, kinds_with_agents
 from screens.commands import bindings
 from screens.help import hint
 from screens.jobs.wording import amount, shortened
@@ -27,7 +29,7 @@ from store.kinds.protocol import task_kinds
 if TYPE_CHECKING:
     from agents.estimate import Estimate
     from agents.settings import AnnotationSettings
-    from screens.app import WorkbenchApp
+    from screens.context import ScreenContext
 
 _COUNT = re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,12}")
 _TITLE_CELLS = 15
@@ -39,6 +41,7 @@ class StartScreen(ModalScreen["AnnotationSettings | None"]):
     """Shows what a run would do and cost; dismissed with what is to start, None when nothing is.
 
     Args:
+        context: What it works with.
         settings: What the run is told.
         sandbox: Where test programs run, in a sentence.
     """
@@ -46,8 +49,9 @@ class StartScreen(ModalScreen["AnnotationSettings | None"]):
     CSS_PATH: ClassVar[str] = "budget.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("start"))
 
-    def __init__(self, settings: AnnotationSettings, sandbox: str) -> None:
+    def __init__(self, context: ScreenContext, settings: AnnotationSettings, sandbox: str) -> None:
         super().__init__()
+        self.context = context
         self.settings = settings
         self.estimate: Estimate | None = None
         self._sandbox = sandbox
@@ -63,12 +67,8 @@ class StartScreen(ModalScreen["AnnotationSettings | None"]):
                 yield Line(id="limit", placeholder="all that have no label of this run")
             yield Static(id="expected")
             yield Static(id="wrong")
-            keys = hint(self._app.context.settings, ("start.begin", "starts"), ("start.leave", "leaves"))
+            keys = hint(self.context.settings, ("start.begin", "starts"), ("start.leave", "leaves"))
             yield Static(Content(keys), classes="keys")
-
-    @property
-    def _app(self) -> WorkbenchApp:
-        return cast("WorkbenchApp", self.app)
 
     def on_mount(self) -> None:
         """Estimate what the run will take."""
@@ -97,7 +97,7 @@ class StartScreen(ModalScreen["AnnotationSettings | None"]):
         from agents.estimate import estimate
 
         try:
-            found = estimate(self._app.context.workspace, settings)
+            found = estimate(self.context.workspace, settings)
         except WorkbenchError as error:
             self.call_later(self._not_estimated, settings, error)
         else:
@@ -167,3 +167,48 @@ def _row(title: str, words: str) -> Content:
         for number, line in enumerate(lines)
     ]
     return Content("\n").join(rows)
+
+
+def start_annotation(
+    app: App[Any],
+    context: ScreenContext,
+    again: tuple[UUID, Sequence[int]] | None = None,
+    *,
+    then: Callable[[], None] | None = None,
+) -> bool:
+    """Start agents behind the screens; those of a new run after a dialog that says what it will take.
+
+    Args:
+        app: Shows the dialog.
+        context: What it works with.
+        again: A run, and those of its items that it is to try again; None for all without a label.
+        then: Called when the dialog has started the run.
+
+    Returns:
+        Whether it was started already.
+    """
+    from store.queries.runs import kind_for_agents, kind_of_run
+
+    with context.workspace.reading() as connection:
+        if again is None:
+            kind = kind_for_agents(connection, kinds_with_agents())
+        else:
+            kind = kind_of_run(connection, again[0])
+    if kind is None:
+        context.notices.tell("Nothing for the agents", "No agents work on items of the kinds that are here.")
+        return False
+    plan = context.program.plan
+    if plan.annotation is None:
+        context.notices.report_error(WorkbenchError("No model", plan.problem, "See `workbench doctor`."))
+        return False
+    annotation = replace(plan.annotation, kind=kind)
+    if again is not None:
+        run_id, item_ids = again
+        return context.jobs.start(replace(annotation, run_id=run_id, item_ids=tuple(item_ids)))
+
+    def confirmed(settings: AnnotationSettings | None) -> None:
+        if settings is not None and context.jobs.start(settings) and then is not None:
+            then()
+
+    app.push_screen(StartScreen(context, annotation, plan.sandbox), confirmed)
+    return False

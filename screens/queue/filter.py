@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -25,13 +25,14 @@ from store.errors import WorkbenchError
 from store.queries.rows import QueueFilter
 
 if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
+    from screens.settings import ScreenSettings
 
 
 class FilterScreen(ModalScreen[QueueFilter | None]):
     """Chooses a filter; None when it is left as it was.
 
     Args:
+        settings: Which keys are other ones, and whether the queue is blind.
         wanted: The filter as it is.
         here: The kinds that there are; none where that is not known.
         count: Returns how many items a filter lets through; called in a thread.
@@ -41,16 +42,21 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("filter"))
 
     def __init__(
-        self, wanted: QueueFilter, count: Callable[[QueueFilter], int], here: Collection[str] = ()
+        self,
+        settings: ScreenSettings,
+        wanted: QueueFilter,
+        count: Callable[[QueueFilter], int],
+        here: Collection[str] = (),
     ) -> None:
         super().__init__()
+        self._settings = settings
         self._here = here
         self._wanted = wanted
         self._count = count
 
     def compose(self) -> ComposeResult:
         """Lay out a line for each part of a filter."""
-        settings = cast("WorkbenchApp", self.app).context.settings
+        settings = self._settings
         with Vertical(classes="modal") as box:
             box.border_title = "Which items"
             for field in fields(blind=settings.blind, kind=self._wanted.kind, here=self._here):
@@ -88,9 +94,8 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
     def _choice_made(self, message: ChoiceMade) -> None:
         if message.row.field.name == "kind":
             # The labels of another kind have other words.
-            settings = cast("WorkbenchApp", self.app).context.settings
             kind = message.row.value
-            offered = fields(blind=settings.blind, kind=kind, here=self._here)
+            offered = fields(blind=self._settings.blind, kind=kind, here=self._here)
             named = {field.name: field for field in offered}
             for row in self.query(ChoiceRow):
                 row.offer(named[row.field.name])

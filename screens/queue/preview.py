@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -13,8 +13,8 @@ from screens.help import with_keys
 from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
-    from screens.review.part import ItemView
+    from screens.items.views import ItemView
+    from screens.settings import ScreenSettings
     from screens.widgets.text.view import TextPane
 
 PROMPT_CHARACTERS = 400
@@ -22,7 +22,15 @@ CLAIM_CHARACTERS = 160
 
 
 class Preview(Vertical):
-    """What is asked, what the agents claim, and the head of what is judged."""
+    """What is asked, what the agents claim, and the head of what is judged.
+
+    Args:
+        settings: Which keys are other ones.
+    """
+
+    def __init__(self, settings: ScreenSettings) -> None:
+        super().__init__()
+        self._settings = settings
 
     def compose(self) -> ComposeResult:
         """Lay out the first two; the pane comes with the first item, since a start need not wait for it."""
@@ -56,7 +64,7 @@ class Preview(Vertical):
             language=subject.language,
             kind=subject.kind,
             title=subject.title,
-            empty=with_keys(cast("WorkbenchApp", self.app).context.settings, subject.empty),
+            empty=with_keys(self._settings, subject.empty),
             landmarks=subject.landmarks,
             spans=subject.spans,
             gutter=subject.gutter,

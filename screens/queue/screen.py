@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -17,12 +17,13 @@ from textual.widgets import Input, Static
 from agents.events import ItemAnnotated, JobEvent
 from agents.kinds import kinds_with_agents
 from screens.commands import Command, Scope, bindings, command_named
+from screens.covering import CoveredScreen
 from screens.help import first_key, keys_of
 from screens.jobs.line import JobLine
+from screens.queue.asked import Asked
 from screens.queue.fields import TEXT_WANTED, order_phrase
 from screens.queue.order import QueueOrders
 from screens.queue.preview import Preview
-from screens.queue.taking_up import TakingUpOrders
 from screens.widgets.item_list import CursorMoved, ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
 from screens.widgets.line import Line
@@ -33,27 +34,18 @@ from store.errors import WorkbenchError
 from store.queries.rows import QueueFilter, QueueSort
 
 if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
-    from screens.review.items import ItemReader
-    from screens.review.part import ItemView
-    from screens.review.screen import ReviewScreen
+    from screens.context import ScreenContext
+    from screens.items.reader import ItemReader
+    from screens.items.views import ItemView
+    from screens.navigator import Navigator, OpenedReview
+    from screens.queue.order import Found
     from store.recording import Action
-
-NAME = "queue"
-"""The name under which the app keeps the screen, so that it is as it was when one comes back."""
 
 PREVIEW_SECONDS = 0.08
 """How long the cursor rests before the preview follows it."""
 
 
-def open_queue(app: WorkbenchApp) -> None:
-    """Show the queue as it was left; the first time, as it was in the session before."""
-    if not app.is_screen_installed(NAME):
-        app.install_screen(QueueScreen(), NAME)
-    app.push_screen(NAME)
-
-
-class QueueScreen(TakingUpOrders):
+class QueueScreen(CoveredScreen):
     """All items, filtered and ordered, made for 400,000 of them."""
 
     SCOPE: ClassVar[Scope] = "queue"
@@ -61,9 +53,25 @@ class QueueScreen(TakingUpOrders):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("queue"))
     AUTO_FOCUS = "#items"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._review: ReviewScreen | None = None
+    items: ItemList
+    orders: QueueOrders
+
+    def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
+        super().__init__(context, navigator)
+        self.asked = Asked(QueueFilter(), QueueSort())
+        self.total: int | None = None
+        self._new = 0
+        self._afresh = False
+        self._generation = 0
+        # The kinds of all items; none before they were counted.
+        self.kinds_here: frozenset[str] = frozenset()
+        self._complete = False
+        self._go_to: int | None = None
+        # What was chosen before the order was read: an item, or whichever is under the cursor then.
+        self._to_open: int | None = None
+        self._open_any = False
+        self._failure: Exception | None = None
+        self._review: OpenedReview | None = None
         self._preview_timer: Timer | None = None
         self._typed_ahead: list[events.Key] = []
 
@@ -71,27 +79,26 @@ class QueueScreen(TakingUpOrders):
 
     def compose(self) -> ComposeResult:
         """Lay out the sentence, the list, the preview and the lines at the foot."""
-        context = self.workbench.context
-        blind = context.settings.blind
-        self.orders = QueueOrders(context.workspace, context.scope)
+        scope = self.context.scope
+        self.orders = QueueOrders(self.context.workspace, scope)
         yield TopLine("queue")
         yield Static(id="sentence")
         leaves = self._key("line.close")
         yield Line(id="find", placeholder=f"{TEXT_WANTED} · Enter lists, {leaves} leaves")
         with Horizontal(id="body"):
-            yield ItemList(lambda ids: self.orders.rows(list(ids)), blind=blind, id="items")
+            yield ItemList(lambda ids: self.orders.rows(list(ids)), blind=scope.blind, id="items")
             yield Static(id="said")
-            yield Preview()
-        yield JobLine()
+            yield Preview(self.context.settings)
+        yield JobLine(self.context)
         yield KeyLine(self.SCOPE)
 
     def on_mount(self) -> None:
         """Take up the queue of the session before, and follow what is recorded."""
-        app = self.workbench
+        context = self.context
         self.items = self.query_one(ItemList)
-        app.saved.subscribe(self, self._action_recorded)
-        app.failed.subscribe(self, self._action_recorded)
-        app.job_events.subscribe(self, self._job_told)
+        context.recorder.saved.subscribe(self, self._action_recorded)
+        context.recorder.failed.subscribe(self, self._action_recorded)
+        context.jobs.events.subscribe(self, self._job_told)
         self._lay_out()
         self._take_up()
 
@@ -104,8 +111,8 @@ class QueueScreen(TakingUpOrders):
         if not self._generation:
             return
         review, self._review = self._review, None
-        if review is not None and review.order.nearest is not None:
-            self.items.go_to(review.order.nearest)
+        if review is not None and review.nearest_item is not None:
+            self.items.go_to(review.nearest_item)
         self.items.catch_up()
         self._show_unsaved()
         self.query_one(JobLine).show_job()
@@ -115,10 +122,125 @@ class QueueScreen(TakingUpOrders):
     @cached_property
     def reader(self) -> ItemReader:
         """Reads the items of the preview."""
-        from screens.review.items import ItemReader
+        from screens.items.reader import ItemReader
 
-        context = self.workbench.context
-        return ItemReader(context.workspace, context.scope)
+        return ItemReader(self.context.workspace, self.context.scope)
+
+    # -- the order -----------------------------------------------------------------------------------
+
+    def _take_up(self) -> None:
+        """Show the queue of the session before; all items at once where a start has read the first ones."""
+        look = self.context.program.first_look
+        if look is None or look.rows is None:
+            self._read_kept()
+            return
+        asked, item_id = self.orders.of(look.queue or {})
+        if asked != Asked():
+            self.ask(asked, item_id)
+            return
+        self._begin_order(asked, item_id)
+        self._order_read(self._generation, self.orders.begun(look.rows))
+        # What reads the others is imported only when these are on the screen.
+        self.call_after_refresh(self._read_order, self._generation, asked, begun=True)
+
+    @work(thread=True)
+    def _read_kept(self) -> None:
+        asked, item_id = Asked(), None
+        try:
+            asked, item_id = self.orders.kept()
+        finally:
+            self.call_later(self.ask, asked, item_id)
+
+    def ask(self, asked: Asked, item_id: int | None = None) -> None:
+        """List another queue.
+
+        The cursor goes to the item given, after a change of the filter to the first match that is not judged,
+        and otherwise stays with its item.
+        """
+        filtered = item_id is None and asked.wanted not in (self.asked.wanted, QueueFilter())
+        self._begin_order(asked, item_id)
+        self._read_order(self._generation, asked, to_unjudged=filtered)
+
+    def _begin_order(self, asked: Asked, item_id: int | None) -> None:
+        # A choice made before the first order was asked for is meant for that one.
+        self._open_any = self._open_any and not self._generation
+        self._generation += 1
+        self.asked = asked
+        self._go_to = item_id
+        self._complete = False
+        self._failure = None
+        self._to_open = None
+        self._new = 0
+        self._lay_out()
+
+    @work(thread=True, exclusive=True, group="order")
+    def _read_order(
+        self, generation: int, asked: Asked, *, begun: bool = False, to_unjudged: bool = False
+    ) -> None:
+        at: int | None = None
+        try:
+            if asked.begins_quickly and not begun:
+                self.call_later(self._order_read, generation, self.orders.first(asked))
+            found = self.orders.all(asked)
+            if to_unjudged and len(found.ids):
+                at = self.orders.first_unjudged(asked) or int(found.ids[0])
+        except WorkbenchError as error:
+            self.call_later(self._order_failed, generation, error)
+        else:
+            self.call_later(self._order_read, generation, found, at)
+
+    def _order_read(self, generation: int, found: Found, at: int | None = None) -> None:
+        if generation != self._generation:
+            return
+        # The head of an order is shown only where no place is lost by it: at the start.
+        if found.complete or not self.items.count:
+            # Who has moved the cursor meanwhile stays where they are.
+            at = at or (None if self.items.cursor else self._go_to)
+            self.items.show(found.ids, rows=found.rows, kinds=found.kinds, afresh=self._afresh, at=at)
+            self._afresh = False
+        self._complete = found.total is not None
+        if self._complete and self.asked.wanted.kind is None:
+            self.kinds_here = found.kinds
+        if self._complete:
+            self.total, self._go_to = found.total, None
+        self._lay_out()
+        if self._complete:
+            self._open_chosen()
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether an item was chosen that is opened as soon as the order is read."""
+        return self._open_any or self._to_open is not None
+
+    def _open_chosen(self) -> None:
+        """Open what was chosen while the order was read, where it is listed and no dialog is open."""
+        to_open, self._to_open = self._to_open, None
+        any_item, self._open_any = self._open_any, False
+        if self.is_current and (any_item or (to_open is not None and self.items.go_to(to_open))):
+            self.items.choose()
+
+    def _order_failed(self, generation: int, error: Exception) -> None:
+        if generation == self._generation:
+            self._failure = error
+            self._lay_out()
+
+    @work(thread=True, exclusive=True, group="new")
+    def _look_for_new(self) -> None:
+        try:
+            total = self.orders.total()
+        except WorkbenchError:
+            # What cannot be counted now is counted when the order is read anew.
+            return
+        self.call_later(self._found_new, total)
+
+    def _found_new(self, total: int) -> None:
+        if not self._complete or self.total is None or total == self.total:
+            return
+        if not self.total:
+            self.ask(self.asked)
+            return
+        self._new = total - self.total
+        self._lay_out()
 
     # -- what changes below ---------------------------------------------------------------------------
 
@@ -133,9 +255,10 @@ class QueueScreen(TakingUpOrders):
             self.items.items_changed([event.item_id])
 
     def _show_unsaved(self) -> None:
-        app = self.workbench
-        failed = {app.unsaved[number].item_id for number in app.failures if number in app.unsaved}
-        self.items.show_unsaved({action.item_id for action in app.unsaved.values()} - failed, failed)
+        recorder = self.context.recorder
+        unsaved = recorder.unsaved
+        failed = {unsaved[number].item_id for number in recorder.failures if number in unsaved}
+        self.items.show_unsaved({action.item_id for action in unsaved.values()} - failed, failed)
 
     # -- saying ---------------------------------------------------------------------------------------
 
@@ -165,7 +288,7 @@ class QueueScreen(TakingUpOrders):
         return self.asked.wanted.sentence(self.kinds_here, kinds_with_agents())
 
     def _key(self, command_id: str) -> str:
-        return first_key(self.workbench.context.settings, command_id)
+        return first_key(self.context.settings, command_id)
 
     def _said(self) -> str:
         """Return what is said in place of a list, empty when there is one."""
@@ -236,7 +359,7 @@ class QueueScreen(TakingUpOrders):
         elif self._failure is None and not self._complete:
             self._open_any = True
         else:
-            self.workbench.tell("Nothing to open", "No item is listed.")
+            self.context.notices.tell("Nothing to open", "No item is listed.")
 
     @on(ItemChosen)
     def _item_chosen(self, message: ItemChosen) -> None:
@@ -246,23 +369,18 @@ class QueueScreen(TakingUpOrders):
             return
         self._to_open = None
         self.keep_place()
-        app = self.workbench
-        app.open_review(self.items.ids, message.index, self.asked)
-        top = self.app.screen
-        self._review = cast("ReviewScreen", top) if top is not self else None
+        self._review = self.navigator.open_review(self.items.ids, message.index, self.asked)
         for typed in self._typed_ahead:
             again = events.Key(typed.key, typed.character)
             again.time = typed.time
-            app.post_message(again)
+            self.app.post_message(again)
         self._typed_ahead.clear()
 
     def on_key(self, event: events.Key) -> None:
         """Keep what is typed while an item is being opened: it is meant for the review."""
         if not self.is_opening:
             self._typed_ahead.clear()
-        elif event.key not in keys_of(command_named("queue.back"), self.workbench.context.settings).split(
-            ","
-        ):
+        elif event.key not in keys_of(command_named("queue.back"), self.context.settings).split(","):
             event.stop()
             event.prevent_default()
             self._typed_ahead.append(event)
@@ -275,7 +393,9 @@ class QueueScreen(TakingUpOrders):
             if wanted is not None and wanted != self.asked.wanted:
                 self.ask(replace(self.asked, wanted=wanted))
 
-        self.app.push_screen(FilterScreen(self.asked.wanted, self.orders.count, self.kinds_here), chosen)
+        self.app.push_screen(
+            FilterScreen(self.context.settings, self.asked.wanted, self.orders.count, self.kinds_here), chosen
+        )
 
     def action_sort(self) -> None:
         """Choose the order of the queue."""
@@ -285,12 +405,12 @@ class QueueScreen(TakingUpOrders):
             if sort is not None and sort != self.asked.sort:
                 self.ask(replace(self.asked, sort=sort))
 
-        self.app.push_screen(SortScreen(self.asked.sort, self.kinds_here), chosen)
+        self.app.push_screen(SortScreen(self.context.settings, self.asked.sort, self.kinds_here), chosen)
 
     def action_clear_filter(self) -> None:
         """List all items again."""
         if self.asked.wanted == QueueFilter():
-            self.workbench.tell("No filter", "All items are listed already.")
+            self.context.notices.tell("No filter", "All items are listed already.")
         else:
             self.ask(replace(self.asked, wanted=QueueFilter()))
 
@@ -331,7 +451,7 @@ class QueueScreen(TakingUpOrders):
             self._close_find()
             return
         self.keep_place()
-        self.workbench.go_home()
+        self.navigator.go_home()
 
     def keep_place(self) -> None:
         """Keep filter, order and item for the next session."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -19,13 +19,14 @@ from screens.queue.fields import Order, orders
 from store.queries.rows import QueueSort
 
 if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
+    from screens.settings import ScreenSettings
 
 
 class SortScreen(ModalScreen[QueueSort | None]):
     """Chooses an order; None when it is left as it was.
 
     Args:
+        settings: Which keys are other ones, and whether the queue is blind.
         sort: The order as it is.
         here: The kinds that there are; none where that is not known.
     """
@@ -33,8 +34,9 @@ class SortScreen(ModalScreen[QueueSort | None]):
     CSS_PATH: ClassVar[str] = "modals.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("order"))
 
-    def __init__(self, sort: QueueSort, here: Collection[str] = ()) -> None:
+    def __init__(self, settings: ScreenSettings, sort: QueueSort, here: Collection[str] = ()) -> None:
         super().__init__()
+        self._settings = settings
         self._here = here
         self._sort = sort
         self._orders: list[Order] = []
@@ -43,7 +45,7 @@ class SortScreen(ModalScreen[QueueSort | None]):
 
     def compose(self) -> ComposeResult:
         """Lay out a line for each order."""
-        settings = cast("WorkbenchApp", self.app).context.settings
+        settings = self._settings
         self._orders = orders(blind=settings.blind, here=self._here)
         keys = [order.key for order in self._orders]
         self._index = keys.index(self._sort.key) if self._sort.key in keys else 0

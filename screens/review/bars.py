@@ -1,36 +1,21 @@
-"""The lines around the panes of a review: the place, the claim, what happened."""
+"""The lines above the panes of a review: the place, and the claim beside the rater's own label."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal
 
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.commands import Command, SharesKeys, label_key
-from screens.help import first_key
-from screens.review.part import ItemView
-from screens.widgets.key_line import TWO_LINES, KeyLine
-from screens.widgets.text.sanitize import one_line, visible
-
-if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
-
-_NARROW_FIRST = ("review.accept", "review.undecided", "review.undo", "review.next")
+from screens.items.views import ItemView
+from screens.widgets.text.sanitize import one_line
 
 SaveState = Literal["none", "saving", "saved", "failed"]
 
-ROWS = 5
-"""Rows that the line which says what happened may take at most."""
-
-
 ROWS_FOR_TWO = 20
 """Rows of a terminal from which a question has a row of its own."""
-
-LABELS_NAMED = 5
-"""Values of a scale up to which the key line names each."""
 
 
 def _cells(text: str) -> int:
@@ -223,152 +208,3 @@ def _mine(item: ItemView, *, long: bool) -> str:
     if own.skipped:
         return "» skipped"
     return "○ your label: none" if long else "○"
-
-
-class SayLine(Static):
-    """What just happened, and how to take it back; nothing here moves by itself.
-
-    A long sentence takes further rows: what it says is not cut off, and it covers neither the code nor the
-    keys.
-    """
-
-    _text = ""
-    _rows = 1
-
-    def say(self, text: str, *, alarm: bool = False) -> None:
-        """Show a sentence.
-
-        Args:
-            text: The sentence; data in it is made visible.
-            alarm: Whether something went wrong.
-        """
-        self.set_class(alarm, "-alarm")
-        if text != self._text:
-            self._text = text
-            self._lay_out()
-
-    @property
-    def said(self) -> str:
-        """The sentence that is shown."""
-        return self._text
-
-    def on_resize(self) -> None:
-        """Lay the line out anew."""
-        self._lay_out()
-
-    def _lay_out(self) -> None:
-        lines = Content(visible(self._text.replace("\n", " ")).text).wrap(max(20, self.size.width))
-        self.update(Content("\n").join(lines), layout=False)
-        # The height is set here, and only when it is another one: laying out a screen takes its time.
-        rows = max(1, min(len(lines), ROWS))
-        if rows != self._rows:
-            self._rows = rows
-            self.styles.height = rows
-
-
-def _is_label(command: Command) -> bool:
-    return label_key(command) is not None
-
-
-class ReviewKeys(KeyLine):
-    """The keys of a review; while one of some codes can be pressed, these stand there instead."""
-
-    _rows = 0
-    _named_pairs: tuple[tuple[str, str], ...] = ()
-    _bands = 0
-    _was_several = False
-
-    def _offered(self) -> list[Command]:
-        """Return the commands to name; where few fit, first what nobody should have to look up."""
-        commands = super()._offered()
-        screen = self.screen
-        scale = tuple(screen.value_keys().values()) if isinstance(screen, SharesKeys) else ()
-        labels = [command for command in commands if label_key(command) in scale]
-        labels.sort(key=lambda command: scale.index(label_key(command) or ""))
-        others = [command for command in commands if not _is_label(command)]
-        place = next((place for place, command in enumerate(commands) if _is_label(command)), 0)
-        commands = [*others[:place], *labels, *others[place:]]
-        if self.app.size.width < TWO_LINES:
-            commands.sort(key=lambda command: (not _is_label(command), command.id not in _NARROW_FIRST))
-        return commands
-
-    def _pairs(self) -> list[tuple[str, str]]:
-        offered = self._offered()
-        labels = [command for command in offered if _is_label(command)]
-        pairs = [self._named(command) for command in offered]
-        self._bands = 0
-        if len(labels) > LABELS_NAMED:
-            bands = _in_bands([self._with_value(command) for command in labels])
-            if len(bands) > LABELS_NAMED:
-                # The values of a long scale without bands have one word together.
-                bands = [(in_stretches([key for key, _ in bands]), "score")]
-            self._bands = len(bands)
-            others = [self._named(command) for command in offered if not _is_label(command)]
-            pairs = [*bands, *others]
-        if self._several:
-            settings = cast("WorkbenchApp", self.app).context.settings
-            back, on = (first_key(settings, f"review.{name}") for name in ("tab_back", "tab"))
-            place = next((at for at, pair in enumerate(pairs) if pair[1] == "undo"), len(pairs))
-            pairs.insert(place, (f"{back} {on}", "tabs"))
-        self._named_pairs = tuple(pairs)
-        return pairs
-
-    @property
-    def _several(self) -> bool:
-        """Whether the item shown, or before one is shown the one before, is asked several questions."""
-        item = getattr(self.screen, "item", None)
-        if isinstance(item, ItemView):
-            self._was_several = len(item.asks) > 1
-        return self._was_several
-
-    def _with_value(self, command: Command) -> tuple[str, str]:
-        """Return the key of a value with its word, and with the value where that is another one: "0=10"."""
-        key, word = self._named(command)
-        item = getattr(self.screen, "item", None)
-        value = item.question.scale.value_of(label_key(command) or "") if isinstance(item, ItemView) else None
-        return (key if value is None or f"{value:g}" == key else f"{key}={value:g}"), word
-
-    def _rows_most(self) -> int:
-        """Return the lines that may be filled: the bands of a scale take two of their own."""
-        return super()._rows_most() + (2 if self._bands > 1 else 1 if self._several else 0)
-
-    def _never_left_out(self) -> int:
-        """Return the keys of the scale, by which an answer is found: those of its bands, told together."""
-        return self._bands
-
-    def keep_up(self) -> None:
-        """Name the keys anew where others have an effect now."""
-        before = self._named_pairs
-        if not self._choices and tuple(self._pairs()) != before:
-            self.show_keys()
-
-    def show_keys(self) -> None:
-        """Name what can be pressed now."""
-        lines = self.lines()
-        self.update(Content("\n").join(_row_of(line) for line in lines), layout=False)
-        if len(lines) != self._rows:
-            self._rows = len(lines)
-            self.styles.height = len(lines)
-
-
-def _in_bands(named: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return keys whose values have the same word told together: "1 2 mostly wrong"."""
-    return [(" ".join(key for key, _ in band), word) for word, band in groupby(named, key=lambda one: one[1])]
-
-
-def in_stretches(keys: Sequence[str]) -> str:
-    """Return keys with digits that follow each other told together: "1-9,0"."""
-    stretches: list[list[str]] = []
-    for key in keys:
-        before = stretches[-1][-1] if stretches else ""
-        if key.isdigit() and before.isdigit() and int(key) == int(before) + 1:
-            stretches[-1].append(key)
-        else:
-            stretches.append([key])
-    return ",".join(f"{one[0]}-{one[-1]}" if len(one) > 1 else one[0] for one in stretches)
-
-
-def _row_of(line: Sequence[tuple[str, str]]) -> Content:
-    return Content(" · ").join(
-        Content.assemble((key, "bold $foreground"), f" {words}") for key, words in line
-    )

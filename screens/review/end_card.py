@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.content import Content
 from textual.widgets import Static
 
 from screens.jobs.wording import bar
+from screens.judging.order import ReviewOrder
+from screens.judging.parts import ScreenParts
+from store.errors import WorkbenchError
 from store.kinds.counting import counted_kinds
 from store.queries.queue import items_by_kind, queue_ids
 from store.queries.rows import QueueFilter, Status
@@ -113,3 +117,56 @@ class EndCard(Static):
             Content.assemble((f"{key:<{width}}", "bold $foreground"), f"  {words}") for key, words in steps
         ]
         self.update(Content("\n").join(lines))
+
+
+class EndOfList:
+    """Shows the card, and counts for it.
+
+    Args:
+        parts: What the parts of the screen share; it has the card.
+        order: The list.
+        listed: Returns what the list is, as a phrase.
+        failed: Called with the error of a count.
+    """
+
+    def __init__(
+        self,
+        parts: ScreenParts,
+        order: ReviewOrder,
+        listed: Callable[[], str],
+        failed: Callable[[WorkbenchError], None],
+    ) -> None:
+        self._parts = parts
+        self._order = order
+        self._listed = listed
+        self._failed = failed
+        # The number of the latest count.
+        self._counts = 0
+
+    def show(self) -> None:
+        """Show the card, and count for it."""
+        self._lay_out(None)
+        self.count()
+
+    def count(self) -> None:
+        """Update the counts on the card; an earlier, unfinished count is dropped."""
+        self._counts += 1
+        count = partial(self._count, list(self._order.ids), self._counts)
+        self._parts.screen.run_worker(count, thread=True, group="end")
+
+    def _count(self, item_ids: list[int], number: int) -> None:
+        try:
+            found = count_list(self._parts.context.workspace, self._parts.context.scope, item_ids)
+        except WorkbenchError as error:
+            self._parts.screen.call_later(self._failed, error)
+        else:
+            self._parts.screen.call_later(self._counted, found, number)
+
+    def _counted(self, found: ListCounts, number: int) -> None:
+        if number == self._counts:
+            self._lay_out(found)
+
+    def _lay_out(self, found: ListCounts | None) -> None:
+        if self._order.at_end:
+            keys = {name: self._parts.key(name) for name in ("unjudged", "back", "previous", "undo")}
+            self._parts.screen.query_one(EndCard).show(self._listed(), self._order.total, found, keys)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 from textual.timer import Timer
-from textual.widgets import Input
 
+from screens.items.views import ItemView
+from screens.judging.comments import Comments
+from screens.judging.order import ReviewOrder
+from screens.judging.parts import ScreenParts
 from screens.queue.asked import Asked
-from screens.review.part import ItemView
-from screens.review.reading import COMMENT, SUBJECT
-from screens.review.showing import ShowingItems
+from screens.review.reading import SUBJECT, PaneReader
 from screens.widgets.text.view import Place
 
 PLACES_KEPT = 200
 """Items whose scroll places are kept within a session."""
-
-DRAFTS_KEPT = 200
-"""Drafts that are kept across sessions, the latest ones."""
 
 FOLLOWING_KEPT = 20
 """Items after the one shown that are kept: they tell where it belongs once the queue lists it no more."""
@@ -28,83 +26,101 @@ KEEP_SECONDS = 0.5
 """How long after a move or a key the place and the drafts are stored: what a lost connection can cost."""
 
 
-class KeepingPlaces(ShowingItems):
-    """The part of a review screen that comes back to where the rater was."""
-
-    def __init__(self, ids: list[int], index: int = 0, asked: Asked | None = None) -> None:
-        super().__init__(ids, index, asked)
-        self._places: dict[int, dict[str, Place]] = {}
-        self._resume_from: dict[str, Any] = {}
-        self._keeping: Timer | None = None
+class KeepsDrafts(Protocol):
+    """What is begun and not recorded, of one kind or of a part of the screen."""
 
     def take_session(self, session: Mapping[str, Any]) -> None:
         """Take over the drafts of earlier sessions."""
-        drafts = session.get("drafts")
-        for number, text in (drafts if isinstance(drafts, dict) else {}).items():
-            self._drafts.setdefault(int(number), str(text))
 
-    def _remember_places(self) -> None:
-        if self.item is not None:
-            self._places[self.item.item_id] = self._panes.places
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What a session keeps of the drafts."""
+
+
+class PlaceKeeper:
+    """Comes back to where the rater was.
+
+    Args:
+        parts: What the parts of the screen share.
+        order: The items.
+        reader: The panes.
+        comments: The line in which comments are written.
+        asked: Which queue is reviewed.
+
+    Attributes:
+        asked: Which queue is reviewed.
+        drafts: What is kept beside the place.
+    """
+
+    def __init__(
+        self,
+        parts: ScreenParts,
+        order: ReviewOrder,
+        reader: PaneReader,
+        comments: Comments,
+        asked: Asked,
+    ) -> None:
+        self.asked = asked
+        self.drafts: Sequence[KeepsDrafts] = ()
+        self._parts = parts
+        self._order = order
+        self._reader = reader
+        self._comments = comments
+        self._places: dict[int, dict[str, Place]] = {}
+        self._resume_from: Mapping[str, Any] = {}
+        self._keeping: Timer | None = None
+
+    def begin(self, resume_from: Mapping[str, Any]) -> None:
+        """Take over what earlier sessions kept.
+
+        Args:
+            resume_from: The session that is gone on with; an empty one for none.
+        """
+        self._resume_from = resume_from
+        for part in self.drafts:
+            part.take_session(self._parts.context.session.kept)
+
+    def remember(self) -> None:
+        """Remember where the panes of the item on the screen are scrolled to."""
+        if self._parts.item is not None:
+            self._places[self._parts.item.item_id] = self._reader.panes.places
             while len(self._places) > PLACES_KEPT:
                 self._places.pop(next(iter(self._places)))
 
-    def _restore_places(self, view: ItemView) -> None:
-        """Scroll the panes to where the rater was on this item, in this session or an earlier one."""
+    def places_of(self, view: ItemView) -> Mapping[str, Place]:
+        """Return where the rater was on an item; of an earlier session also open the pane that was read."""
         places = self._places.get(view.item_id, {})
         session, self._resume_from = self._resume_from, {}
         if session.get("item") == view.item_id:
             places = _places_of(session)
-            active = str(session.get("active", SUBJECT))
-            self.active = active if active in self._panes else SUBJECT
-            if self.active != SUBJECT:
-                self.preferred = self.active
-                self._fill(view)
-        if view.item_id in self._drafts:
-            self._say_also(f"Your unsaved comment is kept: {self._key('comment')} goes on with it.")
-        self._panes.restore(places)
+            self._reader.go_to_pane(str(session.get("active", SUBJECT)), view)
+        return places
 
-    def keep_place(self) -> None:
+    def keep(self) -> None:
         """Store item, scroll places and drafts for the next session."""
         if self._keeping is not None:
             self._keeping.stop()
             self._keeping = None
-        self._remember_places()
-        if self.item is None or self._wanted is None:
+        self.remember()
+        wanted = self._parts.guard.wanted
+        if self._parts.item is None or wanted is None:
             return
-        self._note_draft()
-        drafts = list(self._drafts.items())[-DRAFTS_KEPT:]
-        item_id = self._wanted.item_id
-        self.workbench.keep_session(
-            {
-                "item": item_id,
-                "following": self.order.ids[self.order.index + 1 :][:FOLLOWING_KEPT],
-                "queue": self.asked.kept,
-                "active": self.active,
-                "drafts": {str(number): text for number, text in drafts},
-                "places": {name: asdict(place) for name, place in self._places.get(item_id, {}).items()},
-                **self._further_drafts(),
-            }
-        )
+        self._comments.note()
+        value = {
+            "item": wanted.item_id,
+            "following": self._order.ids[self._order.index + 1 :][:FOLLOWING_KEPT],
+            "queue": self.asked.kept,
+            "active": self._reader.active,
+            "places": {name: asdict(place) for name, place in self._places.get(wanted.item_id, {}).items()},
+        }
+        for part in self.drafts:
+            value |= part.kept
+        self._parts.context.session.keep(value)
 
-    def _further_drafts(self) -> dict[str, Any]:
-        """Return what else a session keeps of what is begun and not recorded."""
-        return {}
-
-    def _note_draft(self) -> None:
-        """Take the text of an open comment line for the item's draft."""
-        box, item = self.query_one(f"#{COMMENT}", Input), self._commented
-        if item is None:
-            return
-        # The latest draft comes last, so that the oldest ones go when there are too many.
-        self._drafts.pop(item.item_id, None)
-        if box.value.strip() and box.value != item.own.comment:
-            self._drafts[item.item_id] = box.value
-
-    def keep_place_soon(self) -> None:
+    def keep_soon(self) -> None:
         """Store the place shortly, once for all that changes until then, also while somebody types on."""
         if self._keeping is None:
-            self._keeping = self.set_timer(KEEP_SECONDS, self.keep_place)
+            self._keeping = self._parts.screen.set_timer(KEEP_SECONDS, self.keep)
 
 
 def _places_of(session: Mapping[str, Any]) -> dict[str, Place]:

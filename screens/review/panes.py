@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from screens.widgets.text.view import Place
 
 if TYPE_CHECKING:
-    from screens.review.part import PaneText
+    from screens.items.views import PaneText
     from screens.widgets.text.view import TextPane
 
 

@@ -1,115 +1,118 @@
-"""What a reader does with the panes of a review: move, search, zoom, wrap, jump, copy."""
+"""The panes of a review: which one is read, what fills them, and what a reader does with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from collections.abc import Callable
+from dataclasses import replace
 
-from textual import events, on
 from textual.content import Content
-from textual.widgets import ContentSwitcher, Input, Static
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher, Static
 
-from screens.covering import CoveredScreen
-from screens.help import first_key
+from screens.dispatch import Handler, Handlers
+from screens.help import with_keys
+from screens.items.views import ItemView
+from screens.judging.parts import ScreenParts
 from screens.review.panes import Panes
 from screens.review.tabs import CaseTabs
 from screens.widgets.text.markdown import CHARACTERS as RENDERED
 from screens.widgets.text.sanitize import one_line
-from screens.widgets.text.search import NO_MATCH
-from screens.widgets.text.view import SearchMoved, TextPane
+from screens.widgets.text.view import TextPane
 from store.counted import counted
-
-if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
-    from screens.review.part import ItemView
 
 SUBJECT = "subject"
 PROMPT = "prompt"
-FIND = "find"
-COMMENT = "comment"
 ABOVE = "above"
 
 ABOVE_ROWS = 3
 """Rows that the words over a text get at most."""
 
+PROMPT_ROWS = 3
+"""Rows that the prompt gets at most; it scrolls beyond that."""
+
 SINGLE_BELOW = 120
 """Cells below which one pane is shown at a time."""
 
 
-class SaysSentences(Protocol):
-    """Says a sentence in the line at the foot, with codes to choose from in place of the keys."""
+class PaneReader:
+    """Shows an item in panes, and moves among them.
 
-    def __call__(self, text: str, *, alarm: bool = False, choices: Sequence[tuple[str, str]] = ()) -> None:
-        """Say a sentence; an alarm stands out."""
+    Args:
+        parts: What the parts of the screen share.
+        chosen: Called with the id of a pane that the reader has gone to.
 
+    Attributes:
+        panes: The panes by their ids.
+        active: The pane that is read: the subject, or a part of the case.
+        preferred: The part of the case that is shown where an item has it.
+    """
 
-class KeepsDrafts(Protocol):
-    """Closes the comment line, and keeps what is in it."""
+    def __init__(self, parts: ScreenParts, chosen: Callable[[str], None]) -> None:
+        self.panes = Panes()
+        self.active = SUBJECT
+        self.preferred = ""
+        self._parts = parts
+        self._chosen = chosen
+        self._above: str | None = None
+        self._prompt_height: int | str = 0
 
-    def __call__(self, *, focus: bool = True) -> bool:
-        """Return whether the line was open; the focus then goes to the active pane."""
+    def handlers(self) -> Handlers:
+        """Return what the commands do that move among the panes, and change how they show their texts."""
+        return {
+            "review.pane": Handler(lambda: self._step_pane(1)),
+            "review.pane_back": Handler(lambda: self._step_pane(-1)),
+            "review.tab": Handler(lambda: self._step_tab(1)),
+            "review.tab_back": Handler(lambda: self._step_tab(-1)),
+            "review.zoom": Handler(self.zoom, of_item=True),
+            "review.wrap": Handler(self.wrap),
+            "review.numbers": Handler(self.number_lines),
+            "review.source": Handler(self.show_source),
+            "review.failure": Handler(self.show_failure, self._has_failure, of_item=True),
+        }
 
-
-class ReadingActions(CoveredScreen):
-    """The reading half of a review screen."""
-
-    active: str
-    preferred: str
-    _panes: Panes
-
-    searching: bool = False
-
-    _above: str | None = None
-
-    # What the other parts of a review give to this one.
-    _say: SaysSentences
-    _fit_prompt: Callable[[], None]
-    keep_draft: KeepsDrafts
-
-    @property
-    def item(self) -> ItemView | None:
-        """The item on the screen."""
-        raise NotImplementedError
-
-    @property
-    def workbench(self) -> WorkbenchApp:
-        """The app, as what it is."""
-        return cast("WorkbenchApp", self.app)
-
-    def _key(self, verb: str) -> str:
-        """Return the first key of a command of the review or of its parts, as it is configured."""
-        command_id = verb if "." in verb else f"review.{verb}"
-        return first_key(self.workbench.context.settings, command_id)
-
-    @property
-    def _ending_key(self) -> str:
-        """The key that ends a question or a search: Escape, unless another one goes back."""
-        return first_key(self.workbench.context.settings, "review.back", rather="escape")
-
-    # -- panes ----------------------------------------------------------------------------------------
+    # -- which pane -----------------------------------------------------------------------------------
 
     @property
     def narrow(self) -> bool:
         """Whether one pane is shown at a time."""
-        return self.app.size.width < SINGLE_BELOW
+        return self._parts.screen.app.size.width < SINGLE_BELOW
 
     @property
     def pane(self) -> TextPane:
         """The pane that is read: the one with the focus, otherwise the active one."""
-        focused = self.focused
-        return focused if isinstance(focused, TextPane) else self._panes[self.active]
+        focused = self._parts.screen.focused
+        return focused if isinstance(focused, TextPane) else self.panes[self.active]
+
+    @property
+    def shown_in_case(self) -> str:
+        """Which part of the case is shown, or would be where only one pane is."""
+        return self._switcher.current or ""
+
+    @property
+    def _switcher(self) -> ContentSwitcher:
+        return self._parts.screen.query_one("#switcher", ContentSwitcher)
+
+    @property
+    def prompt(self) -> TextPane:
+        """The pane that shows what is asked for."""
+        return self._parts.screen.query_one(f"#{PROMPT}", TextPane)
+
+    @property
+    def _in_prompt(self) -> bool:
+        return self._parts.screen.focused is not None and self._parts.screen.focused.id == PROMPT
 
     def _tabs(self) -> list[tuple[str, str]]:
-        if self.item is None:
+        item = self._parts.item
+        if item is None:
             return []
-        case = [(part.id, part.title) for part in self.item.case]
-        return [(SUBJECT, self.item.subject_word), *case] if self.narrow else case
+        case = [(part.id, part.title) for part in item.case]
+        return [(SUBJECT, item.subject_word), *case] if self.narrow else case
 
-    def _show_active(self) -> None:
+    def show_active(self) -> None:
         """Show the active pane, and mark its tab; in a narrow terminal it is the only one."""
-        subject = self.active == SUBJECT
+        subject, switcher = self.active == SUBJECT, self._switcher
         # At once: each change has all that is on the screen styled again.
-        self.update_classes(
+        self._parts.screen.update_classes(
             {
                 "-single": self.narrow,
                 "-subject": subject,
@@ -117,113 +120,98 @@ class ReadingActions(CoveredScreen):
                 "-in-prompt": self._in_prompt,
             }
         )
-        switcher = self.query_one("#switcher", ContentSwitcher)
         if self.active not in {SUBJECT, switcher.current}:
-            switcher.current = self._panes[self.active].id
+            switcher.current = self.panes[self.active].id
         self._show_above(switcher.current)
         shown = self.active if self.narrow or self.active != SUBJECT else switcher.current or ""
-        self.query_one(CaseTabs).show(self._tabs(), shown)
+        self._parts.screen.query_one(CaseTabs).show(self._tabs(), shown)
         self._fit_prompt()
 
     def _show_above(self, pane_id: str | None) -> None:
         """Show the words that belong over a pane of the case; none take no room."""
-        case = () if self.item is None else self.item.case
+        screen, item = self._parts.screen, self._parts.item
+        case = () if item is None else item.case
         words = next((part.above for part in case if part.id == pane_id), "")
-        width = self.app.size.width // (1 if self.narrow or self.has_class("-zoom") else 2)
+        width = screen.app.size.width // (1 if self.narrow or screen.has_class("-zoom") else 2)
         # A word that does not fit leaves the end of its row empty.
         words = one_line(words, max(width - 12, 12) * ABOVE_ROWS) if words else ""
         if words != self._above:
             self._above = words
-            box = self.query_one(f"#{ABOVE}", Static)
+            box = screen.query_one(f"#{ABOVE}", Static)
             box.update(Content(words))
             box.display = bool(words)
 
-    def _shown_in_case(self) -> str:
-        """Return which part of the case is shown, or would be where only one pane is."""
-        return self.query_one("#switcher", ContentSwitcher).current or ""
-
-    @property
-    def _in_prompt(self) -> bool:
-        return self.focused is not None and self.focused.id == PROMPT
+    def _fit_prompt(self) -> None:
+        """Give the prompt the rows it needs; it scrolls beyond that."""
+        pane = self.prompt
+        room = max(20, self._parts.screen.app.size.width - 4)
+        lines = pane.text[: room * PROMPT_ROWS + 1].split("\n")
+        rows = sum(max(1, -(-len(line) // room)) for line in lines)
+        zoomed = self._parts.screen.has_class("-zoom")
+        framed = not self.narrow and not zoomed
+        height: int | str = min(PROMPT_ROWS, rows) + 2 if framed else min(2, rows)
+        if self._in_prompt and zoomed:
+            height = "1fr"
+        if height != self._prompt_height:
+            self._prompt_height = height
+            pane.styles.height = height
 
     def _choose(self, pane_id: str) -> None:
         self.active = pane_id
         if pane_id != SUBJECT:
             self.preferred = pane_id
-        self._show_active()
+        self.show_active()
+        item = self._parts.item
+        if item is not None:
+            # One that tells of several responses is shown where it tells of the one that is asked about.
+            places = next((part.places for part in item.case if part.id == pane_id), {})
+            if (line := places.get(item.ask.pane)) is not None:
+                self._parts.screen.call_after_refresh(self.panes[pane_id].jump_to_line, line)
+        self._chosen(pane_id)
 
     def focus_active(self) -> None:
         """Give the focus to the active pane."""
-        if self.active in self._panes:
-            self._panes[self.active].focus()
+        if self.active in self.panes:
+            self.panes[self.active].focus()
 
     def show_pane(self, pane_id: str) -> None:
         """Bring a pane into view and give it the focus."""
-        if pane_id in self._panes:
+        if pane_id in self.panes:
             self._choose(pane_id)
             self.focus_active()
 
-    @on(CaseTabs.Chosen)
-    def _tab_chosen(self, message: CaseTabs.Chosen) -> None:
-        self.show_pane(message.pane_id)
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Lay the tabs out anew; panes keep their places themselves."""
-        if self.is_mounted and self.item is not None:
-            self._show_active()
+    def resized(self) -> None:
+        """Lay the tabs out for another size; panes keep their places themselves."""
+        if self._parts.item is not None:
+            self.show_active()
             # A pane that has no room any more cannot keep the focus.
-            if isinstance(self.focused, TextPane) and self.focused.id in self._panes:
+            focused = self._parts.screen.focused
+            if isinstance(focused, TextPane) and focused.id in self.panes:
                 self.focus_active()
 
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Take a pane that was clicked for the active one; a text line that was left is closed."""
-        widget = event.widget
-        self.set_class(isinstance(widget, Input), "-writing")
-        if not isinstance(widget, TextPane):
-            return
-        self.keep_draft(focus=False)
-        box = self.query_one(f"#{FIND}", Input)
-        if box.display:
-            box.display = False
-            self._say("")
-        if widget.id is not None and widget.id in self._panes and widget.id != self.active:
+    def focused(self, widget: Widget) -> None:
+        """Take a pane that has got the focus for the active one."""
+        if widget.id is not None and widget.id in self.panes and widget.id != self.active:
             self._choose(widget.id)
         else:
-            self._show_active()
-
-    def action_next_pane(self) -> None:
-        """Go to the other pane; in a narrow terminal to the next tab."""
-        self._step_pane(1)
-
-    def action_previous_pane(self) -> None:
-        """Go to the other pane; in a narrow terminal to the tab before."""
-        self._step_pane(-1)
+            self.show_active()
 
     def _step_pane(self, step: int) -> None:
         """Go round: subject, case (its tabs one by one where only one pane is shown), and a long prompt."""
         if self.narrow:
             names = [pane_id for pane_id, _ in self._tabs()]
         else:
-            names = [SUBJECT, self.query_one("#switcher", ContentSwitcher).current or SUBJECT]
-        prompt = self.query_one(f"#{PROMPT}", TextPane)
-        if prompt.max_scroll_y > 0:
+            names = [SUBJECT, self.shown_in_case or SUBJECT]
+        if self.prompt.max_scroll_y > 0:
             names.append(PROMPT)
         current = PROMPT if self._in_prompt else self.active
         if not names or current not in names:
             return
         following = names[(names.index(current) + step) % len(names)]
         if following == PROMPT:
-            prompt.focus()
+            self.prompt.focus()
         else:
             self.show_pane(following)
-
-    def action_next_tab(self) -> None:
-        """Show the next part of the case."""
-        self._step_tab(1)
-
-    def action_previous_tab(self) -> None:
-        """Show the part of the case before."""
-        self._step_tab(-1)
 
     def _step_tab(self, step: int) -> None:
         names = [pane_id for pane_id, _ in self._tabs()]
@@ -231,128 +219,119 @@ class ReadingActions(CoveredScreen):
             return
         current = self.active
         if current not in names:
-            current = self.query_one("#switcher", ContentSwitcher).current or names[0]
+            current = self.shown_in_case or names[0]
         self.show_pane(names[(names.index(current) + step) % len(names)])
 
-    def action_zoom(self) -> None:
-        """Give the focused pane the whole screen, or take it back."""
-        zoomed = not self.has_class("-zoom")
-        self.set_class(zoomed, "-zoom")
-        self._show_active()
-        self._say(f"Zoomed; {self._key('zoom')} gives the room back." if zoomed else "")
+    # -- filling --------------------------------------------------------------------------------------
 
-    def action_wrap(self) -> None:
-        """Wrap long lines of the focused pane, or let them run on."""
-        run_on = f"Long lines run on; {self._key('text.left')} {self._key('text.right')} scroll."
-        self._say("Long lines are wrapped." if self.pane.toggle_wrap() else run_on)
+    def begin(self, subject: TextPane) -> None:
+        """Take in the pane of the subject."""
+        self._add(SUBJECT, subject)
 
-    def action_numbers(self) -> None:
-        """Show or hide the line numbers of the focused pane."""
-        self._say("Line numbers shown." if self.pane.toggle_numbers() else "Line numbers hidden.")
+    def _add(self, pane_id: str, pane: TextPane) -> None:
+        self.panes.add(pane_id, pane)
+        pane.begin_code(
+            wrap=self._parts.context.settings.wrap, numbers=self._parts.context.settings.line_numbers
+        )
 
-    def action_source(self) -> None:
-        """Show the Markdown of the focused pane as it stands, or rendered."""
-        shown, key = self.pane.toggle_source(), self._key("source")
-        if shown is None:
-            self._say("This pane shows its text as it stands: it is no Markdown.")
-        elif shown:
-            self._say(f"The Markdown as it stands; {key} renders it.")
-        elif self.pane.is_rendered or len(self.pane.given) <= RENDERED:
-            self._say(f"The Markdown rendered; {key} shows it as it stands.")
+    def fill(self, view: ItemView) -> None:
+        """Let the panes show an item; those out of sight are filled when it is painted."""
+        switcher = self._switcher
+        for part in view.case:
+            if part.id not in self.panes:
+                pane = TextPane(id=part.id)
+                self._add(part.id, pane)
+                pane.display = part.id == switcher.current
+                switcher.mount(pane)
+        for pane_id, part in ((SUBJECT, view.subject), *((part.id, part) for part in view.case)):
+            self.panes.show(pane_id, replace(part, empty=with_keys(self._parts.context.settings, part.empty)))
+        # A part without text for this item gives way, until an item has it again: to what is asked about, so
+        # that no other response stands there than the one that is scored, else to the first part.
+        told = {part.id for part in view.case if part.text or part.id == view.beside}
+        asked = view.ask.pane if any(part.id == view.ask.pane for part in view.case) else view.case[0].id
+        case = self.preferred if self.preferred in told else asked
+        if self.active != SUBJECT:
+            self.active = case
+        if switcher.current != case:
+            switcher.current = case
+        for pane_id in (SUBJECT, case):
+            # These are seen; the others are filled when they are painted.
+            self.panes[pane_id]
+        if self._parts.guard.is_painted:
+            self.panes.fill()
+
+    def empty(self, in_subject: str) -> None:
+        """Show a sentence in the pane of the subject, and nothing in the others."""
+        for pane in (self.prompt, *self.panes.values()):
+            pane.load("", empty=in_subject if pane.id == SUBJECT else "")
+        self.show_active()
+
+    def bring_out_asked(self, view: ItemView) -> None:
+        """Bring the pane into view that the question is about; a reader who is in the subject stays there."""
+        pane = view.ask.pane
+        if pane == SUBJECT or pane not in self.panes:
+            return
+        self.preferred = pane
+        if self.active != SUBJECT or self.narrow:
+            self.active = pane
+            self._parts.screen.call_after_refresh(self.focus_active)
         else:
-            self._say(f"Markdown of more than {counted(RENDERED, 'character')} is shown as it stands.")
+            self._switcher.current = pane
 
-    def action_failure(self) -> None:
+    def go_to_pane(self, pane_id: str, view: ItemView) -> None:
+        """Make the pane active that a session ended in, where an item has it."""
+        self.active = pane_id if pane_id in self.panes else SUBJECT
+        if self.active != SUBJECT:
+            self.preferred = self.active
+            self.fill(view)
+
+    # -- how texts are shown --------------------------------------------------------------------------
+
+    def zoom(self) -> None:
+        """Give the focused pane the whole screen, or take it back."""
+        zoomed = not self._parts.screen.has_class("-zoom")
+        self._parts.screen.set_class(zoomed, "-zoom")
+        self.show_active()
+        self._parts.say(f"Zoomed; {self._parts.key('zoom')} gives the room back." if zoomed else "")
+
+    def wrap(self) -> None:
+        """Wrap long lines of the focused pane, or let them run on."""
+        left, right = self._parts.key("text.left"), self._parts.key("text.right")
+        run_on = f"Long lines run on; {left} {right} scroll."
+        self._parts.say("Long lines are wrapped." if self.pane.toggle_wrap() else run_on)
+
+    def number_lines(self) -> None:
+        """Show or hide the line numbers of the focused pane."""
+        self._parts.say("Line numbers shown." if self.pane.toggle_numbers() else "Line numbers hidden.")
+
+    def show_source(self) -> None:
+        """Show the Markdown of the focused pane as it stands, or rendered."""
+        say, shown, key = self._parts.say, self.pane.toggle_source(), self._parts.key("source")
+        if shown is None:
+            say("This pane shows its text as it stands: it is no Markdown.")
+        elif shown:
+            say(f"The Markdown as it stands; {key} renders it.")
+        elif self.pane.is_rendered or len(self.pane.given) <= RENDERED:
+            say(f"The Markdown rendered; {key} shows it as it stands.")
+        else:
+            say(f"Markdown of more than {counted(RENDERED, 'character')} is shown as it stands.")
+
+    def _has_failure(self) -> bool:
+        item = self._parts.item
+        return item is None or any(part.id == "run" and part.landmarks for part in item.case)
+
+    def show_failure(self) -> None:
         """Go to the next failure in the log; without a log, say so."""
-        if self.item is None or not any(part.id == "run" and part.text for part in self.item.case):
-            self._say("There is no log here.")
+        item = self._parts.item
+        if item is None or not any(part.id == "run" and part.text for part in item.case):
+            self._parts.say("There is no log here.")
             return
         self.show_pane("run")
         # The pane may have been hidden until now, and then has no size to scroll in.
-        self.call_after_refresh(self._go_to_failure)
+        self._parts.screen.call_after_refresh(self._go_to_failure)
 
     def _go_to_failure(self) -> None:
-        line = self._panes["run"].jump_to_landmark()
-        following = self._key("failure")
-        more = self._panes["run"].landmark_count > 1
-        further = f"; {following} goes to the next one." if more else ", the only one."
-        found = f"Failure at line {line}{further}"
-        self._say(found if line else "The log shows no failure.")
-
-    # -- search ---------------------------------------------------------------------------------------
-
-    def action_find(self) -> None:
-        """Open the search line for the focused pane."""
-        self._searched = self.pane
-        box = self.query_one(f"#{FIND}", Input)
-        box.display = True
-        box.focus()
-        box.select_all()
-        self._say("", choices=[("Enter", "keeps the search"), (self._key("line.close"), "ends it")])
-
-    _searched: TextPane | None = None
-
-    @on(Input.Changed, "#find")
-    def _find_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        if self._searched is not None and self.query_one(f"#{FIND}", Input).display:
-            self._searched.search(event.value)
-
-    @on(Input.Submitted, "#find")
-    def _find_given(self, event: Input.Submitted) -> None:
-        event.stop()
-        box = self.query_one(f"#{FIND}", Input)
-        box.display = False
-        self.searching = bool(event.value) and self._searched is not None
-        if self._searched is not None:
-            self._searched.focus()
-        if self.searching:
-            self._say_search()
-        else:
-            self._say("")
-
-    @on(SearchMoved)
-    def _search_moved(self, message: SearchMoved) -> None:
-        message.stop()
-        if self.searching:
-            self._say_search()
-
-    def _say_search(self) -> None:
-        if self._searched is not None:
-            after, before, end = self._key("next"), self._key("find_back"), self._ending_key
-            status = self._searched.search_status
-            steps = "" if status == NO_MATCH else f" · {after} next match · {before} match before"
-            self._say(f"find: {status}{steps} · {end} ends")
-
-    def next_match(self) -> None:
-        """Go to the next match of the search."""
-        if self._searched is not None:
-            self._searched.next_match()
-            self._say_search()
-
-    def action_previous_match(self) -> None:
-        """Go to the match before."""
-        if self.searching and self._searched is not None:
-            self._searched.previous_match()
-            self._say_search()
-        else:
-            self._say(f"No search is open; {self._key('find')} begins one.")
-
-    def stop_searching(self) -> None:
-        """Let the search end with the text that it was in."""
-        self.searching = False
-
-    def end_search(self) -> bool:
-        """End a search or close a text line; return whether there was one."""
-        box = self.query_one(f"#{FIND}", Input)
-        if self.keep_draft():
-            return True
-        if not self.searching and not box.display:
-            return False
-        self.searching = False
-        box.display = False
-        if self._searched is not None:
-            self._searched.search("")
-            self._searched.focus()
-        self._say("")
-        return True
+        line = self.panes["run"].jump_to_landmark()
+        more = self.panes["run"].landmark_count > 1
+        further = f"; {self._parts.key('failure')} goes to the next one." if more else ", the only one."
+        self._parts.say(f"Failure at line {line}{further}" if line else "The log shows no failure.")

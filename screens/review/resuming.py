@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from screens.judging.order import ReviewOrder
 from screens.queue.asked import Asked
-from screens.review.items import ReviewOrder
 from store.queries.item import has_item
 from store.queries.progress_delta import open_among, skipped_in_order
 from store.queries.queue import queue_ids

@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from textual import events
-from textual.widgets import Input
 
-from screens.outside import EditorGaveUp, edited_outside
-from screens.queue.asked import Asked
-from screens.review.bars import ReviewKeys
-from screens.review.editing import EditingTests
-from screens.review.keeping import DRAFTS_KEPT
-from screens.review.part import Editable, ItemView
+from screens.items.views import Editable, ItemView
+from screens.judging.controller import Judging
+from screens.judging.drafts import DRAFTS_KEPT
+from screens.judging.parts import ScreenParts
+from screens.outside import EditorGaveUp
 from screens.review.revision_editor import RevisionEditor
 from screens.widgets.text.code_area import can_hold
 from store.errors import WorkbenchError
@@ -26,129 +24,127 @@ from store.tables.record import REVISION, Mark
 _Edits = Callable[[ItemView, Editable], None]
 
 
-class RevisingTexts(EditingTests):
-    """The part of a review screen in which texts of an item are rewritten.
+class TextRevising:
+    """Rewrites texts of an item.
 
     What was written stays a draft, kept like that of a comment, until the revision is on disk.
+
+    Args:
+        parts: What the parts of the screen share.
+        judging: Records what was written.
+        changed: Called when a draft has changed.
     """
 
-    # What the whole screen gives to this part.
-    _record: Callable[[Action], None]
-
-    def __init__(self, ids: list[int], index: int = 0, asked: Asked | None = None) -> None:
-        super().__init__(ids, index, asked)
-        self._text_drafts: dict[tuple[int, str], str] = {}
+    def __init__(self, parts: ScreenParts, judging: Judging, changed: Callable[[], None]) -> None:
+        self._parts = parts
+        self._judging = judging
+        self._changed = changed
+        self._drafts: dict[tuple[int, str], str] = {}
         # A digest of the text that stood when each of them was begun.
         self._begun_on: dict[tuple[int, str], str] = {}
         # Which text is edited once its code is pressed, and how; None while nothing is asked.
         self._part_asked: tuple[int, Mapping[str, Editable], _Edits] | None = None
 
-    def on_mount(self) -> None:
-        """Follow what comes to disk."""
-        self.workbench.saved.subscribe(self, self._revision_saved, immediate=True)
+    def edit(self) -> None:
+        """Edit a text of the item shown."""
+        self._begin_edit(self._edit_here)
 
-    # -- which text -----------------------------------------------------------------------------------
-
-    def action_edit(self) -> None:
-        """Edit a text of the item, or its test."""
-        if self.item is None or not self.item.editable:
-            super().action_edit()
-        else:
-            self._begin_edit(self._edit_here)
-
-    def action_edit_outside(self) -> None:
-        """Edit a text of the item, or its test, in `$EDITOR`."""
-        if self.item is None or not self.item.editable:
-            super().action_edit_outside()
-        else:
-            self._begin_edit(self._edit_in_editor)
+    def edit_outside(self) -> None:
+        """Edit a text of the item shown in `$EDITOR`."""
+        self._begin_edit(self._edit_in_editor)
 
     def _begin_edit(self, edits: _Edits) -> None:
         """Edit the text that there is; of several ask which one."""
-        app, item = self.workbench, self.item
-        if app.context.rater is None:
-            app.say_no_rater()
-        elif item is None or self.desk is None or not (self.is_painted or self._revision_waits(item)):
-            self._say("There is no item on the screen yet.")
+        item = self._parts.item
+        if self._parts.context.rater is None:
+            self._parts.context.notices.say_no_rater()
+        elif (
+            item is None
+            or self._judging.desk is None
+            or not (self._parts.guard.is_painted or self.waits(item))
+        ):
+            self._parts.say("There is no item on the screen yet.")
         elif len(item.editable) == 1:
-            self._reasons_for = None
+            self._judging.reasons.drop()
             edits(item, item.editable[0])
         else:
-            self._reasons_for = None
+            self._judging.reasons.drop()
             codes = _codes(item.editable)
             choices = [(code, editable.title) for code, editable in codes.items()]
             self._part_asked = (item.item_id, codes, edits)
-            self._say("Edit which text?", choices=[*choices, (self._ending_key, "none")])
+            self._parts.say("Edit which text?", choices=[*choices, (self._parts.keys.ending, "none")])
 
-    def on_key(self, event: events.Key) -> None:
-        """Take the code of a text while it is asked which one is edited."""
-        if self._part_asked is None or isinstance(self.focused, Input):
-            return
+    def take_key(self, key: events.Key) -> bool:
+        """Take the code of a text while it is asked which one is edited; return whether the key was one."""
+        if self._part_asked is None:
+            return False
         item_id, codes, edits = self._part_asked
-        still = self.query_one(ReviewKeys).is_offering and self._reasons_for is None
-        if not still or self.item is None or self.item.item_id != item_id:
+        still, item = self._parts.saying.choices and not self._judging.reasons.is_asked, self._parts.item
+        if not still or item is None or item.item_id != item_id:
             self._part_asked = None
-            return
-        editable = codes.get(event.character or "")
+            return False
+        editable = codes.get(key.character or "")
         if editable is None:
-            return
-        event.stop()
-        event.prevent_default()
+            return False
         self._part_asked = None
-        self._say("")
-        edits(self.item, editable)
+        self._parts.say("")
+        edits(item, editable)
+        return True
 
-    def end_search(self) -> bool:
-        """End the question which text is edited, or what else is open; return whether there was anything."""
+    def end(self) -> bool:
+        """End the question which text is edited; return whether it was asked."""
         asked, self._part_asked = self._part_asked, None
-        if asked is not None and self.query_one(ReviewKeys).is_offering:
-            self._say("Nothing was edited.")
+        if asked is not None and self._parts.saying.choices:
+            self._parts.say("Nothing was edited.")
             return True
-        return super().end_search()
+        return False
 
     # -- editing --------------------------------------------------------------------------------------
 
     def _edit_here(self, item: ItemView, editable: Editable) -> None:
-        draft = self._text_drafts.get((item.item_id, editable.part))
+        draft = self._drafts.get((item.item_id, editable.part))
         if not can_hold(editable.text if draft is None else draft):
-            outside = self._key("edit_outside")
-            self._say(f"This text is too long, or has characters that cannot be edited here; {outside} can.")
+            outside = self._parts.key("edit_outside")
+            self._parts.say(
+                f"This text is too long, or has characters that cannot be edited here; {outside} can."
+            )
             return
         editor = RevisionEditor(
+            self._parts.context,
             item,
             editable,
             draft,
             lambda text: self._keep_text(item, editable, text),
             outdated=self._is_outdated(item, editable),
         )
-        self.app.push_screen(editor, lambda text: self._edited_text(item, editable, text))
+        self._parts.screen.app.push_screen(editor, lambda text: self._edited_text(item, editable, text))
 
     def _edited_text(self, item: ItemView, editable: Editable, text: str | None) -> None:
         if text is not None:
             self._revise(item, editable, text)
-        elif (item.item_id, editable.part) in self._text_drafts:
-            self._say(f"Draft kept; {self._key('edit')} goes on with it.")
+        elif (item.item_id, editable.part) in self._drafts:
+            self._parts.say(f"Draft kept; {self._parts.key('edit')} goes on with it.")
         else:
-            self._say(f"The {editable.title} is as it was.")
+            self._parts.say(f"The {editable.title} is as it was.")
 
     def _edit_in_editor(self, item: ItemView, editable: Editable) -> None:
-        draft = self._text_drafts.get((item.item_id, editable.part))
+        draft = self._drafts.get((item.item_id, editable.part))
         before = editable.text if draft is None else draft
         kind, file, untaken = task_kinds()[item.kind], RevisionEditor.FILE, RevisionEditor.UNTAKEN
         try:
-            text = edited_outside(self.workbench, before, file=file, untaken=untaken)
+            text = self._parts.context.others.edit(before, file=file, untaken=untaken)
             text = without_added_end(text, before)
         except EditorGaveUp as gave_up:
             self._keep_text(item, editable, without_added_end(gave_up.text, before))
-            self.workbench.report_error(gave_up)
-            if (item.item_id, editable.part) in self._text_drafts:
-                self._say_also(f"A draft is kept; {self._key('edit')} goes on with it.")
+            self._parts.context.notices.report_error(gave_up)
+            if (item.item_id, editable.part) in self._drafts:
+                self._parts.saying.say_also(f"A draft is kept; {self._parts.key('edit')} goes on with it.")
         except WorkbenchError as error:
-            self.workbench.report_error(error)
+            self._parts.context.notices.report_error(error)
         else:
             self._keep_text(item, editable, text)
             if refused := refusal(kind, editable.part, text):
-                self._say(refused, alarm=True)
+                self._parts.say(refused, alarm=True)
             else:
                 self._revise(item, editable, text)
 
@@ -156,85 +152,86 @@ class RevisingTexts(EditingTests):
         """Record a text in place of the one that stands."""
         if text == editable.text:
             self._keep_text(item, editable, text)
-            self._say(f"The {editable.title} is as it was; nothing was recorded.")
-        elif self.desk is not None:
+            self._parts.say(f"The {editable.title} is as it was; nothing was recorded.")
+        elif self._judging.desk is not None:
             outdated = self._is_outdated(item, editable)
             # Nothing is judged until the panes show the new text.
-            self.await_paint("revised text")
-            self._record(
-                self.desk.mark(
+            self._parts.guard.await_paint("revised text")
+            self._judging.record(
+                self._judging.desk.mark(
                     item.item_id, REVISION + editable.part, text=text, assignment_id=item.assignment_id
                 )
             )
             back = "is the imported one again" if text == editable.imported else "revised"
             over = " · in place of one that came after you began" if outdated else ""
-            self._say(f"✎ {editable.title} {back}{over} · {self._key('undo')} undo")
+            self._parts.say(f"✎ {editable.title} {back}{over} · {self._parts.key('undo')} undo")
 
-    def _revision_waits(self, item: ItemView) -> bool:
+    def waits(self, item: ItemView) -> bool:
         """Return whether a revision of the item is not on disk yet; then the panes show the text before."""
-        waiting = self._waiting(item.item_id)
+        waiting = self._parts.context.recorder.waiting(item.item_id)
         return any(_part_of(record) for action in waiting for record in action.records)
 
-    def _was_painted(self, paint: int, moment: float) -> None:
-        if self.item is not None and self._revision_waits(self.item):
-            self.await_paint("revised text")
-        else:
-            super()._was_painted(paint, moment)
+    @property
+    def awaited(self) -> str:
+        """What has to come onto the screen before the item counts as painted: a text that was revised."""
+        item = self._parts.item
+        return "revised text" if item is not None and self.waits(item) else ""
 
     # -- drafts ---------------------------------------------------------------------------------------
 
     def _keep_text(self, item: ItemView, editable: Editable, text: str) -> None:
         """Keep what was written in place of a text as the draft of it."""
         key = (item.item_id, editable.part)
-        self._text_drafts.pop(key, None)
+        self._drafts.pop(key, None)
         if text != editable.text:
-            self._text_drafts[key] = text
+            self._drafts[key] = text
             self._begun_on.setdefault(key, _digest(editable.text))
         else:
             self._begun_on.pop(key, None)
-        self.keep_place_soon()
+        self._changed()
 
     def _is_outdated(self, item: ItemView, editable: Editable) -> bool:
         """Return whether another text stands than when the draft was begun, where that is known."""
         begun_on = self._begun_on.get((item.item_id, editable.part))
         return begun_on is not None and begun_on != _digest(editable.text)
 
-    def _revision_saved(self, action: Action) -> None:
+    def saved(self, action: Action) -> None:
         """Drop the draft of what is recorded."""
         for record in action.records:
             key = (action.item_id, _part_of(record))
-            if isinstance(record, Mark) and self._text_drafts.get(key) == record.text:
-                del self._text_drafts[key]
+            if isinstance(record, Mark) and self._drafts.get(key) == record.text:
+                del self._drafts[key]
                 self._begun_on.pop(key, None)
-                self.keep_place_soon()
+                self._changed()
 
-    def _restore_places(self, view: ItemView) -> None:
-        super()._restore_places(view)
-        titles = [one.title for one in view.editable if (view.item_id, one.part) in self._text_drafts]
+    def say_kept(self, view: ItemView) -> None:
+        """Say which texts of an item that has come onto the screen have drafts, and which changed since."""
+        titles = [one.title for one in view.editable if (view.item_id, one.part) in self._drafts]
         if titles:
-            what = " and ".join(titles)
-            self._say_also(f"Your draft of the {what} is kept: {self._key('edit')} goes on with it.")
+            what, edit = " and ".join(titles), self._parts.key("edit")
+            self._parts.saying.say_also(f"Your draft of the {what} is kept: {edit} goes on with it.")
         if later := revised_since(view):
-            self._say_also(later)
+            self._parts.saying.say_also(later)
 
     def take_session(self, session: Mapping[str, Any]) -> None:
         """Take over the drafts of earlier sessions."""
-        super().take_session(session)
-        for name, known in (("texts", self._text_drafts), ("begun_on", self._begun_on)):
+        for name, known in (("texts", self._drafts), ("begun_on", self._begun_on)):
             kept = session.get(name)
             for number, drafts in (kept if isinstance(kept, dict) else {}).items():
                 for part, text in (drafts if isinstance(drafts, dict) else {}).items():
                     known.setdefault((int(number), str(part)), str(text))
 
-    def _further_drafts(self) -> dict[str, Any]:
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What a session keeps of the drafts."""
         drafts: dict[str, dict[str, str]] = {}
         begun_on: dict[str, dict[str, str]] = {}
-        for key, text in list(self._text_drafts.items())[-DRAFTS_KEPT:]:
+        for key, text in list(self._drafts.items())[-DRAFTS_KEPT:]:
             number, part = str(key[0]), key[1]
             drafts.setdefault(number, {})[part] = text
             if key in self._begun_on:
                 begun_on.setdefault(number, {})[part] = self._begun_on[key]
-        return {**super()._further_drafts(), "texts": drafts, "begun_on": begun_on}
+        return {"texts": drafts, "begun_on": begun_on}
 
 
 def _digest(text: str) -> str:

@@ -11,13 +11,15 @@ from store.kinds.protocol import task_kinds
 from store.revising import refusal, without_added_end
 
 if TYPE_CHECKING:
-    from screens.review.part import Editable, ItemView
+    from screens.context import ScreenContext
+    from screens.items.views import Editable, ItemView
 
 
 class RevisionEditor(TextEditor):
     """Edits a text of an item; returns it when it is to be recorded, None when it is put aside.
 
     Args:
+        context: What it works with.
         item: The item.
         editable: The text.
         draft: What the rater wrote before in its place; None where there is none.
@@ -32,6 +34,7 @@ class RevisionEditor(TextEditor):
 
     def __init__(
         self,
+        context: ScreenContext,
         item: ItemView,
         editable: Editable,
         draft: str | None,
@@ -39,7 +42,7 @@ class RevisionEditor(TextEditor):
         *,
         outdated: bool = False,
     ) -> None:
-        super().__init__(editable.text if draft is None else draft, keep)
+        super().__init__(context, editable.text if draft is None else draft, keep)
         self._item = item
         self._editable = editable
         self._draft = draft

@@ -10,13 +10,15 @@ from screens.review.text_editor import TextEditor
 from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
-    from screens.review.part import ItemView
+    from screens.context import ScreenContext
+    from screens.items.views import ItemView
 
 
 class TestEditor(TextEditor):
     """Edits a test; returns it when it is to be run, None when it is put aside.
 
     Args:
+        context: What it works with.
         item: The item whose test it is.
         shown: The test that the review shows; the beginning of one where it shows none.
         draft: What the rater wrote before in its place; None where there is none.
@@ -27,8 +29,15 @@ class TestEditor(TextEditor):
     FILE = TEST_FILE
     UNTAKEN = "nothing was run"
 
-    def __init__(self, item: ItemView, shown: str, draft: str | None, keep: Callable[[str], None]) -> None:
-        super().__init__(shown if draft is None else draft, keep)
+    def __init__(
+        self,
+        context: ScreenContext,
+        item: ItemView,
+        shown: str,
+        draft: str | None,
+        keep: Callable[[str], None],
+    ) -> None:
+        super().__init__(context, shown if draft is None else draft, keep)
         self._item = item
         self._shown = shown
         self._draft = draft
@@ -73,7 +82,7 @@ class TestEditor(TextEditor):
             self._say("There is nothing to run.", alarm=True)
         elif self._begins and self.area.text == self._shown:
             self._say("This is only how a test begins: put in a call, and what must come of it.", alarm=True)
-        elif self._item.item_id in self.workbench.testing:
+        elif self._item.item_id in self.context.tests.running:
             self._say("Another test of this item is still running; run this one when that has ended.")
         else:
             self.dismiss(self.area.text)

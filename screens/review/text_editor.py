@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,14 +15,14 @@ from textual.widgets import Static, TextArea
 
 from screens.commands import bindings
 from screens.help import hint
-from screens.outside import EditorGaveUp, edited_outside
-from screens.review.bars import SayLine
+from screens.judging.saying import SayLine
+from screens.outside import EditorGaveUp
 from screens.widgets.text.code_area import CodeArea, can_hold
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
+    from screens.context import ScreenContext
 
 WORDS = 300
 """Characters of each sentence that stands above the text."""
@@ -32,6 +32,7 @@ class TextEditor(ModalScreen[str | None]):
     """Edits a text; returns it when it is finished, None when it is put aside.
 
     Args:
+        context: What it works with.
         text: What is edited: the draft of it, where there is one.
         keep: Called with the text after every change.
     """
@@ -45,8 +46,9 @@ class TextEditor(ModalScreen[str | None]):
     FILE: ClassVar[str]
     UNTAKEN: ClassVar[str]
 
-    def __init__(self, text: str, keep: Callable[[str], None]) -> None:
+    def __init__(self, context: ScreenContext, text: str, keep: Callable[[str], None]) -> None:
         super().__init__()
+        self.context = context
         self._text = text
         self._keep = keep
 
@@ -93,12 +95,7 @@ class TextEditor(ModalScreen[str | None]):
                     yield Static(Content(one_line(sentence, WORDS)), id=name)
             yield CodeArea(self._text, self.LANGUAGE, wraps=self.WRAPS, id="editor-text")
             yield SayLine(id="editor-say")
-            yield Static(Content(hint(self.workbench.context.settings, *keys)), id="editor-keys")
-
-    @property
-    def workbench(self) -> WorkbenchApp:
-        """The app, as what it is."""
-        return cast("WorkbenchApp", self.app)
+            yield Static(Content(hint(self.context.settings, *keys)), id="editor-keys")
 
     @property
     def area(self) -> CodeArea:
@@ -137,14 +134,14 @@ class TextEditor(ModalScreen[str | None]):
     def action_outside(self) -> None:
         """Go on in the editor of the environment, and come back with what was written there."""
         try:
-            text = edited_outside(self.workbench, self.area.text, file=self.FILE, untaken=self.UNTAKEN)
+            text = self.context.others.edit(self.area.text, file=self.FILE, untaken=self.UNTAKEN)
             text = self.as_meant(text)
         except EditorGaveUp as gave_up:
             # What was written there is not lost with an editor that failed; undo takes it back.
             self._take(self.as_meant(gave_up.text))
-            self.workbench.report_error(gave_up)
+            self.context.notices.report_error(gave_up)
         except WorkbenchError as error:
-            self.workbench.report_error(error)
+            self.context.notices.report_error(error)
         else:
             self._say("")
             self._take(text)

@@ -14,7 +14,7 @@ from screens.help import key_name, keys_of
 from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
+    from screens.context import Shell as WorkbenchApp
 
 TWO_LINES = 120
 """Cells from which the keys may fill two lines."""

@@ -11,7 +11,7 @@ from textual.widgets import Static
 from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
-    from screens.app import WorkbenchApp
+    from screens.context import Shell as WorkbenchApp
 
 RATER_CELLS = 24
 

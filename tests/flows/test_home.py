@@ -243,7 +243,7 @@ async def test_agents_are_offered_only_where_they_can_work(empty: Workspace, tmp
         await pilot.press("J")
         await until(pilot, lambda: isinstance(app.screen, JobsScreen) and app.screen.runs is not None)
         await until(pilot, lambda: "g start" not in keys(app))
-        assert not app.running
+        assert not app.context.jobs.running
 
 
 async def test_numbers_follow_a_judgment(workspace: Workspace) -> None:
@@ -252,7 +252,7 @@ async def test_numbers_follow_a_judgment(workspace: Workspace) -> None:
     assert rater is not None
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
-        app.record(label(workspace, rater, 10, 1.0))
+        app.context.recorder.submit(label(workspace, rater, 10, 1.0))
         await until(pilot, lambda: "You judged 5" in about(app))
 
 
@@ -368,7 +368,7 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(
         await pilot.press("d")
         await until(pilot, lambda: any("empty workspace" in each for each in notices(app)))
         await pilot.press("g")
-        await until(pilot, lambda: app.context.plan.problem in " ".join(notices(app)))
+        await until(pilot, lambda: app.context.program.plan.problem in " ".join(notices(app)))
 
 
 def notices(app: WorkbenchApp) -> list[str]:

@@ -18,7 +18,6 @@ from agents.llm.prices import Price
 from agents.settings import AnnotationSettings
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
-from screens.jobs.board import board_of
 from screens.jobs.budget import BudgetScreen
 from screens.jobs.facts import funnel
 from screens.jobs.line import JobLine
@@ -133,10 +132,10 @@ async def test_a_dialog_says_what_a_run_will_take_before_it_starts(
         shown = screen_text(app)
         for words in ("full. All agents", "scripted:", "50 requests", "12 pairs", "tokens"):
             assert words in shown
-        assert not app.jobs
+        assert not app.context.jobs.started
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, JobsScreen))
-        assert not app.jobs
+        assert not app.context.jobs.started
         await pilot.press("g", "x", "enter")
         await until(pilot, lambda: "Type a whole number of items" in screen_text(app))
         assert isinstance(app.screen, StartScreen)
@@ -144,7 +143,7 @@ async def test_a_dialog_says_what_a_run_will_take_before_it_starts(
         await until(pilot, lambda: "4 pairs" in screen_text(app))
         await pilot.press("enter")
         await until(pilot, lambda: "✓ done · 3 of 4 labelled · 1 failed" in text(app, "#now"))
-        assert len(app.jobs) == 1
+        assert len(app.context.jobs.started) == 1
 
 
 async def test_nothing_is_started_where_nothing_is_left_to_do(workspace: Workspace, tmp_path: Path) -> None:
@@ -161,7 +160,7 @@ async def test_nothing_is_started_where_nothing_is_left_to_do(workspace: Workspa
         await until(pilot, lambda: "nothing to do: all pairs have a label of this run" in screen_text(app))
         await pilot.press("enter")
         assert isinstance(app.screen, StartScreen)
-        assert len(app.jobs) == 1
+        assert len(app.context.jobs.started) == 1
 
 
 async def test_what_another_run_labelled_is_not_told_of_the_run_that_failed(
@@ -214,7 +213,7 @@ async def test_a_running_job_shows_on_every_screen_and_can_be_steered(
         await until(pilot, lambda: "■ stopped" in text(app, "#now"))
         assert "g goes on where it stopped" in text(app, "#now")
         assert "g go on" in text(app, "KeyLine")
-        assert app.runner.running is None
+        assert app.context.jobs.runner.running is None
         assert len(verdicts(workspace)) == 8
         assert "p pause" not in text(app, "KeyLine")
 
@@ -348,7 +347,9 @@ async def test_what_failed_is_listed_opened_and_tried_again(workspace: Workspace
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
         await pilot.press("r")
-        await until(pilot, lambda: len(app.jobs) == 2 and app.jobs[-1].state == "done")
+        await until(
+            pilot, lambda: len(app.context.jobs.started) == 2 and app.context.jobs.started[-1].state == "done"
+        )
         assert len(rows(workspace, Run)) == 1
         assert sorted(step["item_id"] for step in rows(workspace, StepRow) if step["attempt"]) == [3, 5]
 
@@ -378,8 +379,10 @@ async def test_a_run_of_other_settings_is_not_tried_again_by_these(
             ["2", "×", "Model", "declined:", "no"],
         ]
         await pilot.press("r")
-        await until(pilot, lambda: bool(app.jobs) and app.jobs[-1].state == "failed")
-        error = app.jobs[-1].error
+        await until(
+            pilot, lambda: bool(app.context.jobs.started) and app.context.jobs.started[-1].state == "failed"
+        )
+        error = app.context.jobs.started[-1].error
         assert error is not None
         assert error.title == "Not this run's settings"
         assert len(rows(workspace, Run)) == 1
@@ -459,10 +462,10 @@ async def test_a_run_left_at_its_budget_stays_paused(workspace: Workspace, tmp_p
         await until(pilot, lambda: isinstance(app.screen, BudgetScreen))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
-        assert app.running is not None
-        assert app.running.state == "paused"
+        assert app.context.jobs.running is not None
+        assert app.context.jobs.running.state == "paused"
         await pilot.press("x")
-        await until(pilot, lambda: app.running is None)
+        await until(pilot, lambda: app.context.jobs.running is None)
 
 
 async def test_a_blind_rater_is_not_shown_what_models_said_of_items(workspace: Workspace) -> None:
@@ -515,8 +518,8 @@ async def test_a_service_that_is_used_up_is_waited_for_and_that_is_said_once(wor
             await until(pilot, lambda: bool(status.search(text(app, "#now"))))
             await until(pilot, lambda: "limits are used up" in log_lines(app))
             await until(pilot, lambda: len(server.requests) == 4)
-            assert len(board_of(app).log) == 1
-            assert board_of(app).log[0].count == 1
+            assert len(app.context.jobs.board.log) == 1
+            assert app.context.jobs.board.log[0].count == 1
             await pilot.press("x")
             await until(pilot, lambda: "■ stopped" in text(app, "#now"))
             assert "waits" not in text(app, "#now")

@@ -24,11 +24,12 @@ from agents.events import ItemAnnotated
 from agents.jobs import AnnotationJob
 from agents.settings import AnnotationSettings
 from screens.app import WorkbenchApp
+from screens.items.reader import ItemReader
+from screens.items.views import ItemView
+from screens.judging.painted import ARRIVAL_SECONDS
 from screens.messages import JobReported
-from screens.review.items import ItemReader
-from screens.review.part import ItemView
+from screens.review.moving import next_open
 from screens.review.screen import ReviewScreen
-from screens.review.showing import ARRIVAL_SECONDS
 from store.journal import Journal
 from store.recording import Action
 from store.workspace import Workspace
@@ -80,14 +81,14 @@ async def test_what_comes_for_the_item_before_does_not_bring_it_back(
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
         await pilot.press("1")
-        await until(pilot, lambda: not app.unsaved, "saved while the next item is read")
+        await until(pilot, lambda: not app.context.recorder.unsaved, "saved while the next item is read")
         if cause == "annotated":
             event = ItemAnnotated(1, UUID(int=0), 1, CASES[0].name, 1.0, "screened", None)
             app.post_message(JobReported(event))
         for _ in range(20):
             await pilot.pause(0.02)
             assert shown(app) == (1, {CASES[0].name})
-            assert not screen.is_painted
+            assert not screen.guard.is_painted
             await pilot.press("0")
         reader.released.set()
         await painted(pilot, 2)
@@ -125,13 +126,13 @@ class Rater:
         self.written: dict[float, dict[str, int]] = {}
         self.seen: dict[float, str] = {}
         self.recorded: list[tuple[Action, float]] = []
-        record = app.record
+        record = app.context.recorder.submit
 
         def noting(action: Action) -> None:
-            self.recorded.append((action, app.key_time))
+            self.recorded.append((action, app.context.last_key.time))
             record(action)
 
-        monkeypatch.setattr(app, "record", noting)
+        monkeypatch.setattr(app.context.recorder, "submit", noting)
 
     def type(self, key: str) -> None:
         seen, written = screen_text(self.app), dict(self.terminal.shows)
@@ -179,7 +180,7 @@ async def test_500_items_judged_beside_a_job_that_labels_them(
             settings = AnnotationSettings(
                 "openai:gpt-4o-mini", concurrency=6, sandbox="process", models=server.settings()
             )
-            app.runner.start(AnnotationJob(settings))
+            app.context.jobs.runner.start(AnnotationJob(settings))
             due = began = time.monotonic()
             keys = 0
             # On a slow machine many keys come before the item is there, and are refused.
@@ -229,13 +230,13 @@ async def test_a_key_typed_between_two_screens_is_refused_and_that_is_said(
 async def test_a_key_pressed_as_an_item_appears_was_meant_for_the_one_before(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("screens.review.showing.SEEN_SECONDS", 60.0)
+    monkeypatch.setattr("screens.judging.painted.SEEN_SECONDS", 60.0)
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
         await pilot.press("1")
         assert said(app) == NOT_SEEN
-        monkeypatch.setattr("screens.review.showing.SEEN_SECONDS", 0.0)
+        monkeypatch.setattr("screens.judging.painted.SEEN_SECONDS", 0.0)
         await pilot.press("1")
         await settled(pilot)
         assert [row[:2] for row in judgments(workspace)] == [(1, 1)]
@@ -249,8 +250,10 @@ async def test_no_key_judges_a_label_that_came_while_another_screen_covered_the_
         screen = await painted(pilot)
         await pilot.press("J")
         await until(pilot, lambda: not screen.is_active)
-        await until(pilot, lambda: screen.on_screen is not None and screen.on_screen.painted_at is None)
-        screen.on_screen = replace(screen.on_screen, settled_at=float("inf"))
+        await until(
+            pilot, lambda: screen.guard.on_screen is not None and screen.guard.on_screen.painted_at is None
+        )
+        screen.guard.on_screen = replace(screen.guard.on_screen, settled_at=float("inf"))
         type_key(app, "q")
         await pilot.pause(0.005)
         type_key(app, "1")
@@ -271,7 +274,7 @@ async def test_a_comment_belongs_to_the_item_that_it_was_begun_on(workspace: Wor
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
         await pilot.press("m", *"about one")
-        screen.action_next()
+        screen.dispatcher.run("review.next")
         await painted(pilot, 2)
         assert not screen.query_one("#comment").display
         await pilot.press("m")
@@ -279,7 +282,7 @@ async def test_a_comment_belongs_to_the_item_that_it_was_begun_on(workspace: Wor
         await pilot.press(*"two", "enter")
         await settled(pilot)
         assert marks(workspace) == [(2, "comment", True, "two", "independent")]
-        screen.action_previous()
+        screen.dispatcher.run("review.previous")
         await painted(pilot, 1)
         await pilot.press("m")
         assert screen.query_one("#comment", Input).value == "about one"
@@ -289,14 +292,13 @@ async def test_what_is_found_while_a_comment_is_written_does_not_move_it_away(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looking, go = threading.Event(), threading.Event()
-    find = ReviewScreen._next_open
 
-    def slow(screen: ReviewScreen, ids: list[int], index: int) -> int | None:
+    def slow(*where: Any, **more: Any) -> int | None:
         looking.set()
         assert go.wait(30)
-        return find(screen, ids, index)
+        return next_open(*where, **more)
 
-    monkeypatch.setattr(ReviewScreen, "_next_open", slow)
+    monkeypatch.setattr("screens.review.screen.next_open", slow)
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
@@ -349,11 +351,11 @@ async def test_a_reason_is_not_given_to_a_label_that_was_taken_back(workspace: W
         await painted(pilot, 2)
         await settled(pilot)
         assert "why?" in said(app)
-        app.push_screen(ReviewScreen([2, 1]))  # another review of the same session
+        app.push_screen(ReviewScreen(app.context, app, [2, 1]))  # another review of the same session
         await until(pilot, lambda: app.screen.is_current and len(app.screen_stack) > 2)
         await painted(pilot, 1)
         await pilot.press("u")
-        await until(pilot, lambda: bool(app.taken_back))
+        await until(pilot, lambda: bool(app.context.recorder.taken_back))
         await settled(pilot)
         await pilot.press("q")
         await painted(pilot, 2)

@@ -343,7 +343,7 @@ async def test_a_judgment_shows_on_its_row_and_the_order_stays_until_it_is_taken
         await until(pilot, lambda: screen.items.count < COUNT and read(screen))
         before = screen.items.ids.tolist()
         assert lines(app)[1].startswith("▸○")
-        app.record(label(workspace, rater, before[0], 0.0))
+        app.context.recorder.submit(label(workspace, rater, before[0], 0.0))
         await until(pilot, lambda: lines(app)[1].startswith("▸●"))
         assert "0 no match" in lines(app)[1]
         assert screen.items.ids.tolist() == before
@@ -375,10 +375,10 @@ async def test_what_could_not_be_saved_is_marked(
         # Nothing is recorded without its line in the journal, and a folder takes none.
         journal = journal_path(workspace.path)
         journal.mkdir()
-        app.record(action)
+        app.context.recorder.submit(action)
         await until(pilot, lambda: lines(app)[25].startswith(" !"))
         journal.rmdir()
-        app._retry_failed()
+        app.context.recorder.retry()
         await until(pilot, lambda: lines(app)[25].startswith(" ●"))
 
 
@@ -499,8 +499,8 @@ async def test_enter_reviews_the_item_and_coming_back_finds_the_one_reviewed_las
         await until(pilot, lambda: review.item is not None and review.item.item_id == 4)
         rater = app.context.rater
         assert rater is not None
-        app.record(label(workspace, rater, 25, 0.0))
-        await until(pilot, lambda: not app.unsaved)
+        app.context.recorder.submit(label(workspace, rater, 25, 0.0))
+        await until(pilot, lambda: not app.context.recorder.unsaved)
         await pilot.press("q")
         await until(pilot, lambda: app.screen is screen)
         assert screen.items.item_id == 4
@@ -612,7 +612,7 @@ async def test_new_items_are_told_and_listed_when_asked_for(
         await until(pilot, lambda: app.screen is not screen)
         file = tmp_path / "more.jsonl"
         file.write_text('{"id": "n1", "query": "new query", "code": "def f(): pass"}\n', encoding="utf-8")
-        app.context.import_file(file, silent)
+        app.context.program.import_file(file, silent)
         await pilot.press("tab")
         await until(pilot, lambda: "1 new, r lists them" in said(app, "#sentence"))
         assert screen.items.count == COUNT

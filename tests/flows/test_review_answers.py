@@ -13,8 +13,9 @@ from scopes import scope
 from sqlalchemy import select
 from textual.widgets import OptionList
 
-from screens.review.answer import load
-from screens.review.bars import ClaimLine, ReviewKeys
+from screens.items.answer import load
+from screens.judging.key_line import JudgingKeys
+from screens.review.bars import ClaimLine
 from screens.review.reading import SUBJECT
 from screens.review.tabs import CaseTabs
 from screens.widgets.text.view import TextPane
@@ -42,7 +43,7 @@ async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(works
         assert "1 of 8 · accuracy of answer A · How right is what it says?" in line_of(app, ClaimLine)
         assert "◆ judge-ibis: 9 right, without errors · Why the accuracy is so." in line_of(app, ClaimLine)
         assert line_of(app, ClaimLine).rstrip().endswith("A [○] ○ ○ ○  B ○ ○ ○ ○")
-        keys = line_of(app, ReviewKeys)
+        keys = line_of(app, JudgingKeys)
         for band in ("1 2 mostly wrong", "3 4 serious errors", "9 0=10 right, without errors", "a accept"):
             assert band in keys
         await press(pilot, "a", "0", "w", "a", "7")
@@ -52,7 +53,7 @@ async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(works
         assert "Answer B · model-owl" in screen_text(app)
         await press(pilot, "1")
         assert "◆ judge-ibis: not parsed · Why the completeness is so." in line_of(app, ClaimLine)
-        assert "a accept" not in line_of(app, ReviewKeys)
+        assert "a accept" not in line_of(app, JudgingKeys)
         await press(pilot, "a")
         assert said(app).startswith("Nothing to accept: ◆ judge-ibis: not parsed")
         await press(pilot, "3")
@@ -120,7 +121,7 @@ async def test_the_reason_of_an_override_is_changed_after_the_next_question_is_a
         assert said(app).startswith("Reason: judge overlooks an error · o changes it")
         await press(pilot, "o")
         assert said(app) == "Why another label than ◆ for completeness of answer A?"
-        assert "k reason and score do not fit" in line_of(app, ReviewKeys)
+        assert "k reason and score do not fit" in line_of(app, JudgingKeys)
         await press(pilot, "k")
         # What is not named any more is no reason: the letters do what they do elsewhere.
         await press(pilot, "2", "f", "h")
@@ -270,8 +271,10 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
         for _ in range(7):
             await press(pilot, "right_square_bracket")
             seen += screen_text(app)
-        screen.show_pane("response-A")
-        await until(pilot, lambda: screen.item is not None and screen.item.at == 0 and screen.is_painted)
+        screen.reading.show_pane("response-A")
+        await until(
+            pilot, lambda: screen.item is not None and screen.item.at == 0 and screen.guard.is_painted
+        )
         await press(pilot, "1", "u", "1", "2", "3", "4", "5", "u", "p")
         await settled(pilot)
         await until(pilot, lambda: "accuracy of answer A 1 mostly wrong" in text_of(app, "history"))
@@ -312,15 +315,19 @@ async def test_the_answer_that_is_brought_into_view_is_the_one_that_keys_score(w
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await painted(pilot, 1)
         assert screen.item is not None
-        screen.show_pane("response-B")
-        await until(pilot, lambda: screen.item is not None and screen.item.at == 4 and screen.is_painted)
+        screen.reading.show_pane("response-B")
+        await until(
+            pilot, lambda: screen.item is not None and screen.item.at == 4 and screen.guard.is_painted
+        )
         assert "accuracy of answer B" in line_of(app, ClaimLine)
         await press(pilot, "3")
         await until(pilot, lambda: len(given(workspace)) == 1)
         assert given(workspace)[0][1] == f"answer.accuracy@{MODELS[1]}[retrieval]"
         # Back at an answer, what is still open of it is asked; a pane of no answer changes nothing.
-        screen.show_pane("judges")
+        screen.reading.show_pane("judges")
         await settled(pilot)
         assert screen.item.at == 5
-        screen.show_pane("response-A")
-        await until(pilot, lambda: screen.item is not None and screen.item.at == 0 and screen.is_painted)
+        screen.reading.show_pane("response-A")
+        await until(
+            pilot, lambda: screen.item is not None and screen.item.at == 0 and screen.guard.is_painted
+        )

@@ -90,7 +90,7 @@ async def test_every_pane_title_and_line_is_harmless_and_every_text_exact(
         assert "x: list[int] = [red]not red[/red] a[/]b [@click=app.quit]quit[/]" in seen
         assert "◆ 0 no match · tested · 1 of 2 passed" in seen
         await press(pilot, "y")
-        assert app.clipboard == screen.pane.copy_text()
+        assert app.clipboard == screen.reading.pane.copy_text()
 
 
 async def test_what_is_said_of_hostile_names_and_comments_is_harmless(workspace: Workspace) -> None:
@@ -126,13 +126,13 @@ async def test_hostile_reasons_errors_and_raters_are_harmless(tmp_path: Path) ->
         async with app.run_test(size=SIZE) as pilot:
             await painted(pilot)
             assert harmless(screen_text(app))
-            app.report_error(WorkbenchError(HOSTILE, HOSTILE, HOSTILE))
+            app.context.notices.report_error(WorkbenchError(HOSTILE, HOSTILE, HOSTILE))
             await until(pilot, lambda: said(app).startswith("! x: list[int]"))
             await pilot.pause()
             assert harmless(screen_text(app))
             await pilot.press("q")
             await until(pilot, lambda: app.screen.__class__.__name__ == "HomeScreen")
-            app.report_error(WorkbenchError("Title [red]", HOSTILE, "[/]"))
+            app.context.notices.report_error(WorkbenchError("Title [red]", HOSTILE, "[/]"))
             await until(pilot, lambda: "not red" in screen_text(app))
             assert "[red]not red[/red]" in screen_text(app)
             assert harmless(screen_text(app))
@@ -142,8 +142,8 @@ async def test_a_comment_of_another_program_is_harmless_in_the_line(workspace: W
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
-        assert screen.desk is not None
-        app.record(screen.desk.mark(1, "comment", text="two\nlines \x1b[31m"))
+        assert screen.judging.desk is not None
+        app.context.recorder.submit(screen.judging.desk.mark(1, "comment", text="two\nlines \x1b[31m"))
         await until(pilot, lambda: review_of(app).item is not None and "two" in str(review_of(app).item))
         await settled(pilot)
         await press(pilot, "m")
@@ -184,7 +184,7 @@ async def test_a_snippet_of_five_megabytes_is_shown_and_judged_without_a_wait(tm
             await painted(pilot, 2)
             await press(pilot, "p")
             await until(pilot, lambda: app.screen.query_one("#subject", TextPane).first_line > 100_000)
-            await until(pilot, lambda: not app.unsaved)
+            await until(pilot, lambda: not app.context.recorder.unsaved)
             assert [row[:2] for row in judgments(workspace)] == [(1, 0)]
 
 
@@ -207,8 +207,8 @@ async def test_the_claim_is_seen_beside_a_long_reason_at_every_width(tmp_path: P
         app = review_app(workspace)
         async with app.run_test(size=SIZE) as pilot:
             screen = await painted(pilot)
-            assert screen.desk is not None
-            app.record(screen.desk.mark(1, "cannot_decide", text="because " * 60))
+            assert screen.judging.desk is not None
+            app.context.recorder.submit(screen.judging.desk.mark(1, "cannot_decide", text="because " * 60))
             await settled(pilot)
             await until(pilot, lambda: "? cannot decide" in line_of(app, ClaimLine))
             for width in (120, 100, 80, 60, 40, 20):
@@ -245,5 +245,5 @@ async def test_no_data_is_markup_in_a_context_of_its_own(tmp_path: Path) -> None
     with bench(tmp_path, [evil_case()]) as workspace:
         app = WorkbenchApp(context_of(workspace))
         async with app.run_test(size=SIZE) as pilot:
-            app.tell("Title", MARKUP, alarm=True)
+            app.context.notices.tell("Title", MARKUP, alarm=True)
             await until(pilot, lambda: "[red]not red[/red]" in screen_text(app))

@@ -39,9 +39,11 @@ from textual.widgets import Input
 from agents.events import ItemAnnotated
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
-from screens.messages import JobReported, JudgmentSaved, UndoDone
+from screens.judging.key_line import JudgingKeys
+from screens.messages import JobReported
 from screens.queue.asked import Asked
-from screens.review.bars import ClaimLine, PlaceLine, ReviewKeys
+from screens.recording import Recorder
+from screens.review.bars import ClaimLine, PlaceLine
 from screens.review.end_card import count_list
 from screens.settings import ScreenSettings
 from screens.widgets.text.view import TextView
@@ -49,23 +51,23 @@ from store.kinds.pair import GUIDELINE
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
 from store.raters import ensure_rater, register_kinds
+from store.recording import Action
 from store.tables.record import JudgmentRow, MarkRow
 from store.workspace import Workspace
 
 SIZE = (120, 40)
 
 
-def heard(app: WorkbenchApp, *kinds: type) -> list[object]:
-    """Keep the messages of some kinds that reach the app."""
+def heard_undos(app: WorkbenchApp, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Keep what every undo and redo came to, None for those that had nothing to take back."""
     kept: list[object] = []
-    post = app.post_message
+    done = Recorder._undo_done
 
-    def hear(message: object) -> bool:
-        if isinstance(message, kinds):
-            kept.append(message)
-        return post(message)  # type: ignore[arg-type]
+    def hear(recorder: Recorder, action: Action | None, **how: Any) -> None:
+        kept.append(action)
+        done(recorder, action, **how)
 
-    app.post_message = hear  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(Recorder, "_undo_done", hear)
     return kept
 
 
@@ -80,15 +82,15 @@ def counts(app: WorkbenchApp) -> tuple[int, int]:
 
 async def test_a_label_is_saved_and_the_next_item_is_shown(workspace: Workspace) -> None:
     app = review_app(workspace)
-    saved = heard(app, JudgmentSaved)
+    saved: list[Action] = []
     async with app.run_test(size=SIZE) as pilot:
+        app.context.recorder.saved.subscribe(app, saved.append)
         await press(pilot, "1")
         await painted(pilot, 2)
         await settled(pilot)
-        (message,) = saved
-        assert isinstance(message, JudgmentSaved)
+        (action,) = saved
         (row,) = rows(workspace, JudgmentRow)
-        assert message.action.records[0].id == row["id"]
+        assert action.records[0].id == row["id"]
         assert (row["item_id"], row["value"], row["origin"]) == (1, 1, "accept")
         assert row["shown_verdict"] == uid(120)
         assert row["elapsed_ms"] >= row["active_ms"] >= 0
@@ -107,11 +109,11 @@ async def test_an_override_takes_its_reason_by_one_key_and_can_be_changed(worksp
         await press(pilot, "0")
         await painted(pilot, 2)
         assert said(app).startswith("● 0 no match · overrides ◆ · clear-match · why?")
-        assert "b boundary case" in line_of(app, ReviewKeys)
+        assert "b boundary case" in line_of(app, JudgingKeys)
         await press(pilot, "b")
         await settled(pilot)
         assert said(app).startswith("Reason: boundary case")
-        assert "boundary case" not in line_of(app, ReviewKeys)
+        assert "boundary case" not in line_of(app, JudgingKeys)
         assert judgments(workspace) == [(1, 0, "override", ""), (1, 0, "override", "boundary case")]
         await press(pilot, "p", "o")
         assert said(app) == "Why another label than ◆? Now: boundary case."
@@ -246,8 +248,6 @@ async def test_the_card_at_the_end_tells_the_count_that_was_begun_last(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first count may be read before the last judgment is on disk, and come after the second."""
-    from screens.review import showing
-
     counts, release = [], threading.Event()
 
     def slow_at_first(*given: Any) -> Any:
@@ -257,13 +257,13 @@ async def test_the_card_at_the_end_tells_the_count_that_was_begun_last(
         release.wait(30)
         return replace(counts[0], counts={**counts[0].counts, "judged": 0, "open": 8})
 
-    monkeypatch.setattr(showing, "count_list", slow_at_first)
+    monkeypatch.setattr("screens.review.end_card.count_list", slow_at_first)
     app = review_app(workspace, at=7)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 8)
         await pilot.press("1")
-        await until(pilot, lambda: bool(counts) and not app.unsaved)
-        review_of(app).count_end()
+        await until(pilot, lambda: bool(counts) and not app.context.recorder.unsaved)
+        review_of(app).end.count()
         await until(pilot, lambda: "1 of 8 done" in screen_text(app))
         release.set()
         await settled(pilot)
@@ -357,9 +357,11 @@ async def test_a_comment_is_saved_by_enter_and_changed_later(workspace: Workspac
         assert len(rows(workspace, MarkRow)) == 2
 
 
-async def test_undo_and_redo_go_all_the_way_back_across_restarts(workspace: Workspace) -> None:
+async def test_undo_and_redo_go_all_the_way_back_across_restarts(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = review_app(workspace)
-    undone = heard(app, UndoDone)
+    undone = heard_undos(app, monkeypatch)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1", "1", "b", "s", "f")
         await settled(pilot)
@@ -368,7 +370,7 @@ async def test_undo_and_redo_go_all_the_way_back_across_restarts(workspace: Work
         await painted(pilot, 3)
         assert said(app) == "Taken back: skip · U redo"
     app = review_app(workspace, at=None)
-    undone = heard(app, UndoDone)
+    undone.clear()
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "u")
         await painted(pilot, 2)
@@ -544,7 +546,7 @@ async def test_the_agents_label_that_arrives_is_shown_and_not_judged_by_a_key_on
         await settled(pilot)
         assert judgments(workspace) == []
         screen = review_of(app)
-        settled_at = screen.on_screen.settled_at if screen.on_screen else 0
+        settled_at = screen.guard.on_screen.settled_at if screen.guard.on_screen else 0
         await until(pilot, lambda: _later_than(settled_at))
         await pilot.press("a")
         await settled(pilot)
@@ -656,7 +658,7 @@ async def test_an_empty_queue_says_so(workspace: Workspace) -> None:
 
 def named(app: WorkbenchApp) -> str:
     """The line of keys, each key led by a blank."""
-    return f" {line_of(app, ReviewKeys)}"
+    return f" {line_of(app, JudgingKeys)}"
 
 
 async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(workspace: Workspace) -> None:
@@ -796,7 +798,7 @@ async def test_an_undo_that_is_done_after_the_review_was_left_is_said_too(worksp
         await settled(pilot)
         await pilot.press("q")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-        app.undo()
+        app.context.recorder.undo()
         await until(pilot, lambda: bool(app._notifications))
         (notice,) = app._notifications
         assert (notice.title, notice.message) == ("Taken back", "1 match, accepts ◆ · now no label")

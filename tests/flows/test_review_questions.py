@@ -18,7 +18,8 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from screens.app import WorkbenchApp
-from screens.review.bars import ClaimLine, ReviewKeys
+from screens.judging.key_line import JudgingKeys
+from screens.review.bars import ClaimLine
 from screens.settings import ScreenSettings
 from store.queries.queue import queue_rows
 from store.workspace import Workspace
@@ -36,7 +37,7 @@ async def asked(pilot: Pilot[Any], item: int, question: int) -> None:
     """Wait until a question of an item is on the screen, both counted from 1."""
     screen = await painted(pilot, item)
     await until(
-        pilot, lambda: screen.is_painted and screen.item is not None and screen.item.at == question - 1
+        pilot, lambda: screen.guard.is_painted and screen.item is not None and screen.item.at == question - 1
     )
 
 
@@ -45,13 +46,13 @@ async def test_three_questions_are_asked_one_after_another(kinds: Workspace, siz
     app = review_app(kinds, at=1)
     async with app.run_test(size=size) as pilot:
         await asked(pilot, 2, 1)
-        assert line_of(app, ReviewKeys).startswith("a yes · b all names known here · c no such name")
+        assert line_of(app, JudgingKeys).startswith("a yes · b all names known here · c no such name")
         assert " 1 of 3 · Is there a name in the reference" in line_of(app, ClaimLine)
         assert line_of(app, ClaimLine).rstrip().endswith("[○] · ○ · ○")
         await pilot.press("a")
         await asked(pilot, 2, 2)
         assert said(app) == "● cross file: A yes · sum/1 · u undo"
-        assert line_of(app, ReviewKeys).startswith("a no · b perhaps, not exactly · c yes")
+        assert line_of(app, JudgingKeys).startswith("a no · b perhaps, not exactly · c yes")
         # A key that is a value is no comment and no acceptance while the question is asked.
         await pilot.press("c")
         await asked(pilot, 2, 3)
@@ -73,7 +74,7 @@ async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspac
     app = review_app(kinds, at=1)
     async with app.run_test(size=SIZE) as pilot:
         await asked(pilot, 2, 1)
-        assert "m comment" in line_of(app, ReviewKeys)
+        assert "m comment" in line_of(app, JudgingKeys)
         await pilot.press("m", *"so so", "enter")
         await press(pilot, "f", "t")
         await asked(pilot, 2, 2)
@@ -83,7 +84,7 @@ async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspac
         await asked(pilot, 2, 3)
         await press(pilot, "p")
         await asked(pilot, 1, 1)
-        assert "m comment" in line_of(app, ReviewKeys)
+        assert "m comment" in line_of(app, JudgingKeys)
         # A value of a completion's question is none of a pair's, and no other command's key either.
         await pilot.press("c")
         await settled(pilot)
@@ -150,7 +151,7 @@ async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Wor
         await pilot.press("0")
         await asked(pilot, 5, scored + 3)
         assert "overrides ◆" in said(app)
-        assert "w judge overlooks an error" in line_of(app, ReviewKeys)
+        assert "w judge overlooks an error" in line_of(app, JudgingKeys)
         # The reason is that of the label that was given, not of the question on the screen.
         await pilot.press("i")
         await until(pilot, lambda: said(app).startswith("Reason: judge sees an error where none is"))
@@ -273,14 +274,14 @@ async def test_lines_are_cited_for_one_question(kinds: Workspace) -> None:
         await asked(pilot, 2, 1)
         screen = review_of(app)
         await press(pilot, "v", "v")
-        assert len(screen.citations) == 1
-        cited = screen.citations
+        assert len(screen.citing.citations) == 1
+        cited = screen.citing.citations
         await pilot.press("a")
         await asked(pilot, 2, 2)
-        assert screen.citations == ()
+        assert screen.citing.citations == ()
         await settled(pilot)
         await press(pilot, "T")
-        assert screen.citations == cited
+        assert screen.citing.citations == cited
         await press(pilot, "t", "b")
         await settled(pilot)
         assert screen.item is not None
@@ -301,7 +302,7 @@ async def test_a_review_goes_on_at_the_first_open_question(kinds: Workspace) -> 
     async with again.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: getattr(again.screen, "item", None) is not None)
         screen = review_of(again)
-        await until(pilot, lambda: screen.is_painted)
+        await until(pilot, lambda: screen.guard.is_painted)
         assert screen.item is not None
         assert (screen.item.item_id, screen.item.at) == (2, 1)
 
@@ -310,9 +311,11 @@ async def test_without_a_rater_questions_can_be_looked_through(kinds: Workspace)
     app: WorkbenchApp = review_app(kinds, at=4, rater=None)
     async with app.run_test(size=(80, 24)) as pilot:
         screen = review_of(app)
-        await until(pilot, lambda: screen.is_painted)
+        await until(pilot, lambda: screen.guard.is_painted)
         await pilot.press("t")
-        await until(pilot, lambda: screen.item is not None and screen.item.at == 1 and screen.is_painted)
+        await until(
+            pilot, lambda: screen.item is not None and screen.item.at == 1 and screen.guard.is_painted
+        )
         await pilot.press("1")
         await until(pilot, lambda: "No rater" in said(app))
         assert "completeness of" in screen_text(app)

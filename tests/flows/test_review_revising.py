@@ -28,7 +28,7 @@ from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
 from screens.home.facts import REVIEW_SESSION
-from screens.review.bars import ReviewKeys
+from screens.judging.key_line import JudgingKeys
 from screens.review.revision_editor import RevisionEditor
 from screens.widgets.text.code_area import CodeArea
 from store.importing import import_files
@@ -93,7 +93,7 @@ async def test_a_reference_answer_is_rewritten_shown_undone_and_redone(workspace
         await painted(pilot)
         await pilot.press("e")
         assert said(app) == "Edit which text?"
-        assert line_of(app, ReviewKeys).startswith("q question · r reference answer · ")
+        assert line_of(app, JudgingKeys).startswith("q question · r reference answer · ")
         await pilot.press("escape")
         assert said(app) == "Nothing was edited."
         await revise(pilot, "r", BETTER)
@@ -224,7 +224,7 @@ async def test_nothing_is_judged_before_the_new_text_is_on_the_screen(
             patch.setattr(Journal, "append", full)
             patch.setattr(WorkbenchApp, "RETRY_SECONDS", 600.0)
             await revise(pilot, "r", BETTER)
-            await until(pilot, lambda: bool(app.failures))
+            await until(pilot, lambda: bool(app.context.recorder.failures))
             await pilot.press("7")
             assert said(app).startswith("Not recorded: the revised text was not on the screen")
             await pilot.press("n")
@@ -240,7 +240,7 @@ async def test_nothing_is_judged_before_the_new_text_is_on_the_screen(
             await until(pilot, lambda: isinstance(app.screen, RevisionEditor))
             assert editor(app).area.text == BETTER
             await pilot.press("escape")
-        app._retry_failed()
+        app.context.recorder.retry()
         await painted(pilot)
         await settled(pilot)
         assert reference_of(app) == BETTER
@@ -270,7 +270,7 @@ async def test_a_pasted_code_opens_nothing_and_an_answered_question_is_gone(work
             event.set_sender(app)
             app.post_message(event)
             await until(pilot, lambda: PASTED in said(app))
-        assert review_of(app).is_painted
+        assert review_of(app).guard.is_painted
     blind = review_app(workspace, blind=True)
     async with blind.run_test(size=WIDE) as pilot:
         await revise(pilot, "r", BETTER)

@@ -80,7 +80,7 @@ async def ended(pilot: Pilot[Any]) -> None:
     """Wait until no test is running."""
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
-    await until(pilot, lambda: not app.testing, "the test ended", seconds=60)
+    await until(pilot, lambda: not app.context.tests.running, "the test ended", seconds=60)
     await settled(pilot)
 
 
@@ -180,7 +180,7 @@ async def test_judging_goes_on_while_a_test_runs(workspace: Workspace) -> None:
     app, gate = gated(workspace)
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "r", "1", "n", "1")
-        assert app.testing == {1}
+        assert app.context.tests.running == {1}
         gate.set()
         await ended(pilot)
         # What is asked still waits for its answer, and the end of the test is told beside it.
@@ -201,10 +201,10 @@ async def test_a_key_from_before_the_run_was_shown_judges_what_was_shown_then(wo
         typed = time.monotonic()
         await press(pilot, "r")
         await ended(pilot)
-        app.key_time = typed
-        assert review_of(app).execution_on_screen == uid(110)
-        app.key_time = time.monotonic()
-        assert review_of(app).execution_on_screen == expert_runs(workspace)[0]["id"]
+        app.context.last_key.time = typed
+        assert review_of(app).runs.execution_on_screen == uid(110)
+        app.context.last_key.time = time.monotonic()
+        assert review_of(app).runs.execution_on_screen == expert_runs(workspace)[0]["id"]
 
 
 async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_restart(

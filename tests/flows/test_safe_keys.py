@@ -23,8 +23,8 @@ from textual import events
 from textual.widgets import Input
 
 from screens.app import WorkbenchApp
+from screens.input_guard.terminal import InputReads, text_times
 from screens.settings import ScreenSettings
-from screens.terminal import InputReads, text_times
 from store.workspace import Workspace
 
 SIZE = (120, 40)
@@ -49,13 +49,13 @@ async def test_a_key_typed_before_the_item_was_painted_is_refused(workspace: Wor
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
-        assert screen.on_screen is not None
-        before = screen.on_screen.painted_at
+        assert screen.guard.on_screen is not None
+        before = screen.guard.on_screen.painted_at
         assert before is not None
         for key in "10asf":
             typed(app, key, at=before - 0.01)
             await until(pilot, lambda: said(app) == NOT_SEEN)
-            screen._say("")
+            screen.saying.say("")
             await painted(pilot, 1)
         assert nothing_recorded(workspace)
         typed(app, "1")
@@ -156,7 +156,7 @@ async def test_a_torn_sequence_judges_nothing_and_leaves_nothing(workspace: Work
             typed(app, key, at=start + 0.3 + number * 0.3, character=character)
         await until(pilot, lambda: said(app).startswith("Torn key: "))
         typed(app, "tab", at=start + 9)
-        await until(pilot, lambda: screen.active != "subject")
+        await until(pilot, lambda: screen.reading.active != "subject")
         assert review_of(app) is screen
         await painted(pilot, 1)
         assert nothing_recorded(workspace)

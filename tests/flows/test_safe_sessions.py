@@ -25,12 +25,11 @@ from review_bench import (
 )
 from textual.widgets import Input
 
-from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
-from screens.messages import JudgmentFailed, JudgmentSaved
+from screens.items.views import ItemView
 from screens.queue.asked import Asked
+from screens.recording import Recorder
 from screens.review.bars import ClaimLine, PlaceLine
-from screens.review.part import ItemView
 from screens.widgets.text.view import TextPane
 from store.journal import Journal, journal_path
 from store.queries.rows import QueueFilter, QueueSort
@@ -51,7 +50,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
         return append(journal, lines)
 
     monkeypatch.setattr(Journal, "append", maybe)
-    monkeypatch.setattr(WorkbenchApp, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(Recorder, "RETRY_SECONDS", 0.05)
     return made
 
 
@@ -70,7 +69,7 @@ async def test_a_record_that_cannot_be_written_is_shown_kept_and_saved_later(
         disk.full = True
         await press(pilot, "1")
         await painted(pilot, 2)
-        await until(pilot, lambda: len(app.failures) == 1)
+        await until(pilot, lambda: len(app.context.recorder.failures) == 1)
         await until(pilot, lambda: said(app).startswith("! Not saved: [Errno 28] No space left on device"))
         assert "! 1 not saved" in line_of(app, PlaceLine)
         await press(pilot, "p")
@@ -78,10 +77,10 @@ async def test_a_record_that_cannot_be_written_is_shown_kept_and_saved_later(
         assert judgments(workspace) == []
         await press(pilot, "n", "0")
         await painted(pilot, 3)
-        await until(pilot, lambda: len(app.failures) == 2)
+        await until(pilot, lambda: len(app.context.recorder.failures) == 2)
         assert "! 2 not saved" in line_of(app, PlaceLine)
         disk.full = False
-        await until(pilot, lambda: not app.unsaved)
+        await until(pilot, lambda: not app.context.recorder.unsaved)
         await until(pilot, lambda: "Saved: What could not be saved before is on disk now." in said(app))
         assert [row[:3] for row in judgments(workspace)] == [(1, 1, "accept"), (2, 0, "accept")]
         await until(pilot, lambda: "not saved" not in line_of(app, PlaceLine))
@@ -99,7 +98,7 @@ async def test_a_read_only_journal_is_a_failed_write_too(workspace: Workspace, d
         await press(pilot, "f")
         await until(pilot, lambda: "! not saved" in line_of(app, ClaimLine))
         path.rmdir()
-        await until(pilot, lambda: not app.unsaved)
+        await until(pilot, lambda: not app.context.recorder.unsaved)
         assert [row[:3] for row in marks(workspace)] == [(1, "flag", True)]
 
 
@@ -111,11 +110,11 @@ async def test_undo_takes_back_what_was_not_saved_and_nothing_else(workspace: Wo
         await settled(pilot)
         disk.full = True
         await press(pilot, "0")
-        await until(pilot, lambda: len(app.failures) == 1)
-        app.RETRY_SECONDS = 60  # type: ignore[misc]
+        await until(pilot, lambda: len(app.context.recorder.failures) == 1)
+        app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
         await press(pilot, "u")
         await painted(pilot, 2)
-        await until(pilot, lambda: not app.unsaved)
+        await until(pilot, lambda: not app.context.recorder.unsaved)
         assert said(app) == (
             "Taken back: 0 no match, accepts ◆ · it was not on disk yet, and no redo brings it back"
         )
@@ -126,13 +125,13 @@ async def test_undo_takes_back_what_was_not_saved_and_nothing_else(workspace: Wo
 
 async def test_undo_of_a_label_that_waits_takes_its_reason_too(workspace: Workspace, disk: Disk) -> None:
     app = review_app(workspace)
-    app.RETRY_SECONDS = 60  # type: ignore[misc]
+    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "0", "b")
-        await until(pilot, lambda: len(app.failures) == 2)
+        await until(pilot, lambda: len(app.context.recorder.failures) == 2)
         await press(pilot, "u")
-        await until(pilot, lambda: not app.unsaved)
+        await until(pilot, lambda: not app.context.recorder.unsaved)
         assert said(app).startswith(
             "Taken back: 0 no match (boundary case), overrides ◆ · it was not on disk"
         )
@@ -146,11 +145,11 @@ async def test_undo_takes_back_what_came_last_also_when_what_was_before_it_waits
     workspace: Workspace, disk: Disk
 ) -> None:
     app = review_app(workspace)
-    app.RETRY_SECONDS = 60  # type: ignore[misc]
+    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "1")
-        await until(pilot, lambda: len(app.failures) == 1)
+        await until(pilot, lambda: len(app.context.recorder.failures) == 1)
         disk.full = False
         await press(pilot, "0")
         await until(pilot, lambda: judgments(workspace) == [(2, 0, "accept", "")])
@@ -158,30 +157,30 @@ async def test_undo_takes_back_what_came_last_also_when_what_was_before_it_waits
         await press(pilot, "u")
         await painted(pilot, 2)
         assert said(app) == "Taken back: 0 no match, accepts ◆ · now no label · U redo"
-        assert len(app.unsaved) == 1
+        assert len(app.context.recorder.unsaved) == 1
         await press(pilot, "u")
         await painted(pilot, 1)
-        await until(pilot, lambda: not app.unsaved)
+        await until(pilot, lambda: not app.context.recorder.unsaved)
         assert "not on disk" in said(app)
     assert [row[:3] for row in judgments(workspace)] == [(2, 0, "accept"), (2, None, "undo")]
 
 
 async def test_what_waits_is_tried_again_after_an_undo_that_failed(workspace: Workspace, disk: Disk) -> None:
     app = review_app(workspace)
-    app.RETRY_SECONDS = 60  # type: ignore[misc]
+    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "1")
-        await until(pilot, lambda: len(app.failures) == 1)
+        await until(pilot, lambda: len(app.context.recorder.failures) == 1)
         disk.full = False
         await press(pilot, "0")
         await until(pilot, lambda: len(judgments(workspace)) == 1)
         disk.full = True
-        app.RETRY_SECONDS = 0.3  # type: ignore[misc]
+        app.context.recorder.RETRY_SECONDS = 0.3  # type: ignore[misc]
         await press(pilot, "u")
         await until(pilot, lambda: said(app).startswith("! Not undone: [Errno 28]"))
         disk.full = False
-        await until(pilot, lambda: not app.unsaved, "the label that waited")
+        await until(pilot, lambda: not app.context.recorder.unsaved, "the label that waited")
         assert sorted(judgments(workspace)) == [(1, 1, "accept", ""), (2, 0, "accept", "")]
 
 
@@ -191,11 +190,11 @@ async def test_told_to_end_what_waits_is_written_once_more(
     # The watchdog ends the whole process, which here is that of the tests.
     monkeypatch.setattr("screens.app.LEAVE_SECONDS", 3600.0)
     app = review_app(workspace)
-    app.RETRY_SECONDS = 60  # type: ignore[misc]
+    app.context.recorder.RETRY_SECONDS = 60  # type: ignore[misc]
     async with app.run_test(size=SIZE) as pilot:
         disk.full = True
         await press(pilot, "1")
-        await until(pilot, lambda: len(app.failures) == 1)
+        await until(pilot, lambda: len(app.context.recorder.failures) == 1)
         disk.full = False
         app._leave_at_once(signal.SIGTERM)
         await until(pilot, lambda: app._exit)
@@ -261,10 +260,10 @@ async def test_what_the_record_refuses_is_said_and_not_tried_again(workspace: Wo
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
-        assert screen.desk is not None
-        app.record(screen.desk.mark(4711, "flag"))
+        assert screen.judging.desk is not None
+        app.context.recorder.submit(screen.judging.desk.mark(4711, "flag"))
         await until(pilot, lambda: said(app).startswith("! No such item: There is no item 4711."))
-        assert app.unsaved == {}
+        assert app.context.recorder.unsaved == {}
         assert marks(workspace) == []
 
 
@@ -332,9 +331,9 @@ async def test_reopening_returns_to_item_pane_and_scroll_place(tmp_path: Path) -
         app = review_app(workspace, at=None)
         async with app.run_test(size=(80, 24)) as pilot:
             screen = await painted(pilot, 5)
-            assert screen.active == "steps"
+            assert screen.reading.active == "steps"
             await press(pilot, *["tab"] * 3)
-            assert screen.active == "subject"
+            assert screen.reading.active == "subject"
             assert app.screen.query_one("#subject", TextPane).first_line == line
             await press(pilot, "n", "p")
             assert app.screen.query_one("#subject", TextPane).first_line == line
@@ -433,18 +432,18 @@ async def test_an_item_that_cannot_be_read_is_said_and_does_not_end_the_session(
         assert [row[0] for row in judgments(workspace)] == [3]
 
 
-async def test_messages_tell_the_fate_of_every_record(workspace: Workspace, disk: Disk) -> None:
+async def test_signals_tell_the_fate_of_every_record(workspace: Workspace, disk: Disk) -> None:
     app = review_app(workspace)
-    told: list[tuple[type, int]] = []
+    told: list[tuple[str, int]] = []
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
-        app.saved.subscribe(app, lambda action: told.append((JudgmentSaved, action.item_id)))
-        app.failed.subscribe(app, lambda action: told.append((JudgmentFailed, action.item_id)))
+        app.context.recorder.saved.subscribe(app, lambda action: told.append(("saved", action.item_id)))
+        app.context.recorder.failed.subscribe(app, lambda action: told.append(("failed", action.item_id)))
         disk.full = True
         await press(pilot, "1")
-        await until(pilot, lambda: (JudgmentFailed, 1) in told)
+        await until(pilot, lambda: ("failed", 1) in told)
         disk.full = False
-        await until(pilot, lambda: (JudgmentSaved, 1) in told)
+        await until(pilot, lambda: ("saved", 1) in told)
         seen: list[ItemView | None] = [review_of(app).item]
         assert seen[0] is not None
         assert text_of(app, "history") == ""

@@ -136,7 +136,7 @@ async def test_what_a_start_puts_off_is_done_before_anything_is_recorded(workspa
     done: list[str] = []
     app = starting(workspace, prepare=lambda: done.append("prepared"))
     async with app.run_test(size=(100, 30)) as pilot:
-        app.saved.subscribe(app, lambda _: done.append("saved"), immediate=True)
+        app.context.recorder.saved.subscribe(app, lambda _: done.append("saved"), immediate=True)
         await until(pilot, lambda: complete(app) and bool(done))
         await _judge_first(pilot, app)
         await until(pilot, lambda: "saved" in done)

@@ -17,7 +17,7 @@ from agents.sandbox.registry import find_sandbox
 from agents.sandbox.repair import RepairAction, SnapshotMissing
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import AnnotationSettings, ExpertRunSettings
-from screens.review.pair import view
+from screens.items.pair import view
 from store.queries.item import load_pair
 from store.raters import ensure_rater
 from store.tables.runs import StepRow

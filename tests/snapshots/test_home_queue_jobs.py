@@ -233,7 +233,7 @@ class StillRunner:
 def at_work(workspace: Workspace, job: StillJob, **changed: Any) -> WorkbenchApp:
     """An app in which a job was started. The runner is made with the first start, so it is asked for."""
     app = app_of(workspace, make_runner=lambda _: StillRunner(job), **changed)
-    assert app.runner.jobs == [job]
+    assert app.context.jobs.runner.jobs == [job]
     return app
 
 

@@ -36,10 +36,11 @@ from agents.sandbox.settings import SandboxSettings
 from agents.settings import ExpertRunSettings
 from screens.app import WorkbenchApp
 from screens.jobs.line import JobLine
+from screens.judging.desk import SessionCount
 from screens.messages import JobReported
 from screens.queue.asked import Asked
+from screens.recording import Recorder
 from screens.review.bars import ClaimLine
-from screens.review.judging import SessionCount
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
 from store.workspace import Workspace
@@ -125,7 +126,7 @@ async def nothing_saved(pilot: Pilot[Any]) -> None:
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
     await press(pilot, "1")
-    await until(pilot, lambda: bool(app.failures))
+    await until(pilot, lambda: bool(app.context.recorder.failures))
     await press(pilot, "p")
     await until(pilot, lambda: "not saved" in str(app.screen.query_one(ClaimLine).content))
     await pilot.pause()
@@ -145,7 +146,7 @@ async def refused_test(pilot: Pilot[Any]) -> None:
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
     await press(pilot, "r")
-    await until(pilot, lambda: not app.testing, seconds=30)
+    await until(pilot, lambda: not app.context.tests.running, seconds=30)
     await settled(pilot)
 
 
@@ -258,7 +259,7 @@ def test_not_saved(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Journal, "append", full)
-    monkeypatch.setattr(WorkbenchApp, "RETRY_SECONDS", 600.0)
+    monkeypatch.setattr(Recorder, "RETRY_SECONDS", 600.0)
     app = review_app(workspace)
     assert snap_compare(app, terminal_size=size, run_before=_then_still(nothing_saved))
 

@@ -16,8 +16,9 @@ from review_bench import painted, press, review_app, settled
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
+from screens.judging.desk import SessionCount
+from screens.recording import Recorder
 from screens.review.bars import ClaimLine
-from screens.review.judging import SessionCount
 from screens.review.screen import ReviewScreen
 from store.workspace import Workspace
 
@@ -78,7 +79,7 @@ def shown(pane_id: str, *then: str) -> Steps:
 
     async def steps(pilot: Pilot[Any]) -> None:
         screen = await painted(pilot)
-        screen.show_pane(pane_id)
+        screen.reading.show_pane(pane_id)
         await press(pilot, *then)
         await settled(pilot)
 
@@ -153,13 +154,13 @@ def test_not_saved(
         app = pilot.app
         assert isinstance(app, WorkbenchApp)
         await press(pilot, "a")
-        await until(pilot, lambda: bool(app.failures))
+        await until(pilot, lambda: bool(app.context.recorder.failures))
         await painted(pilot)
         await until(pilot, lambda: "not saved" in str(app.screen.query_one(ClaimLine).content))
         await pilot.pause()
 
     monkeypatch.setattr(Journal, "append", full)
-    monkeypatch.setattr(WorkbenchApp, "RETRY_SECONDS", 600.0)
+    monkeypatch.setattr(Recorder, "RETRY_SECONDS", 600.0)
     assert snap_compare(review_app(workspace, at=QUESTION), terminal_size=size, run_before=judged)
 
 

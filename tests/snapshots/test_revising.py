@@ -14,7 +14,7 @@ from pictures import NARROW, WIDE, at
 from review_bench import painted, press, review_app, review_of, settled
 from textual.pilot import Pilot
 
-from screens.review.judging import SessionCount
+from screens.judging.desk import SessionCount
 from screens.review.revision_editor import RevisionEditor
 from store.importing import import_files
 from store.raters import ensure_rater
@@ -73,7 +73,7 @@ async def editor_opened(pilot: Pilot[Any]) -> None:
 
 async def edits_shown(pilot: Pilot[Any]) -> None:
     await press(pilot, "7")
-    review_of(pilot.app).show_pane("revisions")  # type: ignore[arg-type]
+    review_of(pilot.app).reading.show_pane("revisions")  # type: ignore[arg-type]
     await settled(pilot)
 
 

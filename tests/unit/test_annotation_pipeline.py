@@ -31,7 +31,7 @@ from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import ExecutionReport, TestOutcome, TestProgram
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import AnnotationSettings
-from screens.review.pair import view
+from screens.items.pair import view
 from store.cuts import Cut
 from store.errors import UnknownName, WorkbenchError
 from store.ids import now

@@ -1,5 +1,7 @@
 """The floors: what lies below the screens needs no terminal library, and starting costs nothing heavy."""
 
+import ast
+import graphlib
 import os
 import subprocess
 import sys
@@ -72,3 +74,22 @@ def test_the_command_line_starts_without_anything_heavy(repository):
     modules = modules_after("import sys, workbench.cli; print('\\n'.join(sys.modules))", repository)
     assert "workbench.cli" in modules
     assert not tops(modules) & HEAVY
+
+
+def test_no_screen_imports_what_imports_it_not_even_for_types(repository):
+    files = {
+        ".".join(file.relative_to(repository).with_suffix("").parts): file
+        for file in (repository / "screens").rglob("*.py")
+    }
+    imports = {}
+    for module, file in files.items():
+        found = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom)]
+        named = {
+            name
+            for node in found
+            for each in node.names
+            for name in (node.module, f"{node.module}.{each.name}")
+        }
+        imports[module] = named & files.keys()
+    # Fails with the circle where there is one.
+    assert len(list(graphlib.TopologicalSorter(imports).static_order())) == len(files)

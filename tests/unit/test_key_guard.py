@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from screens.key_guard import TORN_SECONDS, Bursts, TornSequences
+from screens.input_guard.keys import TORN_SECONDS, Bursts, TornSequences
 
 NAMES = {"\x1b": "escape", "[": "left_square_bracket", "~": "tilde", ";": "semicolon"}
 

@@ -9,7 +9,7 @@ from judging import EVIDENCE, Desk, judgments, marks
 from scopes import scope
 from sqlalchemy import select
 
-from screens.review.judging import desk_of
+from screens.judging.desk import desk_of
 from store.errors import WorkspaceError
 from store.events import Progress
 from store.expert_runs import record_expert_run

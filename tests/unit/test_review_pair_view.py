@@ -10,10 +10,11 @@ import pytest
 from review_bench import ALONE, CASES, SIMULATED, TEST, Case, Ran, bench, uid, write_expert_run
 from scopes import scope
 
-from screens.review import pair as pair_part
-from screens.review.items import ItemReader, ReviewOrder
-from screens.review.judging import Stopwatch, after, desk_of
-from screens.review.part import ItemView
+from screens.items import pair as pair_part
+from screens.items.reader import ItemReader
+from screens.items.views import ItemView
+from screens.judging.desk import Stopwatch, after, desk_of
+from screens.judging.order import ReviewOrder
 from store.errors import UnknownName
 from store.kinds.pair import GUIDELINE
 from store.queries.item import OwnState, load_pair

@@ -2,8 +2,8 @@
 
 import pytest
 
+from screens.items.views import PaneText
 from screens.review.panes import Panes
-from screens.review.part import PaneText
 from screens.widgets.text.view import Place
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from screens.review.steps import steps_in_words
+from screens.items.steps import steps_in_words
 from store.queries.item import StepSeen
 
 COUNTS = {"passed": 0, "failed": 0, "errors": 0, "not_discriminating": 0, "flaky": 0}

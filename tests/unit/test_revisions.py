@@ -11,8 +11,8 @@ from judging import Desk
 from kinds import json_lines, kept
 from scopes import scope
 
-from screens.review.answer import load
-from screens.review.part import ItemView
+from screens.items.answer import load
+from screens.items.views import ItemView
 from screens.review.revising import revised_since
 from store.errors import JudgmentRefused, RecordsRefused
 from store.exporting import export

@@ -11,8 +11,8 @@ from textual import events
 from textual.drivers._writer_thread import WriterThread
 from textual.message import Message
 
-from screens.key_guard import TORN_SECONDS
-from screens.terminal import InputReads, Mark, MarkedFile, text_times
+from screens.input_guard.keys import TORN_SECONDS
+from screens.input_guard.terminal import InputReads, Mark, MarkedFile, text_times
 
 
 def keys(messages: list[Message]) -> list[str]:

@@ -21,7 +21,7 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from screens.key_guard import TORN_SECONDS, is_text
+from screens.input_guard.keys import TORN_SECONDS, is_text
 
 READ_SIZE = 4096
 POLL_SECONDS = 0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from screens.review.part import PaneText
+from screens.items.views import PaneText
 from screens.widgets.text.overlay import Span
 from store.counted import counted
 from store.queries.entries import ChunkSeen, ResponseSeen

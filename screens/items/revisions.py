@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from screens.review.history import local
-from screens.review.part import Editable, PaneText
-from screens.review.responses import RULE
+from screens.items.history import local
+from screens.items.responses import RULE
+from screens.items.views import Editable, PaneText
 from screens.widgets.text.differences import differences
 from screens.widgets.text.overlay import Span
 from store.counted import counted

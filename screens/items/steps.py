@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from screens.review import simulated
+from screens.items import simulated
 from store.counted import counted, dollars
 from store.queries.item import StepSeen
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from screens.review.history import history
-from screens.review.part import Ask, Claim, ItemView, PaneText, ReviewPart
-from screens.review.responses import RULE, context, named
-from screens.review.revisions import editable_of, revisions
+from screens.items.history import history
+from screens.items.responses import RULE, context, named
+from screens.items.revisions import editable_of, revisions
+from screens.items.views import Ask, Claim, ItemView, PaneText, ReviewPart
 from screens.widgets.text.overlay import Span
 from store.counted import counted
 from store.kinds.answer import ANSWER, GUIDELINE

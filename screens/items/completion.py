@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from screens.review.history import history
-from screens.review.part import Ask, ItemView, PaneText, ReviewPart
-from screens.review.responses import context, named
+from screens.items.history import history
+from screens.items.responses import context, named
+from screens.items.views import Ask, ItemView, PaneText, ReviewPart
 from screens.widgets.text.differences import Differences, differences
 from screens.widgets.text.overlay import Span
 from store.counted import counted

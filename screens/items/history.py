@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from screens.review.part import Ask, Link, PaneText
-from screens.review.runs import run_in_words
+from screens.items.runs import run_in_words
+from screens.items.views import Ask, Link, PaneText
 from store.counted import counted
 from store.evidence import TEXT_MOST, Citation
 from store.kinds.protocol import part_title, question_named

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from screens.review.part import ItemView
+from screens.items.views import ItemView
 from store.evidence import Citation, as_json, readable_citations
 from store.ids import IdClock, now
 from store.kinds.protocol import task_kinds

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from screens.review.part import PaneText, RunShown
+from screens.items.views import PaneText, RunShown
 from screens.widgets.text.sanitize import one_line
 from store.ids import now
 from store.queries.executions import ExecutionSeen

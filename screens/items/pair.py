@@ -9,11 +9,11 @@ from keyword import iskeyword
 from sqlalchemy import Connection
 
 from agents.annotation.configurations import CONFIGURATIONS
-from screens.review import simulated
-from screens.review.history import history
-from screens.review.part import Ask, Claim, ItemView, PaneText, ReviewPart, RunShown
-from screens.review.runs import moment, results, run_in_words, runs_of
-from screens.review.steps import role_word, steps_in_words
+from screens.items import simulated
+from screens.items.history import history
+from screens.items.runs import moment, results, run_in_words, runs_of
+from screens.items.steps import role_word, steps_in_words
+from screens.items.views import Ask, Claim, ItemView, PaneText, ReviewPart, RunShown
 from store.counted import counted
 from store.cuts import with_note
 from store.kinds.pair import GUIDELINE, MATCH

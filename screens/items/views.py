@@ -248,6 +248,14 @@ class ItemView:
         places = ((after + step) % number for step in range(1, number + 1))
         return next((place for place in places if self.label_of(self.asks[place]) is None), None)
 
+    def with_own(self, own: OwnState) -> ItemView:
+        """Return the item with other labels and marks of the rater."""
+        return replace(self, own=own)
+
+    def asked_at(self, place: int) -> ItemView:
+        """Return the item with another of its questions asked."""
+        return replace(self, at=place)
+
     @property
     def execution(self) -> UUID | None:
         """The execution that is shown."""

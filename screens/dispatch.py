@@ -1,0 +1,110 @@
+"""One dispatcher for the keys of a screen: it finds the owner of a command by its id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from screens.commands import Command, command_named, label_key
+
+if TYPE_CHECKING:
+    from screens.judging.parts import ScreenParts
+
+
+def _always() -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """What a command does on a screen.
+
+    Attributes:
+        run: Does it; where it is not possible, it says why.
+        is_possible: Returns whether it has an effect now.
+        of_item: Whether it needs an item.
+        label: Returns what it does now, in a word or two; None for what the catalogue says.
+    """
+
+    run: Callable[[], object]
+    is_possible: Callable[[], bool] = _always
+    of_item: bool = False
+    label: Callable[[Command], str] | None = None
+
+
+Handlers = Mapping[str, Handler]
+"""What commands do, by their ids."""
+
+
+class Dispatcher:
+    """Runs commands, refuses those that a key does not stand for now, and names what is possible.
+
+    Args:
+        parts: What the parts of the screen share.
+        answer: Answers the question with the value that has a key on its scale.
+        owners: What the parts of the screen do.
+
+    Raises:
+        ValueError: Two of them own the same command.
+    """
+
+    def __init__(self, parts: ScreenParts, answer: Callable[[str], None], *owners: Handlers) -> None:
+        self._parts = parts
+        self._answer = answer
+        self._handlers: dict[str, Handler] = {}
+        for owner in owners:
+            if twice := self._handlers.keys() & owner.keys():
+                raise ValueError(f"two owners of {', '.join(sorted(twice))}")
+            self._handlers |= owner
+
+    def run(self, command_id: str) -> None:
+        """Do what a command does here."""
+        key = label_key(command_named(command_id))
+        if key is not None:
+            self._answer(key)
+        else:
+            self._handlers[command_id].run()
+
+    def owns(self, command: Command) -> bool:
+        """Return whether a command does something here."""
+        return label_key(command) is not None or command.id in self._handlers
+
+    def is_taken_for(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Return whether the key that was pressed stands for an action; see `check_action` of a screen.
+
+        A key that the scale of the question has answers it, and does nothing else while it is asked.
+        """
+        command = command_named(str(parameters[0])) if action == "dispatch" else None
+        if command is not None and not self.owns(command):
+            return False
+        if command is not None and label_key(command) is not None:
+            return self._parts.keys.is_answer(command)
+        return (
+            self._parts.item is None or self._parts.context.last_key.name not in self._parts.keys.of_values()
+        )
+
+    def offers(self, command: Command) -> bool:
+        """Offer only what has an effect now; the keys of the others say why they have none."""
+        if command.judging and self._parts.context.rater is None:
+            return False
+        item, key = self._parts.item, label_key(command)
+        if key is not None:
+            scale = self._parts.keys.scale
+            if scale is None or scale.value_of(key) is None:
+                return False
+            return not self._parts.guard.is_bare if item is None else not item.ask.nothing
+        if not self._parts.keys.of(command):
+            return False
+        handler = self._handlers.get(command.id)
+        if handler is None:
+            return True
+        return not (item is None and self._parts.guard.is_bare and handler.of_item) and handler.is_possible()
+
+    def label_now(self, command: Command) -> str:
+        """Return what a command does now, in a word or two; of one that gives a value, the value's word."""
+        key, scale = label_key(command), self._parts.keys.scale
+        if key is not None and scale is not None:
+            return next((known.word for known in scale.values if known.key == key), command.label)
+        handler = self._handlers.get(command.id)
+        return command.label if handler is None or handler.label is None else handler.label(command)

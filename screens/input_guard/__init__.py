@@ -1,0 +1,1 @@
+"""What keeps other than key presses of a person away from the screens."""

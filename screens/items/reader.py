@@ -1,0 +1,81 @@
+"""Reads and lays out items for a rater, and keeps the latest, so that the next one is there at once."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+
+from sqlalchemy import select
+
+from screens.items.views import ItemView, review_parts
+from screens.widgets.text.markdown import rendered
+from store.errors import UnknownName
+from store.scope import Scope
+from store.tables.columns import table_of
+from store.tables.imported import Item
+from store.workspace import Workspace
+
+KEPT = 24
+"""How many laid-out items are kept; the neighbours of the one shown are always among them."""
+
+RENDERED_AHEAD = 20_000
+"""Characters of a Markdown text up to which it is rendered with the reading of its item."""
+
+_TRIES = 3
+
+
+class ItemReader:
+    """Reads and lays out items, and keeps the latest; safe to call from thread workers."""
+
+    def __init__(self, workspace: Workspace, scope: Scope) -> None:
+        self._workspace = workspace
+        self._scope = scope
+        self._kept: OrderedDict[int, ItemView] = OrderedDict()
+        # How often each item changed: what was read before a change must not be kept after it.
+        self._changes: Counter[int] = Counter()
+
+    def kept(self, item_id: int) -> ItemView | None:
+        """Return an item that is kept, without reading."""
+        return self._kept.get(item_id)
+
+    def read(self, item_id: int) -> ItemView:
+        """Read an item from the workspace and keep it.
+
+        Raises:
+            UnknownName: There is no such item, or nothing that shows its kind is installed.
+        """
+        for _ in range(_TRIES):
+            before = self._changes[item_id]
+            view = self._load(item_id)
+            if self._changes[item_id] == before:
+                self._keep(view)
+                break
+        return view
+
+    def _load(self, item_id: int) -> ItemView:
+        item = table_of(Item)
+        with self._workspace.reading() as connection:
+            kind = connection.execute(select(item.c.kind).where(item.c.id == item_id)).scalar()
+            part = review_parts().get(kind or "")
+            if part is None:
+                raise UnknownName(
+                    "Cannot show item",
+                    f"Nothing installed shows items of kind {kind!r}.",
+                    "See `workbench doctor`.",
+                )
+            view = part.load(connection, self._scope, item_id)
+        for pane in (view.subject, *view.case):
+            if pane.kind == "markdown" and len(pane.text) <= RENDERED_AHEAD:
+                # The panes find it ready; longer texts would keep the item from the screen.
+                rendered(pane.text, pane.spans)
+        return view
+
+    def _keep(self, view: ItemView) -> None:
+        self._kept[view.item_id] = view
+        self._kept.move_to_end(view.item_id)
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+
+    def forget(self, item_id: int) -> None:
+        """Drop an item of which something was recorded."""
+        self._changes[item_id] += 1
+        self._kept.pop(item_id, None)

@@ -1,0 +1,297 @@
+"""Guards that a key judges the item on the terminal: what a screen shows, and since when it can be seen.
+
+Textual paints in steps: a widget that changed asks its screen for room or for a repaint, its screen lays out
+and writes, which can change further widgets, and a thread brings what was written to the terminal. A callback
+after the next refresh can come before the first of these steps is done, so it tells nothing of what is seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from textual.app import App
+from textual.screen import Screen
+from textual.widget import Widget
+
+from screens.items.views import ItemView
+from screens.judging.desk import Stopwatch
+from screens.judging.order import OrderPlace
+
+ARRIVAL_SECONDS = 0.7
+"""How long after the agents' label came onto the screen no key judges."""
+
+NOT_SEEN = float("inf")
+"""When a key judges while the agents' label has come and could not be seen yet."""
+
+SEEN_SECONDS = 0.05
+"""Seconds after an item reached the terminal in which keys are still refused.
+
+Nobody reads, decides and presses a key that fast; and on a busy machine a key is read some time after it was
+pressed.
+"""
+
+LOOK_SECONDS = 0.002
+"""Seconds between two checks whether the widgets have finished their work."""
+
+
+def when_on_terminal(
+    screen: Screen[None], widgets: Callable[[], Iterable[Widget]], then: Callable[[float], None]
+) -> None:
+    """Call back once widgets of a screen, as they are now, are on the terminal.
+
+    Args:
+        screen: Their screen. While another one covers it, nothing of it is painted, and nobody is called.
+        widgets: Says which widgets; what is in them counts too.
+        then: Called in the screen's own order of messages, with the seconds of the monotonic clock.
+    """
+
+    def look(*, again: bool) -> None:
+        if not screen.is_attached or not is_in_sight(screen):
+            return
+        if any(_is_unfinished(each) for widget in widgets() for each in _all_in(widget)):
+            # Not after the next refresh: a screen that is called back from there gives nobody else a turn.
+            # And Textual's own timer leaves out what comes too late, as all does on a busy machine.
+            later = partial(screen.call_later, look, again=True)
+            asyncio.get_running_loop().call_later(LOOK_SECONDS, later)
+        elif again:
+            # What they asked of the screen before now is before this in its order of messages.
+            screen.call_after_refresh(look, again=False)
+        else:
+            when_written(screen.app, reached)
+
+    def reached(moment: float) -> None:
+        screen.call_later(then, moment)
+
+    screen.call_after_refresh(look, again=True)
+
+
+def when_written(app: App[Any], reached: Callable[[float], None]) -> None:
+    """Call back when all that the app has painted until now is on the terminal.
+
+    Args:
+        app: The app.
+        reached: Called with the seconds of the monotonic clock, in whatever thread writes.
+    """
+    writes = getattr(app._driver, "when_written", None)
+    if writes is not None:
+        writes(reached)
+    else:  # it writes at once, or nowhere
+        reached(time.monotonic())
+
+
+def is_in_sight(screen: Screen[None]) -> bool:
+    """Tell whether a screen is seen: it is the one on top, or nothing but dialogs stand on it."""
+    stack = screen.app.screen_stack
+    return screen in stack and all(above.is_modal for above in stack[stack.index(screen) + 1 :])
+
+
+def _all_in(widget: Widget) -> Iterable[Widget]:
+    yield widget
+    yield from widget.walk_children(Widget)
+
+
+def _is_unfinished(widget: Widget) -> bool:
+    """Tell whether a widget has something to do or to ask for before it is as it shall be seen."""
+    return widget.is_attached and (
+        not widget.is_mounted
+        or widget.message_queue_size > 0
+        or widget._layout_required
+        or widget._repaint_required
+        or widget._scroll_required
+        or widget._recompose_required
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OnScreen:
+    """An item on the screen. Header, panes and keys all take it from this one value.
+
+    Attributes:
+        place: Its place in the order.
+        view: The item as it is shown.
+        paint: The number of the painting that put it there; a later one has a higher number.
+        painted_at: When that had reached the terminal, in seconds of the monotonic clock; None before, and
+            while another screen covers it.
+        awaited: What has to come onto the screen before a key judges.
+        settled_at: When a key judges again after the agents' label has changed, on the same clock.
+    """
+
+    place: OrderPlace
+    view: ItemView
+    paint: int
+    painted_at: float | None = None
+    awaited: str = "item"
+    settled_at: float = 0.0
+
+
+class PaintGuard:
+    """Knows which item is on the screen, and refuses keys that were pressed before it could be seen.
+
+    Going to another item sets the wanted place; what is read for that place, and nothing else, is painted.
+    Until then the item before stays on the screen, under its own header, and no key judges it.
+
+    Args:
+        screen: The screen.
+        widgets: Returns the widgets that show the item and its question.
+        painted: Called when all of them are on the terminal.
+        awaited: Returns what has to come before the item counts as painted; empty for nothing.
+
+    Attributes:
+        wanted: The place that was gone to last; None while there is none.
+        on_screen: What is on the screen; None where no item is.
+        is_bare: Whether it is known that no item can be shown.
+        watch: Measures how long the question has been asked.
+    """
+
+    def __init__(
+        self,
+        screen: Screen[None],
+        widgets: Callable[[], Iterable[Widget]],
+        painted: Callable[[], None],
+        awaited: Callable[[], str] = str,
+    ) -> None:
+        self.wanted: OrderPlace | None = None
+        self.on_screen: OnScreen | None = None
+        self.is_bare = False
+        self.watch = Stopwatch()
+        self._screen = screen
+        self._widgets = widgets
+        self._painted = painted
+        self._awaited = awaited
+        self._paints = 0
+
+    @property
+    def item(self) -> ItemView | None:
+        """The item on the screen."""
+        return self.on_screen.view if self.on_screen is not None else None
+
+    def item_at(self, place: OrderPlace) -> ItemView | None:
+        """Return the item on the screen if it is the one of a place."""
+        shown = self.on_screen
+        return shown.view if shown is not None and shown.place is place else None
+
+    # -- what is shown --------------------------------------------------------------------------------
+
+    def put(self, view: ItemView, place: OrderPlace) -> None:
+        """Take an item for what is on the screen from now on, before its widgets show it."""
+        shown = self.on_screen if self.on_screen is not None and self.on_screen.place is place else None
+        self._paints += 1
+        self.is_bare = False
+        self.on_screen = replace(shown or OnScreen(place, view, 0), view=view, paint=self._paints)
+
+    def put_nothing(self) -> None:
+        """Take note that no item can be shown."""
+        self.on_screen, self.is_bare = None, True
+
+    def show_as(self, view: ItemView) -> None:
+        """Take another view of the item on the screen: with another question, run, label or citation."""
+        shown = self.on_screen
+        assert shown is not None
+        assert shown.view.item_id == view.item_id
+        self.on_screen = replace(shown, view=view)
+
+    def follow(self, before: ItemView | None) -> bool:
+        """Refuse keys until what `put` has brought can be seen.
+
+        Args:
+            before: The same item as it was shown before; None where another one was.
+
+        Returns:
+            Whether the agents' label has come or gone.
+        """
+        shown, has_other_claim = self.on_screen, False
+        assert shown is not None
+        if before is None:
+            self.watch = Stopwatch()
+        elif not before.ask.is_asked_as(shown.view.ask):
+            # What was asked is asked no more, so that the keys have another meaning.
+            self.await_paint("question")
+        elif _verdict(before) != _verdict(shown.view):
+            # A key that was on its way must not judge a claim that nobody has read.
+            seen = self.is_painted and self._screen.is_active
+            settled_at = time.monotonic() + ARRIVAL_SECONDS if seen else NOT_SEEN
+            self.on_screen = replace(shown, settled_at=settled_at)
+            has_other_claim = True
+        if not self.is_painted:
+            self.tell_when_painted()
+        return has_other_claim
+
+    def ask(self, view: ItemView) -> None:
+        """Ask another question of the item; no key answers it before it is seen."""
+        self.show_as(view)
+        self.await_paint("question")
+        self.watch = Stopwatch()
+
+    # -- what is seen ---------------------------------------------------------------------------------
+
+    @property
+    def is_painted(self) -> bool:
+        """Whether the item that was gone to last is on the screen, with what is asked."""
+        shown = self.on_screen
+        return shown is not None and shown.place is self.wanted and shown.painted_at is not None
+
+    def missing_at(self, moment: float) -> str:
+        """Return what was not on the screen at a moment of the monotonic clock; empty where all of it was."""
+        shown = self.on_screen
+        if shown is None or shown.place is not self.wanted:
+            return "item"
+        was_there = shown.painted_at is not None and shown.painted_at + SEEN_SECONDS <= moment
+        return "" if was_there else shown.awaited
+
+    def is_unsettled_at(self, moment: float) -> bool:
+        """Return whether the agents' label had come too short a time before a moment."""
+        return self.on_screen is not None and moment < self.on_screen.settled_at
+
+    def await_paint(self, awaited: str) -> None:
+        """Take no key that judges before something has come onto the screen.
+
+        Args:
+            awaited: What it is, in a word.
+        """
+        if self.on_screen is not None:
+            self._paints += 1
+            self.on_screen = replace(self.on_screen, paint=self._paints, painted_at=None, awaited=awaited)
+
+    def tell_when_painted(self) -> None:
+        """Take keys once all that is shown of the item is on the terminal."""
+        when_on_terminal(self._screen, self._widgets, partial(self._was_painted, self._paints))
+
+    def _was_painted(self, paint: int, moment: float) -> None:
+        if awaited := self._awaited():
+            self.await_paint(awaited)
+            return
+        shown = self.on_screen
+        if shown is None or shown.paint != paint or shown.place is not self.wanted:
+            return
+        if not is_in_sight(self._screen):
+            return
+        # A label that came while the item could not be seen is new to whoever sees it now.
+        seen_now = shown.settled_at == NOT_SEEN and self._screen.is_active
+        settled_at = moment + ARRIVAL_SECONDS if seen_now else shown.settled_at
+        self.on_screen = replace(shown, painted_at=moment, settled_at=settled_at)
+        self._painted()
+
+    def suspended(self) -> None:
+        """Take nothing for seen while another screen covers this one; below a dialog it is seen."""
+        if not is_in_sight(self._screen):
+            self.await_paint("item")
+        if self.on_screen is not None and self.on_screen.settled_at > time.monotonic():
+            self.on_screen = replace(self.on_screen, settled_at=NOT_SEEN)
+
+    def resumed(self) -> None:
+        """Take keys again once the item is on the terminal again."""
+        if self.on_screen is None:
+            return
+        if self.on_screen.settled_at == NOT_SEEN:
+            self.await_paint("item")
+        if not self.is_painted:
+            self.tell_when_painted()
+
+
+def _verdict(view: ItemView) -> object:
+    return view.claim.verdict_id if view.claim else None

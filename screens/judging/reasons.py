@@ -1,0 +1,159 @@
+"""Asking for the reason of an override, or of "cannot decide", by codes of one key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from textual import events
+
+from screens.help import key_name
+from screens.items.views import ItemView, review_parts
+from screens.judging.parts import ScreenParts
+from screens.settings import DEFAULT_REASONS, DEFAULT_UNDECIDED
+from screens.widgets.text.sanitize import one_line
+from store.recording import Action
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonAsked:
+    """What a reason is asked for.
+
+    Attributes:
+        action: What it is the reason of; None for the label of the item that is shown.
+        item_id: The item.
+        undecided: Whether it is why the rater cannot decide.
+        by_key: Whether a key asked for it, so that no key gives a value meanwhile.
+    """
+
+    action: Action | None
+    item_id: int
+    undecided: bool = False
+    by_key: bool = False
+
+
+class Reasons:
+    """Takes the code of a reason while one is asked for.
+
+    Args:
+        parts: What the parts of the screen share.
+        give: Records a reason.
+    """
+
+    def __init__(self, parts: ScreenParts, give: Callable[[ReasonAsked, str], None]) -> None:
+        self._parts = parts
+        self._give = give
+        self._asked: ReasonAsked | None = None
+        # The codes that were offered last.
+        self._codes: Mapping[str, str] = {}
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a reason is asked for."""
+        return self._asked is not None
+
+    def drop(self) -> None:
+        """Ask for none any more."""
+        self._asked = None
+
+    # -- asking ---------------------------------------------------------------------------------------
+
+    def ask(self, asked: ReasonAsked) -> None:
+        """Take the next code for a reason."""
+        self._asked = asked
+
+    def choices(self) -> list[tuple[str, str]]:
+        """Return the codes to offer for the reason that is asked for; none where none is."""
+        if self._asked is None:
+            return []
+        undecided = self._asked.undecided
+        ending = "records nothing" if undecided else "no reason"
+        return self._offered(self.codes_of_kind(undecided=undecided), ending)
+
+    def ask_last(self) -> None:
+        """Offer the reasons for the override that was recorded last."""
+        override = self._parts.context.recorder.last_override
+        if override is not None:
+            self._asked = ReasonAsked(override.action, override.action.item_id, by_key=True)
+            choices = self._offered(override.codes, "no reason")
+            about = one_line(override.about, 40)
+            self._parts.say(f"Why another label than ◆ for {about}?", choices=choices)
+
+    def _offered(self, codes: Mapping[str, str], ending: str) -> list[tuple[str, str]]:
+        self._codes = codes
+        return [*self._codes_now().items(), (self._parts.keys.ending, ending)]
+
+    def codes_of_kind(self, *, undecided: bool) -> Mapping[str, str]:
+        """Return the codes for the item shown: those that are configured, otherwise those of its kind."""
+        settings, item = self._parts.context.settings, self._parts.item
+        codes, default = (
+            (settings.undecided, DEFAULT_UNDECIDED) if undecided else (settings.reasons, DEFAULT_REASONS)
+        )
+        part = review_parts().get(item.kind) if item is not None else None
+        if part is None or codes != default:
+            return codes
+        return (part.undecided if undecided else part.reasons) or codes
+
+    def _codes_now(self) -> dict[str, str]:
+        """Return those of the offered codes that are taken now.
+
+        Behind an override stands the next question, which its own keys answer; a reason that was asked for
+        by its key has all of its codes.
+        """
+        has_all = self._asked is not None and (self._asked.by_key or self._asked.action is None)
+        taken = {} if has_all else self._parts.keys.of_values()
+        return {code: reason for code, reason in self._codes.items() if code not in taken}
+
+    # -- answering ------------------------------------------------------------------------------------
+
+    def take_key(self, key: events.Key) -> bool:
+        """Take the code of a reason; Enter gives none. Return whether the key was one."""
+        asked = self._asked
+        if asked is None:
+            return False
+        if not self._parts.saying.choices:
+            # Something else is said by now: no code counts that is not named.
+            self._asked = None
+            return False
+        reason = self._codes_now().get(key.character or "")
+        if reason is None and key.key != "enter":
+            return False
+        if reason is None:
+            self.leave()
+        else:
+            self._asked = None
+            self._give(asked, reason)
+        return True
+
+    def leave(self) -> None:
+        """End the question for a reason without one; that of an override can be given later."""
+        undecided = self._asked is not None and self._asked.undecided
+        self._asked = None
+        if undecided:
+            self._parts.say("Nothing was recorded.")
+            return
+        open_still = (
+            self._parts.context.recorder.last_override is not None or overridden(self._parts.item) is not None
+        )
+        later = f"; {self._parts.key('reason')} gives one" if open_still else ""
+        self._parts.say(f"No reason given{later}.")
+
+    def ends_with(self, key: str) -> bool:
+        """Return whether a key that goes back ends the question for a reason that is asked first."""
+        return self.is_asked and (key == "escape" or self._parts.keys.ending != key_name("escape"))
+
+    @property
+    def still_open(self) -> str:
+        """That the last override has no reason yet, as a sentence; empty where none is due."""
+        override = self._parts.context.recorder.last_override
+        if override is None or any(getattr(one, "reason", "") for one in override.action.records):
+            return ""
+        about = one_line(override.about, 40)
+        return f"No reason yet for {about}; {self._parts.key('reason')} gives one."
+
+
+def overridden(item: ItemView | None) -> float | None:
+    """Return the label with which the rater overrides that of the agents; None without an override."""
+    if item is None or item.claim is None or item.label is None:
+        return None
+    return None if item.label.value == item.claim.value else item.label.value

@@ -1,0 +1,39 @@
+"""How a screen opens another one: at once, so that the next key reaches the screen that was opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from screens.queue.asked import Asked
+    from store.queries.rows import Ids
+
+
+class OpenedReview(Protocol):
+    """A review that was opened from a list."""
+
+    @property
+    def nearest_item(self) -> int | None:
+        """The item that it shows or showed last; None without any."""
+
+
+class Navigator(Protocol):
+    """Opens screens. The app implements it; no message is posted, since a key could come before that."""
+
+    def go_home(self) -> None:
+        """Show the first screen, under which there is none; what lies over it is closed."""
+
+    def open_queue(self) -> None:
+        """Show the queue as it was left; the first time, as it was in the session before."""
+
+    def open_review(self, ids: Ids, index: int, asked: Asked | None = None) -> OpenedReview:
+        """Review the items of a queue, in its frozen order, from one of them on.
+
+        Args:
+            ids: The items in their order.
+            index: The place of the one to begin with.
+            asked: Which queue it is; all items in the order of import by default.
+        """
+
+    def resume(self) -> None:
+        """Go on where the rater left off: the item, the scroll places and the draft."""

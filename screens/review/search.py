@@ -1,0 +1,121 @@
+"""Searching in a pane of the review, from a line at the foot."""
+
+from __future__ import annotations
+
+from textual.widgets import Input
+
+from screens.dispatch import Handler, Handlers
+from screens.judging.parts import ScreenParts
+from screens.review.reading import PaneReader
+from screens.widgets.text.search import NO_MATCH
+from screens.widgets.text.view import TextPane
+
+FIND = "find"
+"""The id of the line."""
+
+
+class PaneSearch:
+    """A search in one pane; it goes on until it is ended, or another item comes.
+
+    Args:
+        parts: What the parts of the screen share.
+        reader: Knows which pane is read.
+
+    Attributes:
+        is_open: Whether there is a search whose matches can be gone through.
+    """
+
+    def __init__(self, parts: ScreenParts, reader: PaneReader) -> None:
+        self.is_open = False
+        self._parts = parts
+        self._reader = reader
+        self._searched: TextPane | None = None
+
+    def handlers(self) -> Handlers:
+        """Return what the commands do that search."""
+        return {
+            "review.find": Handler(self.find, of_item=True),
+            "review.find_back": Handler(self.previous_match),
+        }
+
+    @property
+    def _box(self) -> Input:
+        return self._parts.screen.query_one(f"#{FIND}", Input)
+
+    def find(self) -> None:
+        """Open the search line for the focused pane."""
+        self._searched = self._reader.pane
+        box = self._box
+        box.display = True
+        box.focus()
+        box.select_all()
+        ends = (self._parts.key("line.close"), "ends it")
+        self._parts.say("", choices=[("Enter", "keeps the search"), ends])
+
+    def edited(self, text: str) -> None:
+        """Search for what is typed."""
+        if self._searched is not None and self._box.display:
+            self._searched.search(text)
+
+    def given(self, text: str) -> None:
+        """Keep the search, and close the line."""
+        self._box.display = False
+        self.is_open = bool(text) and self._searched is not None
+        if self._searched is not None:
+            self._searched.focus()
+        if self.is_open:
+            self._say_where()
+        else:
+            self._parts.say("")
+
+    def moved(self) -> None:
+        """Say where the search is now."""
+        if self.is_open:
+            self._say_where()
+
+    def _say_where(self) -> None:
+        if self._searched is not None:
+            after, before, end = (
+                self._parts.key("next"),
+                self._parts.key("find_back"),
+                self._parts.keys.ending,
+            )
+            status = self._searched.search_status
+            steps = "" if status == NO_MATCH else f" · {after} next match · {before} match before"
+            self._parts.say(f"find: {status}{steps} · {end} ends")
+
+    def next_match(self) -> None:
+        """Go to the next match of the search."""
+        if self._searched is not None:
+            self._searched.next_match()
+            self._say_where()
+
+    def previous_match(self) -> None:
+        """Go to the match before."""
+        if self.is_open and self._searched is not None:
+            self._searched.previous_match()
+            self._say_where()
+        else:
+            self._parts.say(f"No search is open; {self._parts.key('find')} begins one.")
+
+    def stop(self) -> None:
+        """Let the search end with the text that it was in."""
+        self.is_open = False
+
+    def close_line(self) -> None:
+        """Close the line, if it is open, since the focus has left it."""
+        if self._box.display:
+            self._box.display = False
+            self._parts.say("")
+
+    def end(self) -> bool:
+        """End the search and close its line; return whether there was one."""
+        if not self.is_open and not self._box.display:
+            return False
+        self.is_open = False
+        self._box.display = False
+        if self._searched is not None:
+            self._searched.search("")
+            self._searched.focus()
+        self._parts.say("")
+        return True

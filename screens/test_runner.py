@@ -1,0 +1,138 @@
+"""Running tests for the rater: behind the screens, at most one at a time for an item."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import UUID
+
+from textual.app import App
+from textual.signal import Signal
+
+from screens.delivery import deliver, follow
+from screens.notices import Notices
+from screens.widgets.text.sanitize import one_line
+from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from agents.expert_runs import ExpertRuns
+    from agents.turns import Executed
+    from store.who import AnyRater
+
+
+@dataclass(frozen=True, slots=True)
+class TestEnded:
+    """A test that the rater had run has ended, or could not be run.
+
+    Attributes:
+        item_id: The item that it is of.
+        name: What the item is called.
+        test: The test program.
+        executed: The execution that is on disk; None when there is none.
+        error: Why there is none.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    item_id: int
+    name: str
+    test: str
+    executed: Executed | None
+    error: BaseException | None = None
+
+
+class TestRunner:
+    """Runs tests, and tells what came of them wherever the rater is then.
+
+    Args:
+        app: In whose order of messages results are told.
+        rater: Who has them run; None where nobody can.
+        make_expert_runs: Makes what runs them; called in a thread, with the first one.
+        notices: Says what came of them.
+
+    Attributes:
+        ended: Published with every test that has ended.
+        running: The items whose test is running.
+    """
+
+    __test__ = False
+
+    def __init__(
+        self,
+        app: App[Any],
+        rater: AnyRater | None,
+        make_expert_runs: Callable[[], ExpertRuns],
+        notices: Notices,
+    ) -> None:
+        self.ended: Signal[TestEnded] = Signal(app, "test-ended")
+        self.running: set[int] = set()
+        self._app = app
+        self._rater = rater
+        self._make_expert_runs = make_expert_runs
+        self._notices = notices
+        self._making = threading.Lock()
+
+    @cached_property
+    def _expert_runs(self) -> ExpertRuns:
+        return self._make_expert_runs()
+
+    def start(self, item_id: int, name: str, test: str, like: UUID | None) -> bool:
+        """Run a test of an item behind the screens.
+
+        Args:
+            item_id: The item.
+            name: What the item is called.
+            test: The test program, exactly.
+            like: The execution in whose environment it runs; None where there is none.
+
+        Returns:
+            Whether it was begun: a test of this item may be running already.
+        """
+        if self._rater is None or item_id in self.running:
+            return False
+        self.running.add(item_id)
+        begin = partial(self._begin, self._rater, item_id, name, test, like)
+        self._app.run_worker(begin, thread=True, group="tests")
+        return True
+
+    def _begin(self, rater: AnyRater, item_id: int, name: str, test: str, like: UUID | None) -> None:
+        """Begin a run, in a thread: what it needs is loaded with the first one."""
+        from agents.expert_runs import ExpertRun
+
+        def failed(error: BaseException) -> None:
+            self._tell_ended(TestEnded(item_id, name, test, None, error))
+
+        try:
+            with self._making:
+                runs = self._expert_runs
+            future = runs.start(ExpertRun(item_id, rater, test, like))
+        except (WorkbenchError, OSError) as error:
+            deliver(self._app, failed, error)
+            return
+        follow(
+            self._app,
+            future,
+            lambda executed: self._tell_ended(TestEnded(item_id, name, test, executed)),
+            failed,
+        )
+
+    def _tell_ended(self, test: TestEnded) -> None:
+        self.running.discard(test.item_id)
+        name = one_line(test.name, 24)
+        if test.executed is not None:
+            # A start does without: the tables that it reads take longer to import than the first screen.
+            from screens.items.runs import results
+
+            self._notices.tell(f"Test of {name}", " · ".join(results(test.executed.report)))
+        else:
+            self._notices.tell(f"Test of {name} not run", _why(test.error), alarm=True)
+        self.ended.publish(test)
+
+
+def _why(error: BaseException | None) -> str:
+    if isinstance(error, WorkbenchError):
+        return " ".join(filter(None, (f"{error.title}: {error.message}", error.hint)))
+    return f"{type(error).__name__}: {error}. Nothing was recorded; try again."

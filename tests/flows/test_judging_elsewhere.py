@@ -1,0 +1,184 @@
+"""What records judgments works on another screen than the review: a tiny one that shows each item in a line."""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+from uuid import UUID
+
+from app_at_work import app_of, until
+from review_bench import CASES, judgments, marks
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from screens.commands import Command, Scope, bindings
+from screens.context import ScreenContext
+from screens.covering import CoveredScreen
+from screens.dispatch import Dispatcher
+from screens.items.reader import ItemReader
+from screens.judging.comments import COMMENT, Comments
+from screens.judging.controller import Judging
+from screens.judging.desk import desk_of
+from screens.judging.key_line import JudgingKeys
+from screens.judging.keys import ScaleKeys
+from screens.judging.order import ReviewOrder
+from screens.judging.painted import PaintGuard
+from screens.judging.parts import ScreenParts
+from screens.judging.saying import Saying, SayLine
+from screens.navigator import Navigator
+from screens.recording import Undone
+from screens.widgets.line import Line
+from store.evidence import Citation
+from store.recording import Action
+from store.workspace import Workspace
+
+
+class TinyScreen(CoveredScreen):
+    """Shows the name of each item, and has it judged."""
+
+    SCOPE: ClassVar[Scope] = "review"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("review"))
+    AUTO_FOCUS = ""
+
+    def __init__(self, context: ScreenContext, navigator: Navigator, ids: list[int]) -> None:
+        super().__init__(context, navigator)
+        self.reader = ItemReader(context.workspace, context.scope.rater_id, blind=context.scope.blind)
+        self.order = ReviewOrder(ids)
+        self.guard = PaintGuard(self, lambda: [self.query_one("#item")], lambda: None)
+        keys = ScaleKeys(context.settings, lambda: self.guard.item)
+        self.parts = parts = ScreenParts(self, context, self.guard, keys, Saying(self))
+        self.comments = Comments(parts, lambda: None, lambda: self.set_focus(None))
+        self.judging = Judging(self, parts, self.order, self.comments, lambda cited: "")
+        self.dispatcher = Dispatcher(parts, self.judging.judge, self.judging.handlers())
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="item")
+        yield Line(id=COMMENT)
+        yield SayLine()
+        yield JudgingKeys(self.parts, self.SCOPE)
+
+    def on_mount(self) -> None:
+        self.query_one(f"#{COMMENT}").display = False
+        context = self.context
+        self.judging.desk = desk_of(context.workspace, context.scope.rater_id, blind=context.scope.blind)
+        context.recorder.saved.subscribe(self, lambda action: self.reader.forget(action.item_id))
+        self.show_item()
+
+    def show_item(self) -> None:
+        place = self.guard.wanted = self.order.place
+        if place is None:
+            self.guard.put_nothing()
+            return
+        before = self.guard.item_at(place)
+        view = self.judging.as_known(self.reader.read(place.item_id), before)
+        self.guard.put(view, place)
+        self.query_one("#item", Static).update(view.external_id)
+        if before is None:
+            self.judging.has_arrived(view)
+        self.guard.follow(before)
+
+    def evidence(self) -> tuple[tuple[Citation, ...], UUID | None]:
+        return (), None
+
+    def show_recorded(self, action: Action) -> None:
+        self.query_one(JudgingKeys).keep_up()
+
+    def ask(self, place: int) -> None:
+        raise AssertionError("pairs are asked one question")
+
+    def go_on(self) -> None:
+        self.order.move(1)
+        self.show_item()
+
+    def leave_for(self, undone: Undone) -> None:
+        self.reader.forget(undone.action.item_id)
+
+    def show_undone(self, undone: Undone) -> None:
+        self.judging.show_undone(undone)
+
+    def tell(self, text: str, *, alarm: bool = False) -> None:
+        self.parts.saying.tell(text, alarm=alarm)
+
+    def action_dispatch(self, command_id: str) -> None:
+        self.dispatcher.run(command_id)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self.dispatcher.is_taken_for(action, parameters) and super().check_action(action, parameters)
+
+    def offers(self, command: Command) -> bool:
+        return self.dispatcher.offers(command)
+
+    def on_key(self, event: events.Key) -> None:
+        if not self.parts.is_writing and self.judging.reasons.take_key(event):
+            event.stop()
+            event.prevent_default()
+
+    @on(Input.Submitted)
+    def _given(self, event: Input.Submitted) -> None:
+        self.judging.comment_given(event.value)
+
+
+async def pressed(pilot: Pilot[None], screen: TinyScreen, *keys: str) -> str:
+    """Press keys, each when the item before it was seen; what is said then."""
+    for key in keys:
+        await until(pilot, lambda: not screen.guard.missing_at(time.monotonic()) or screen.guard.is_bare)
+        await pilot.press(key)
+    await until(pilot, lambda: not screen.context.recorder.unsaved)
+    return screen.parts.saying.said
+
+
+async def test_a_screen_of_its_own_judges_gives_reasons_comments_and_undoes(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    names = [case.name for case in CASES]
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = TinyScreen(app.context, app, [1, 2, 3, 4])
+        app.push_screen(screen)
+        await until(pilot, lambda: screen.guard.is_painted)
+        assert await pressed(pilot, screen, "1") == f"● 1 match · accepts ◆ · {names[0]} · u undo"
+        assert (await pressed(pilot, screen, "1")).startswith(f"● 1 match · overrides ◆ · {names[1]} · why?")
+        assert "b boundary case" in str(screen.query_one(JudgingKeys).content)
+        assert (await pressed(pilot, screen, "b")).startswith("Reason: boundary case")
+        await pressed(pilot, screen, "m", *"odd", "enter")
+        assert await pressed(pilot, screen, "s") == f"» skipped {names[2]}; it comes back last · u undo"
+        assert screen.order.ids == [1, 2, 3, 4, 3]
+        assert str(screen.query_one("#item", Static).content) == names[3]
+        # Undone are the skip, the comment, and the label with its reason; each time its item is shown again.
+        await pressed(pilot, screen, "u")
+        await until(pilot, lambda: screen.parts.saying.said == "Taken back: skip · U redo")
+        assert screen.order.ids == [1, 2, 3, 4]
+        assert str(screen.query_one("#item", Static).content) == names[2]
+        await pressed(pilot, screen, "u")
+        await until(pilot, lambda: screen.parts.saying.said == "Taken back: comment: odd · U redo")
+        await pressed(pilot, screen, "u")
+        await until(pilot, lambda: str(screen.query_one("#item", Static).content) == names[1])
+        await until(pilot, lambda: screen.guard.item is not None and screen.guard.item.label is None)
+        # What the screen does not have does nothing.
+        said = screen.parts.saying.said
+        assert await pressed(pilot, screen, "z", "right_square_bracket") == said
+    assert [row[:3] for row in judgments(workspace)] == [
+        (1, 1, "accept"),
+        (2, 1, "override"),
+        (2, 1, "override"),
+        (2, None, "undo"),
+    ]
+    assert (3, "comment", True, "odd", "independent") in marks(workspace)
+
+
+async def test_a_key_that_came_before_the_item_was_seen_judges_nothing_there_either(
+    workspace: Workspace,
+) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = TinyScreen(app.context, app, [1, 2])
+        app.push_screen(screen)
+        await until(pilot, lambda: screen.guard.is_painted)
+        screen.guard.await_paint("item")
+        await pilot.press("1")
+        said = "Not recorded: the item was not on the screen when you pressed. Press again."
+        assert screen.parts.saying.said == said
+        screen.guard.tell_when_painted()
+        await pressed(pilot, screen, "1")
+    assert [row[:2] for row in judgments(workspace)] == [(1, 1)]
