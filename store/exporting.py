@@ -13,7 +13,8 @@ import duckdb
 
 from store.errors import ExportFailed, UnknownName
 from store.events import Report, silent
-from store.formats.protocol import Choice, Export, Format, Written, find_format, formats
+from store.export.content import WorkspaceContent
+from store.formats.protocol import Choice, Format, Written, find_format, formats
 from store.places import own_files, refuse_to_replace
 from store.raters import find_rater
 from store.workspace import Workspace
@@ -97,7 +98,9 @@ def export(
             partial.mkdir()
         # One snapshot, so that what is judged meanwhile is in all of the file or in none.
         cursor.execute("BEGIN")
-        wanted = Export(cursor, partial, rater_id, progress or silent, target.name, setting, only_kept)
+        wanted = WorkspaceContent(
+            cursor, partial, rater_id, progress or silent, target.name, setting, only_kept
+        )
         written = _write(form, wanted)
         cursor.execute("COMMIT")
         _put_in_place(partial, target)
@@ -181,7 +184,7 @@ def _check(target: Path, form: Format, *, overwrite: bool) -> None:
         )
 
 
-def _write(form: Format, wanted: Export) -> Written:
+def _write(form: Format, wanted: WorkspaceContent) -> Written:
     assert form.write is not None
     try:
         return form.write(wanted)

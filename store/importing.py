@@ -15,17 +15,24 @@ import duckdb
 
 from store.errors import ImportFailed, RecordsRefused, place
 from store.events import Progress, Report, silent
-from store.formats.making import Converter, Known
+from store.formats.protocol import Converter, Known, TwoPassConverter, bare_name
 from store.ingest.aside import coming_home, staying_aside
 from store.ingest.contents import made_of
-from store.ingest.entries import entry_counts, number_entries, resolve_entries
-from store.ingest.files import RECORD_BYTES, bare_name, prepare
+from store.ingest.files import RECORD_BYTES, prepare
 from store.ingest.inputs import Input, listed, tell
-from store.ingest.pairs import join_texts, number_items, pair_counts, resolve_pairs
 from store.ingest.problems import MOST_KEPT, Problem, write_rejects
 from store.ingest.publish import publish
 from store.ingest.records import read_records
 from store.ingest.report import FileReport, ImportReport
+from store.ingest.resolve_items import (
+    entry_counts,
+    join_texts,
+    number_entries,
+    number_items,
+    pair_counts,
+    resolve_entries,
+    resolve_pairs,
+)
 from store.ingest.resolve_labels import label_counts, reserve, resolve_labels
 from store.ingest.resolve_records import record_counts, resolve_judgments, take_items
 from store.ingest.resolve_responses import count_reopened_questions, resolve_responses, response_counts
@@ -177,7 +184,7 @@ class _Import:
         }
         for given in self._inputs:
             converter = converters.get(given.file.number)
-            if converter is not None and converter.two_passes:
+            if isinstance(converter, TwoPassConverter):
                 for raw in read_records(given.file, given.sample):
                     if raw.value is not None:
                         converter.look(raw.value)

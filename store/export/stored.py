@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 import duckdb
 
-from store.formats.making import Made
+from store.formats.protocol import Made, StoredItem
 from store.kinds.protocol import TaskKind
 
 _ITEMS = 1_000
@@ -20,30 +19,15 @@ _ITEMS = 1_000
 _ALWAYS = frozenset({"prompt", "reference", "right_context", "question"})
 """Texts that every item has, if only as an empty one; another one that is empty is missing."""
 
+_Entries = Mapping[int, StoredItem]
+
 _RESPONSE = ("model", "setting", "trial", "text")
 _SCORE = ("judge", "measure", "value", "raw", "reason")
 
 
-@dataclass(slots=True)
-class Stored:
-    """An item with what belongs to it.
-
-    Attributes:
-        item_id: Its key.
-        item: The item.
-        chunks: Its pieces of context, by setting and rank.
-        responses: What models made of it, by model, setting and trial, each with its scores.
-    """
-
-    item_id: int
-    item: Made
-    chunks: list[Made] = field(default_factory=list)
-    responses: list[tuple[Made, list[Made]]] = field(default_factory=list)
-
-
 def stored(
     cursor: duckdb.DuckDBPyConnection, kind: TaskKind, *, chunks: bool = False, responses: bool = False
-) -> Iterator[Stored]:
+) -> Iterator[StoredItem]:
     """Yield every item of a kind, in the order in which they were imported.
 
     Args:
@@ -59,7 +43,7 @@ def stored(
         f"WHERE i.kind = ? AND i.id > ? ORDER BY i.id LIMIT {_ITEMS}",
         [kind.name, last],
     ).fetchall():
-        entries = {row[0]: Stored(row[0], _item(kind, row)) for row in rows}
+        entries = {row[0]: StoredItem(row[0], _item(kind, row)) for row in rows}
         first, last = rows[0][0], rows[-1][0]
         if chunks:
             _add_chunks(cursor, kind, entries, (first, last))
@@ -78,7 +62,10 @@ def _item(kind: TaskKind, row: tuple[Any, ...]) -> Made:
 
 
 def _add_chunks(
-    cursor: duckdb.DuckDBPyConnection, kind: TaskKind, entries: Mapping[int, Stored], ends: tuple[int, int]
+    cursor: duckdb.DuckDBPyConnection,
+    kind: TaskKind,
+    entries: Mapping[int, StoredItem],
+    ends: tuple[int, int],
 ) -> None:
     names = ("setting", "rank", "path", "text", "score")
     found = cursor.execute(
@@ -95,7 +82,10 @@ def _add_chunks(
 
 
 def _add_responses(
-    cursor: duckdb.DuckDBPyConnection, kind: TaskKind, entries: Mapping[int, Stored], ends: tuple[int, int]
+    cursor: duckdb.DuckDBPyConnection,
+    kind: TaskKind,
+    entries: Mapping[int, StoredItem],
+    ends: tuple[int, int],
 ) -> None:
     rows = cursor.execute(
         f"SELECT r.id, {', '.join(f's.{name}' for name in _SCORE)}, s.extra "

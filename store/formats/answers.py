@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from store.formats.making import Known, Made, attempt
+from store.formats.fields import recognized_by
+from store.formats.protocol import JSON, Export, Format, Known, Made, Written, nothing_of
+from store.formats.record_reader import RecordReader, attempt, put_back
 from store.formats.scoring import as_it_stood, scored, tell_score
-from store.formats.taking import Taking, put_back
 from store.formats.values import Refused
 
 
 class Answers:
     """Makes responses of models' answers, and their scores."""
 
-    two_passes = False
-
     def __init__(self, known: Known) -> None:
         self.counts: dict[str, int] = {}
         self._known = known
-
-    def look(self, record: Mapping[str, Any]) -> None:
-        """Nothing is to be known before."""
 
     def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
         """Return an answer and its scores.
@@ -29,7 +25,7 @@ class Answers:
         Raises:
             Refused: A field is missing or of the wrong type.
         """
-        whole = Taking(record)
+        whole = RecordReader(record)
         item = whole.identity("question_id", required=True)
         model = whole.text("model", filled=True, short=True) or self._known.model
         if not model:
@@ -42,7 +38,7 @@ class Answers:
             tell_score(self.counts, score.fields["value"])
         return [response, *scores]
 
-    def _score(self, score: Taking, of: Mapping[str, Any]) -> Made:
+    def _score(self, score: RecordReader, of: Mapping[str, Any]) -> Made:
         fields = {
             "judge": score.text("judge", required=True, filled=True, short=True),
             "measure": score.text("measure", required=True, filled=True, short=True),
@@ -75,3 +71,25 @@ def _score(score: Made) -> dict[str, Any]:
     if fields["reason"]:
         record["reason"] = fields["reason"]
     return put_back(record, score.extra)
+
+
+def write_answers(export: Export) -> Written:
+    """Write models' answers with judges' scores, those whose question is not here at the end."""
+
+    def records() -> Iterator[Mapping[str, Any]]:
+        for response, scores in export.responses("answer"):
+            yield write_answer(response, scores)
+
+    return export.write_lines(records(), "response", nothing_of("answers by models", export.setting))
+
+
+ANSWERS = Format(
+    name="answers",
+    description="models' answers to questions: question_id, model, answer; and setting, trial, scores",
+    containers=JSON,
+    layouts=(recognized_by("response", question_id="id", model="text", answer="text"),),
+    converter=Answers,
+    write=write_answers,
+    choices=frozenset({"setting"}),
+    holds=("answer", "answers"),
+)

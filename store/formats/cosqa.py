@@ -5,35 +5,27 @@ from __future__ import annotations
 import json
 
 from store.events import Progress
-from store.formats.columns import LABEL_COLUMNS, labels, written_labels
 from store.formats.fields import Field, Layout
 from store.formats.protocol import JSON, Export, Format, Written
 from store.formats.table import LABEL_VALUES
 
 _OWN = ("idx", "doc", "code", "label")
-_BATCH = 5_000
 
 
 def write_cosqa(export: Export) -> Written:
     """Write one rater's current labels as CoSQA records, with the fields that an import kept."""
-    assert export.rater_id is not None
-    cursor = export.cursor
-    selected = labels(cursor, export.rater_id)
-    told = written_labels(cursor)
-    places = [LABEL_COLUMNS.index(name) for name in ("id", "query", "code", "label", "extra")]
-    rows = cursor.execute(selected)
+    labels = export.labels()
     written = 0
     with export.target.open("w", encoding="utf-8", newline="\n") as file:
-        while batch := rows.fetchmany(_BATCH):
-            for row in batch:
-                idx, doc, code, label, extra = (row[place] for place in places)
+        for batch in labels.of("id", "query", "code", "label", "extra"):
+            for idx, doc, code, label, extra in batch:
                 kept = {name: value for name, value in json.loads(extra).items() if name not in _OWN}
                 record = {"idx": idx, "doc": doc, "code": code, **kept, "label": label}
                 file.write(("[\n " if written == 0 else ",\n ") + json.dumps(record, ensure_ascii=False))
                 written += 1
-            export.progress(Progress("writing", written, told.records))
+            export.progress(Progress("writing", written, labels.written.records))
         file.write("\n]\n")
-    return told
+    return labels.written
 
 
 COSQA = Format(

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from store.events import Progress
-from store.formats.columns import LABEL_COLUMNS, labels, written_labels
 from store.formats.fields import Field, Layout
 from store.formats.protocol import JSON, Export, Format, Written
 from store.formats.table import LABEL_VALUES
@@ -24,7 +23,6 @@ CODE_INDEX = ("code-idx", "code-index")
 FILES = ("codebase.json", "queries.json", "pairs.json")
 
 _OWN = {*PAIR_INDEX, *QUERY_INDEX, *CODE_INDEX, "query", "code", "label"}
-_BATCH = 5_000
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
@@ -56,25 +54,17 @@ class _Numbered:
 
 def write_cosqa_plus(export: Export) -> Written:
     """Write one rater's current labels as the three files of CoSQA+."""
-    assert export.rater_id is not None
-    cursor = export.cursor
-    selected = labels(cursor, export.rater_id)
-    told = written_labels(cursor)
-    places = [LABEL_COLUMNS.index(name) for name in ("id", "query", "code", "label", "extra")]
+    labels = export.labels()
     queries, codes = _Numbered(QUERY_INDEX), _Numbered(CODE_INDEX)
-    rows = cursor.execute(selected)
-    while batch := rows.fetchmany(_BATCH):
-        for row in batch:
-            _, query, code, _, extra = (row[place] for place in places)
+    for batch in labels.of("query", "code", "extra"):
+        for query, code, extra in batch:
             kept = json.loads(extra)
             queries.propose(query, kept)
             codes.propose(code, kept)
-    rows = cursor.execute(selected)
     written = 0
     with (export.target / "pairs.json").open("w", encoding="utf-8", newline="\n") as file:
-        while batch := rows.fetchmany(_BATCH):
-            for row in batch:
-                name, query, code, label, extra = (row[place] for place in places)
+        for batch in labels.of("id", "query", "code", "label", "extra"):
+            for name, query, code, label, extra in batch:
                 kept = {key: value for key, value in json.loads(extra).items() if key not in _OWN}
                 record = {
                     "pair-idx": int(name) if _WHOLE.fullmatch(name) else name,
@@ -87,11 +77,11 @@ def write_cosqa_plus(export: Export) -> Written:
                 }
                 _put(file, record, first=written == 0)
                 written += 1
-            export.progress(Progress("writing", written, told.records))
+            export.progress(Progress("writing", written, labels.written.records))
         file.write("\n]\n")
     _write_texts(export.target / "queries.json", "query", queries)
     _write_texts(export.target / "codebase.json", "code", codes)
-    return told
+    return labels.written
 
 
 def _write_texts(path: Path, name: str, texts: _Numbered) -> None:

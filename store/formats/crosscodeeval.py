@@ -1,4 +1,4 @@
-"""CrossCodeEval: completion tasks with code of other files, and models' completions of them.
+"""CrossCodeEval: completion tasks with code of other files.
 
 The fields are those of the published files (Ding et al., NeurIPS 2023, Appendix B). Lines count from 0
 there, and stay as they are.
@@ -6,13 +6,16 @@ there, and stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from store.formats.making import Known, Made, attempt, tell
-from store.formats.taking import Taking, put_back
+from store.errors import ExportFailed
+from store.formats.fields import recognized_by
+from store.formats.protocol import JSON, Export, Format, Known, Made, Written, bare_name
+from store.formats.record_reader import RecordReader, put_back
+from store.kinds.completion import COMPLETION, KEEP
 
 _ENDINGS = {
     ".py": "python",
@@ -22,18 +25,13 @@ _ENDINGS = {
     ".ts": "typescript",
     ".tsx": "typescript",
 }
-_LANGUAGES = ("python", "csharp", "java", "typescript")
+LANGUAGES = ("python", "csharp", "java", "typescript")
 _SLASHES = ("csharp", "java", "typescript")
 _TEXT = "crossfile_context.text"
 """The extra field of a first chunk that holds the text of all, where that is none that can be made again."""
 
 _SETTING = "line_completion"
 """What the names of CrossCodeEval's own files begin with; what follows says how context was retrieved."""
-
-WITHIN = "language"
-"""The field of a row that names no task which says among whose tasks its reference is looked for."""
-
-FROM_NAME = "completions whose model is told from the file's name"
 
 
 def told(stem: str) -> tuple[str, str]:
@@ -45,20 +43,14 @@ def told(stem: str) -> tuple[str, str]:
     *before, last = stem.split(".")
     if not last.startswith(_SETTING):
         return stem, ""
-    if len(before) > 1 and before[0] in _LANGUAGES:
+    if len(before) > 1 and before[0] in LANGUAGES:
         before = before[1:]
     return ".".join(before) or stem, last
 
 
-def language_of(stem: str) -> str:
-    """Return the language that the name of a results file begins with, empty where it tells none."""
-    first, _, rest = stem.partition(".")
-    return first if rest and first in _LANGUAGES else ""
-
-
 def language(task_id: str, path: str | None) -> str | None:
     """Return the language that a task's id tells (`project_cc_python/62`), else its file's ending."""
-    for name in _LANGUAGES:
+    for name in LANGUAGES:
         if task_id.startswith(f"project_cc_{name}/"):
             return name
     return _ENDINGS.get(PurePosixPath(path or "").suffix.lower())
@@ -67,14 +59,9 @@ def language(task_id: str, path: str | None) -> str | None:
 class Tasks:
     """Makes completions and their chunks of CrossCodeEval's tasks."""
 
-    two_passes = False
-
     def __init__(self, known: Known) -> None:
         self.counts: dict[str, int] = {}
         self._setting = known.setting or told(known.stem)[1]
-
-    def look(self, record: Mapping[str, Any]) -> None:
-        """Nothing is to be known before."""
 
     def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
         """Return a task and its chunks.
@@ -82,7 +69,7 @@ class Tasks:
         Raises:
             Refused: A field is missing or of the wrong type.
         """
-        whole = Taking(record)
+        whole = RecordReader(record)
         prompt = whole.text("prompt", required=True)
         reference = whole.text("groundtruth", required=True, filled=True)
         right_context = whole.text("right_context") or ""
@@ -118,7 +105,7 @@ class Tasks:
         return [Made("completion", fields, extra), *chunks]
 
 
-def _made_chunk(rank: int, chunk: Taking, task_id: str, setting: str) -> Made:
+def _made_chunk(rank: int, chunk: RecordReader, task_id: str, setting: str) -> Made:
     fields = {
         "kind": "completion",
         "item": task_id,
@@ -140,58 +127,6 @@ def context(language: str | None, chunks: Sequence[Made]) -> str:
         parts += [f"{sign} the below code fragment can be found in:\n"]
         parts += [f"{sign} {line}\n" for line in lines] + ["\n"]
     return "".join(parts)
-
-
-class Predictions:
-    """Makes responses of models' completions, in each of the three forms in which they are found.
-
-    `{task_id, pred}`; `{groundtruth, prediction, ...}` and `{prompt, label, prediction}`, which name no task
-    and are joined by their reference.
-    """
-
-    two_passes = False
-
-    def __init__(self, known: Known) -> None:
-        self.counts: dict[str, int] = {}
-        self._known = known
-
-    def look(self, record: Mapping[str, Any]) -> None:
-        """Nothing is to be known before."""
-
-    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
-        """Return the response that a row makes.
-
-        Raises:
-            Refused: A field is missing or of the wrong type.
-        """
-        row = Taking(record)
-        item = row.identity("task_id")
-        reference = None
-        if item is None:
-            name = "groundtruth" if row.has("groundtruth") or not row.has("label") else "label"
-            reference = row.text(name, required=True, filled=True)
-        text = row.text(
-            "pred" if row.has("pred") or not row.has("prediction") else "prediction", required=True
-        )
-        model, setting = told(self._known.stem)
-        own = row.text("model", filled=True, short=True) or self._known.model
-        fields = {
-            "kind": "completion",
-            "item": item,
-            "reference": reference,
-            "model": own or model,
-            **attempt(row, self._known.setting or setting),
-            "text": text,
-        }
-        extra = row.rest()
-        if item is None and extra.get(WITHIN) == "":
-            del extra[WITHIN]
-        elif item is None and (of_file := language_of(self._known.stem)):
-            # The same reference may stand in tasks of several languages.
-            extra.setdefault(WITHIN, of_file)
-        if not own:
-            tell(self.counts, f"{FROM_NAME}: {model}")
-        return [Made("response", fields, extra)]
 
 
 def write_task(task: Made, chunks: Sequence[Made], stem: str = "") -> dict[str, Any]:
@@ -236,23 +171,54 @@ def _chunk(chunk: Made) -> dict[str, Any]:
     return put_back(found, {name: value for name, value in chunk.extra.items() if name != _TEXT})
 
 
-def write_prediction(response: Made, stem: str = "") -> dict[str, Any]:
-    """Return the row of a response: `task_id, pred`, or `groundtruth, prediction` where it has no task.
+_KEPT = 1.0
+"""The answer to `completion.keep` that an example stays in the dataset."""
 
-    Args:
-        response: The response.
-        stem: The name of the file without endings, which may tell a language.
+
+def write_tasks(export: Export) -> Written:
+    """Write completion tasks as CrossCodeEval has them, each with the context of one setting.
+
+    With a rater, each has that rater's answers under `annotation`: the sign of the value by what was asked.
     """
-    fields = response.fields
-    if fields["item"] is not None:
-        row = {"task_id": fields["item"], "pred": fields["text"]}
-    else:
-        name = "pred" if "prediction" in response.extra else "prediction"
-        row = {"groundtruth": fields["reference"], name: fields["text"]}
-        if language_of(stem) and WITHIN not in response.extra:
-            # A row that says no language has none, whatever the file's name says.
-            row[WITHIN] = ""
-    row |= {"model": fields["model"], "setting": fields["setting"]}
-    if fields["trial"]:
-        row["trial"] = fields["trial"]
-    return put_back(row, response.extra)
+    settings = export.settings("completion")
+    if export.setting is None and len(settings) > 1:
+        named = ", ".join(repr(name) for name in settings)
+        raise ExportFailed(
+            "Which context?",
+            f"A task holds the context of one setting, and there are {len(settings)}: {named}.",
+            "Name one: --setting NAME",
+        )
+    kept = " that the rater keeps" if export.only_kept else ""
+    return export.write_lines(_tasks(export), "completion", f"There are no completions{kept}.")
+
+
+def _tasks(export: Export) -> Iterator[Mapping[str, Any] | None]:
+    answers = export.answers("completion") if export.rater_id is not None else {}
+    stem = bare_name(export.name)
+    titles = {spec.name: (spec.name.rpartition(".")[2], spec.scale) for spec in COMPLETION.questions}
+    for entry in export.items("completion", chunks=True):
+        values = answers.get(entry.item_id, {})
+        if export.only_kept and values.get(KEEP.name) != _KEPT:
+            yield None
+            continue
+        task = write_task(entry.item, [*filter(export.wanted, entry.chunks)], stem)
+        if export.rater_id is not None:
+            signs = {
+                word: next((each.sign for each in scale.values if each.value == values.get(name)), None)
+                for name, (word, scale) in titles.items()
+            }
+            task["annotation"] = {word: sign for word, sign in signs.items() if sign is not None}
+        yield task
+
+
+CROSSCODEEVAL = Format(
+    name="crosscodeeval",
+    description="completion tasks: prompt, groundtruth, right_context, metadata, crossfile_context",
+    containers=JSON,
+    layouts=(recognized_by("completion", prompt="text", groundtruth="text", metadata="object"),),
+    converter=Tasks,
+    write=write_tasks,
+    choices=frozenset({"rater", "setting", "only_kept"}),
+    holds=("completion", "completions"),
+    leaves_out=("completion without the label to keep it", "completions without the label to keep them"),
+)

@@ -127,3 +127,8 @@ class Layout:
         return tuple(
             field.columns[0] for field in self.fields if field.required and not columns & set(field.columns)
         )
+
+
+def recognized_by(makes: Makes, **columns: FieldType) -> Layout:
+    """Return a layout by which a file is recognized: the fields that each of its records has."""
+    return Layout(makes, tuple(Field(name, (name,), type_, required=True) for name, type_ in columns.items()))

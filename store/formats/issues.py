@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from store.formats.making import Known, Made, tell
-from store.formats.swe_qa import reactions
-from store.formats.taking import Taking
+from store.formats.fields import recognized_by
+from store.formats.protocol import JSON, Format, Known, Made
+from store.formats.questions import reactions
+from store.formats.record_reader import RecordReader, tell
 from store.formats.threads import Thread, Threads, is_pull_request, place, poster, without_users
 from store.formats.values import Refused, wrong
 
@@ -31,8 +32,6 @@ _PROSE = "satisfaction_conditions"
 class Issues:
     """Makes a repository question of every issue, with its comments, those that stand apart joined to it."""
 
-    two_passes = True
-
     def __init__(self, known: Known) -> None:
         self.counts: dict[str, int] = {}
         self._stem = known.stem
@@ -45,7 +44,7 @@ class Issues:
             thread = self._threads.of(self._key(record))
             writer = poster(record)
             if _is_comment(record):
-                part = Taking(without_users(record))
+                part = RecordReader(without_users(record))
                 _comment(part)
                 part.rest()
                 thread.comments.append(record)
@@ -83,7 +82,7 @@ class Issues:
         if place(record) is None:
             raise Refused("'issue_url' names no issue")
         poster(record)
-        comment = Taking(without_users(record))
+        comment = RecordReader(without_users(record))
         _comment(comment)
         comment.rest()
         thread = self._threads.of(self._key(record))
@@ -97,7 +96,7 @@ class Issues:
         key = self._key(record)
         thread = self._threads.of(key)
         poster(record)
-        whole = Taking(without_users(record))
+        whole = RecordReader(without_users(record))
         title = whole.text("title", required=True, filled=True)
         body = whole.text("body")
         found = place(record)
@@ -131,20 +130,20 @@ class Issues:
         return Made("answer", fields, self._extra(extra, thread))
 
     def _comments(
-        self, record: Mapping[str, Any], whole: Taking, thread: Thread
+        self, record: Mapping[str, Any], whole: RecordReader, thread: Thread
     ) -> tuple[list[dict[str, Any]], Any]:
         """Return the comments of an issue, its own and those that stand apart, and what is left of them."""
         own = record.get("comments")
         if isinstance(own, int):
             count: Any = whole.whole("comments")
-            parts: list[Taking] = []
+            parts: list[RecordReader] = []
         else:
             count, parts = None, whole.objects("comments")
         raw = [*(own if isinstance(own, list) else ()), *thread.comments]
         known: set[Any] = set()
         comments, left = [], []
         for at, given in enumerate(raw):
-            part = parts[at] if at < len(parts) else Taking(without_users(given))
+            part = parts[at] if at < len(parts) else RecordReader(without_users(given))
             by = thread.called(poster(given, part.path))
             comment = _comment(part)
             rest = part.take_rest()
@@ -201,7 +200,7 @@ def _is_comment(record: Mapping[str, Any]) -> bool:
     return "issue_url" in record or (isinstance(html, str) and "#issuecomment-" in html)
 
 
-def _comment(comment: Taking) -> dict[str, Any]:
+def _comment(comment: RecordReader) -> dict[str, Any]:
     return {
         "created_at": comment.text("created_at"),
         "body": comment.text("body") or "",
@@ -209,23 +208,35 @@ def _comment(comment: Taking) -> dict[str, Any]:
     }
 
 
-def _reactions(part: Taking) -> dict[str, int]:
+def _reactions(part: RecordReader) -> dict[str, int]:
     """Take the reactions of an issue or a comment: how many of each that GitHub has; totals are dropped."""
     given = part.there("reactions") if part.has("reactions") else {}
     if not isinstance(given, dict):
         raise wrong(given, part.named("reactions"), "an object")
     counts = {name: value for name, value in given.items() if name in _REACTIONS}
-    return reactions(Taking({"reactions": counts}, part.path))
+    return reactions(RecordReader({"reactions": counts}, part.path))
 
 
-def _labels(whole: Taking) -> tuple[list[str], list[dict[str, Any]]]:
+def _labels(whole: RecordReader) -> tuple[list[str], list[dict[str, Any]]]:
     """Take labels, which are texts or objects with a name: their names, and what else they hold."""
     given = whole.there("labels") if whole.has("labels") else []
     if not isinstance(given, list):
         raise wrong(given, "labels", "a list")
     names, left = [], []
     for at, label in enumerate(given):
-        part = Taking(label if isinstance(label, dict) else {"name": label}, f"labels[{at}]")
+        part = RecordReader(label if isinstance(label, dict) else {"name": label}, f"labels[{at}]")
         names.append(part.text("name", required=True))
         left.append(part.take_rest())
     return names, left if any(left) else []
+
+
+ISSUES = Format(
+    name="issues",
+    description="issue threads: GitHub's REST objects, CodeAssistBench; user names are dropped",
+    containers=JSON,
+    layouts=(
+        recognized_by("answer", number="integer", title="text"),
+        recognized_by("answer", body="text", issue_url="text"),
+    ),
+    converter=Issues,
+)

@@ -7,15 +7,16 @@ marks of a known template are found: FastChat's own, for one turn and for two, a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 from store.formats import values
-from store.formats.making import Known, Made, attempt, tell
+from store.formats.fields import recognized_by
+from store.formats.protocol import JSON, Export, Format, Known, Made, Written, nothing_of
+from store.formats.record_reader import RecordReader, attempt, put_back, tell
 from store.formats.scoring import as_it_stood, scored, tell_score
-from store.formats.taking import Taking, put_back
 from store.formats.values import wrong
 
 KEPT_WHOLE = "prompts without the marks of a known template, each kept whole as a question of its own"
@@ -104,14 +105,9 @@ def _talk(prompt: str) -> tuple[str, str, str] | None:
 class Single:
     """Makes a question, an answer to it and a score of each judgment."""
 
-    two_passes = False
-
     def __init__(self, known: Known) -> None:
         self.counts: dict[str, int] = {}
         self._known = known
-
-    def look(self, record: Mapping[str, Any]) -> None:
-        """Nothing is to be known before."""
 
     def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
         """Return the question, the answer and the score of a judgment.
@@ -119,7 +115,7 @@ class Single:
         Raises:
             Refused: A field is missing or of the wrong type.
         """
-        whole = Taking(record)
+        whole = RecordReader(record)
         item = whole.identity("question_id", required=True)
         model = whole.text("model", required=True, filled=True, short=True)
         judge, judge_extra = _judge(whole)
@@ -159,7 +155,7 @@ class Single:
             tell(self.counts, DIFFERS)
 
 
-def _judge(record: Taking) -> tuple[str, dict[str, Any]]:
+def _judge(record: RecordReader) -> tuple[str, dict[str, Any]]:
     """Take the judge: its name, or a list of its name and of its prompt's, which stays among the extra."""
     value = record.there("judge")
     if not isinstance(value, list):
@@ -212,3 +208,36 @@ def write_judgment(item: Made, response: Made, score: Made) -> dict[str, Any]:
     if fields["measure"] != _RATING:
         record["measure"] = fields["measure"]
     return put_back(record, extra)
+
+
+def write_judgments(export: Export) -> Written:
+    """Write judges' scores of answers as MT-bench has them; answers that nobody scored are left out."""
+
+    def records() -> Iterator[Mapping[str, Any] | None]:
+        for entry in export.items("answer", responses=True):
+            for response, scores in entry.responses:
+                if not export.wanted(response):
+                    continue
+                if not scores:
+                    yield None
+                for score in scores:
+                    yield write_judgment(entry.item, response, score)
+
+    return export.write_lines(records(), "score", nothing_of("scores of answers", export.setting))
+
+
+MT_BENCH = Format(
+    name="mt-bench",
+    description="MT-bench's single form: question_id, model, judge, user_prompt, judgment, score, turn",
+    containers=JSON,
+    layouts=(
+        recognized_by(
+            "answer", question_id="id", model="text", judge="list", judgment="text", score="number"
+        ),
+    ),
+    converter=Single,
+    write=write_judgments,
+    choices=frozenset({"setting"}),
+    holds=("score of an answer", "scores of answers"),
+    leaves_out=("answer without a score", "answers without a score"),
+)

@@ -1,19 +1,16 @@
-"""What a file format is, and the registry in which formats are found."""
+"""What a file format is, what its readers and writers are given, and the registry of formats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Literal
-
-import duckdb
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from store.errors import ImportFailed, UnknownName
 from store.events import Report
 from store.formats.fields import Layout
-from store.formats.making import Converter, Known
 from store.plugins import registered
 
 GROUP = "workbench.formats"
@@ -23,6 +20,8 @@ Choice = Literal["rater", "setting", "only_kept"]
 Container = Literal["json lines", "JSON array", "JSON objects", "CSV", "Parquet"]
 JSON: frozenset[Container] = frozenset({"json lines", "JSON array", "JSON objects"})
 ANY: frozenset[Container] = JSON | {"CSV", "Parquet"}
+
+_STORED = frozenset({"gz", "json", "jsonl", "ndjson", "csv", "tsv", "parquet"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +44,93 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
-    """What a writer is given.
+class Made:
+    """One item, or one text or score that belongs to an item, as it was made of a record.
 
     Attributes:
-        cursor: A native cursor of the workspace, inside a read transaction.
-        target: The file to write, or the folder, made already, when the format is one of several files.
-        rater_id: Whose current labels; None for the full record, or for what is no label.
-        progress: Is told how far it is.
-        name: What the file will be called, whose ending says how its records are stored where that is free.
-        setting: The only setting whose context, or responses, are written; None for all.
-        only_kept: Whether only what the rater keeps is written.
+        makes: What it is: an item of the task kind of that name, or what belongs to one.
+        fields: Its fields, all of them; what the record lacks is None, or "" for a text that cannot lack.
+
+            - `completion`: external_id, language, repository, path, prompt, reference, right_context,
+              prompt_line, reference_line, right_context_line (lines as the file counts them)
+            - `answer`: external_id, repository, revision, language, url, question, reference,
+              issue_number, issue_title, issue_body, comments (a list of objects by, created_at, body,
+              reactions), labels (a list of names), created_at, closed_at (as they stand in the file)
+            - `chunk`: kind, item (its external id), setting, rank (from 1), path, text, score
+            - `response`: kind, item (None when it is joined by its reference), reference (None when it is
+              joined by its item), model, setting, trial, text
+            - `score`: kind, item, model, setting, trial, judge, measure, value (None where it was not
+              parsed), raw (the number or text as it stood, "" for none), reason
+        extra: The fields of the record that are none of ours, in the shape in which they stood there.
     """
 
-    cursor: duckdb.DuckDBPyConnection
-    target: Path
-    rater_id: int | None
-    progress: Report
-    name: str = ""
-    setting: str | None = None
-    only_kept: bool = False
+    makes: str
+    fields: Mapping[str, Any]
+    extra: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a file before its records are read.
+
+    Attributes:
+        stem: Its name without folder and endings.
+        model: The model that the user named for it; "" for none.
+        setting: The setting that the user named for it; "" for none.
+        shared: What the converters of one import keep for each other: one dict for all files of it.
+    """
+
+    stem: str
+    model: str = ""
+    setting: str = ""
+    shared: dict[str, Any] = field(default_factory=dict)
+
+
+class Converter(Protocol):
+    """Makes the records of one file; another one is made for every file.
+
+    Attributes:
+        counts: What is reported of the file when it is read, and how often: "pull requests left out".
+    """
+
+    counts: dict[str, int]
+
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
+        """Return what a record makes.
+
+        Args:
+            record: Its fields as they stand in the file.
+            number: Its place in the file, from 1.
+
+        Raises:
+            Refused: It cannot be imported, and why.
+        """
+        ...
+
+
+@runtime_checkable
+class TwoPassConverter(Converter, Protocol):
+    """A converter that sees every record of every file before the first is converted."""
+
+    def look(self, record: Mapping[str, Any]) -> None:
+        """Take note of a record, whatever it holds; refuses none."""
+
+
+@dataclass(slots=True)
+class StoredItem:
+    """An item of a workspace with what belongs to it.
+
+    Attributes:
+        item_id: Its key.
+        item: The item.
+        chunks: Its pieces of context, by setting and rank.
+        responses: What models made of it, by model, setting and trial, each with its scores.
+    """
+
+    item_id: int
+    item: Made
+    chunks: list[Made] = field(default_factory=list)
+    responses: list[tuple[Made, list[Made]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +146,106 @@ class Written:
     records: int
     left_out: int = 0
     others: Mapping[str, int] = field(default_factory=dict)
+
+
+class Rows(Protocol):
+    """Rows of a workspace that can be written as a table.
+
+    Attributes:
+        written: How many they are, and what is left out.
+    """
+
+    written: Written
+
+    def of(self, *names: str) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the values of some columns, in batches of rows."""
+        ...
+
+    def copy(self, form: Literal["jsonl", "csv", "parquet"]) -> Written:
+        """Write them to the export's target, and return how many they are."""
+        ...
+
+
+class Export(Protocol):
+    """What a writer is given: the workspace's content at one moment, and what is wanted of it.
+
+    Attributes:
+        target: The file to write, or the folder, made already, when the format is one of several files.
+        rater_id: Whose current labels; None for the full record, or for what is no label.
+        name: What the file will be called, whose ending says how its records are stored where that is free.
+        setting: The only setting whose context, or responses, are written; None for all.
+        only_kept: Whether only what the rater keeps is written.
+    """
+
+    target: Path
+    rater_id: int | None
+    name: str
+    setting: str | None
+    only_kept: bool
+
+    @property
+    def progress(self) -> Report:
+        """Is told how far it is."""
+        ...
+
+    def record(self) -> Rows:
+        """Return every judgment and mark, with the items."""
+        ...
+
+    def labels(self) -> Rows:
+        """Return the rater's current labels of pairs: LABEL_COLUMNS of store.export.tables."""
+        ...
+
+    def long_labels(self) -> Rows:
+        """Return the current labels of the rater or of all, one for each item, question and rater."""
+        ...
+
+    def items(self, kind: str, *, chunks: bool = False, responses: bool = False) -> Iterator[StoredItem]:
+        """Yield every item of a kind, in the order of import.
+
+        Args:
+            kind: The kind, one with a table of its own.
+            chunks: Whether its pieces of context are read too.
+            responses: Whether its responses and their scores are.
+        """
+        ...
+
+    def responses(self, kind: str) -> Iterator[tuple[Made, list[Made]]]:
+        """Yield the wanted responses to items of a kind with their scores, those without an item last."""
+        ...
+
+    def answers(self, kind: str) -> Mapping[int, Mapping[str, float]]:
+        """Return the rater's current labels of a kind, by item and question."""
+        ...
+
+    def settings(self, kind: str) -> Sequence[str]:
+        """Return the settings under which items of a kind have context.
+
+        Raises:
+            ExportFailed: The one that is wanted is none of them.
+        """
+        ...
+
+    def revised(self) -> Mapping[int, Mapping[str, str]]:
+        """Return the texts of items that experts revised, by item and column."""
+        ...
+
+    def wanted(self, made: Made) -> bool:
+        """Return whether something is of the setting that is wanted."""
+        ...
+
+    def write_lines(self, records: Iterator[Mapping[str, Any] | None], table: str, nothing: str) -> Written:
+        """Write records as JSON lines to the target.
+
+        Args:
+            records: What goes into the file in order, and None for each that is left out.
+            table: The table whose number of rows is about how many they are.
+            nothing: What is said when there is none.
+
+        Raises:
+            ExportFailed: There is none.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +300,18 @@ class Format:
     def layout(self, sample: Sample) -> Layout:
         """Return the layout whose required fields a file lacks least."""
         return min(self.layouts, key=lambda layout: len(layout.missing(sample.columns)))
+
+
+def bare_name(name: str) -> str:
+    """Return a file's name without the endings that say how its records are stored, dots within it kept."""
+    while (cut := name.rpartition("."))[0] and cut[2].lower() in _STORED:
+        name = cut[0]
+    return name
+
+
+def nothing_of(what: str, setting: str | None) -> str:
+    """Say that there is nothing to write."""
+    return f"There are no {what}{'' if setting is None else f' under the setting {setting!r}'}."
 
 
 @cache

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from store.formats import values
-from store.formats.making import tell
+from store.formats.record_reader import tell
 
 NOT_PARSED = "scores that the judge's reply did not tell (-1, none, or no number)"
 

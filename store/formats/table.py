@@ -1,6 +1,6 @@
 """Plain tables of pairs: JSON lines, CSV and Parquet with the columns id, query, code and optional ones.
 
-Written without a rater they hold the full record (store.formats.columns.RECORD_COLUMNS), which the format
+Written without a rater they hold the full record (store.export.tables.RECORD_COLUMNS), which the format
 `judgments` reads back; with one, that rater's current labels (LABEL_COLUMNS), which this format reads back.
 CSV is written as RFC 4180 has it: nothing is put before a text that begins with `=`, so a spreadsheet may
 take such a cell for a formula; open it as text there.
@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
-from store.events import Progress
-from store.formats.columns import copy_to, count, labels, records, written_labels
 from store.formats.fields import Field, Layout
 from store.formats.protocol import JSON, Export, Format, Written
 from store.kinds.pair import MATCH
@@ -38,26 +37,15 @@ TABLE = Layout(
 )
 
 
-def write_table(form: str, export: Export) -> Written:
+def write_table(form: Literal["jsonl", "csv", "parquet"], export: Export) -> Written:
     """Write the full record, or one rater's labels, as a table.
 
     Args:
-        form: `jsonl`, `csv` or `parquet`.
+        form: What is written.
         export: What to write, and where.
     """
-    cursor = export.cursor
-    if export.rater_id is None:
-        selected = records(cursor)
-        written = Written(
-            count(cursor, "SELECT (SELECT count(*) FROM judgment) + (SELECT count(*) FROM mark)")
-        )
-    else:
-        selected = labels(cursor, export.rater_id)
-        written = written_labels(cursor)
-    export.progress(Progress("writing", 0, written.records))
-    copy_to(cursor, selected, export.target, form)
-    export.progress(Progress("writing", written.records, written.records))
-    return written
+    rows = export.record() if export.rater_id is None else export.labels()
+    return rows.copy(form)
 
 
 JSONL = Format(

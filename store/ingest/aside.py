@@ -7,8 +7,8 @@ from datetime import datetime
 import duckdb
 
 from store.ingest.joining import JOIN, same_key, within
-from store.ingest.pairs import any_row
 from store.ingest.scores import NEXT, SAME_RESPONSE, SCORES, beside, score_id
+from store.sql import any_row
 
 _AT_HOME = " UNION ALL ".join(
     f"SELECT item_id, model, setting, trial, text FROM {table}"

@@ -5,21 +5,31 @@ from __future__ import annotations
 import duckdb
 
 from store.ingest.problems import Problem, problems_of
+from store.ingest.resolve_items import ITEM_KEY
+from store.ingest.stages import Stage
+
+NEW_CHUNK = Stage(
+    "new_chunk",
+    (
+        *("file", "position", "number", "line", "item_id", "setting", "rank", "path", "text", "score"),
+        *("extra", "told", "first_told", "stored_told", "fresh"),
+    ),
+    (ITEM_KEY,),
+)
+"""Every staged piece of context whose item is known, and what its item has under the setting already."""
 
 
 def resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     """Compare the pieces of each item and setting as a whole: they are there, or not, or are others.
-
-    They are put into the table new_chunk.
 
     Returns:
         Those that are others under a setting that the item has.
     """
     one = "concat_ws(chr(31), rank, path, md5(text), coalesce(score, -1))"
     told = f"md5(string_agg({one}, chr(30) ORDER BY rank))"
-    cursor.execute(
+    NEW_CHUNK.fill(
+        cursor,
         f"""
-        CREATE OR REPLACE TEMP TABLE new_chunk AS
         WITH given AS (
             SELECT s.file, s.position, s.number, s.line, i.id AS item_id, coalesce(s.setting, '') AS setting,
                 s.rank, coalesce(s.path, '') AS path, coalesce(s.text, '') AS text, s.score, s.extra
@@ -38,7 +48,7 @@ def resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         FROM given g JOIN whole w USING (file, position, item_id, setting)
         JOIN firsts f USING (item_id, setting)
         LEFT JOIN stored k USING (item_id, setting)
-        """
+        """,
     )
     return problems_of(
         cursor,

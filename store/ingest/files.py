@@ -18,7 +18,6 @@ _BLOCK = 1 << 20
 RECORD_BYTES = 64 << 20
 """The most bytes that a record may have, where nothing else is asked for."""
 _BOM = codecs.BOM_UTF8
-_STORED = frozenset({"gz", "json", "jsonl", "ndjson", "csv", "tsv", "parquet"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +51,6 @@ class InputFile:
     def stem(self) -> str:
         """The file's name without folder and endings."""
         return self.path.name.split(".", 1)[0] or self.path.name
-
-
-def bare_name(name: str) -> str:
-    """Return a file's name without the endings that say how its records are stored, dots within it kept."""
-    while (cut := name.rpartition("."))[0] and cut[2].lower() in _STORED:
-        name = cut[0]
-    return name
 
 
 def too_long(most: int) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 from store.errors import ImportFailed, RecordsRefused, place
 from store.formats.fields import Layout
 from store.formats.protocol import Format, Sample, detect, find_format, formats
-from store.formats.sample import look_at
 from store.ingest.files import InputFile, broken_line
 from store.ingest.problems import MOST_KEPT
 from store.ingest.records import NOT_UTF8, read_records
+from store.ingest.sample import look_at
 
 _ENDINGS = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".gz")
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import duckdb
 
+from store.ingest.resolve_items import FRESH_ENTRY
+from store.ingest.stages import Stage
 from store.ingest.staging import entry_kinds
+
+JOIN_CANDIDATE = Stage("join_candidate", ("kind", "key", "within", "item_id"), (FRESH_ENTRY,))
+JOIN_KEY = Stage("join_key", ("kind", "key", "within", "item_id"), (JOIN_CANDIDATE,))
+"""The items that a response without an item's name could mean, and those that it means alone."""
 
 WHOSE = "coalesce(item_id::VARCHAR, 'item ' || external_id, 'text ' || within || ' ' || joined_by)"
 """What tells the item of a response or a score, also where it is not here."""
@@ -58,19 +64,19 @@ def put_join_keys(cursor: duckdb.DuckDBPyConnection) -> None:
             f"ON s.position = e.position AND s.file = e.file WHERE e.kind = '{kind}'",
         ]
     none = "SELECT '' AS kind, '' AS key, '' AS within, 0::BIGINT AS item_id LIMIT 0"
-    cursor.execute(
+    JOIN_CANDIDATE.fill(
+        cursor,
         f"""
-        CREATE OR REPLACE TEMP TABLE join_candidate AS
         WITH every AS ({" UNION ALL ".join(selects) or none})
         FROM every WHERE within <> ''
         UNION ALL
         SELECT kind, key, '', item_id FROM every
-        """
+        """,
     )
-    cursor.execute(
+    JOIN_KEY.fill(
+        cursor,
         """
-        CREATE OR REPLACE TEMP TABLE join_key AS
         SELECT kind, key, within, min(item_id) AS item_id FROM join_candidate
         GROUP BY kind, key, within HAVING count(DISTINCT item_id) = 1
-        """
+        """,
     )

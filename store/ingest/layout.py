@@ -171,7 +171,9 @@ def _are_texts(values: Sequence[Any], rule: Rule) -> bool:
         "".join(values).encode("utf-8")
     except (TypeError, UnicodeEncodeError):
         return False
-    return rule is text or ("" not in values and (rule is filled_text or max(map(len, values)) <= LONGEST_ID))
+    if rule is identity and max(map(len, values), default=0) > LONGEST_ID:
+        return False
+    return rule is text or "" not in values
 
 
 def _name_in(record: Record, one: Field) -> str:

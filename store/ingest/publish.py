@@ -11,10 +11,9 @@ from sqlalchemy import Connection
 
 from store.errors import ImportFailed, JudgmentRefused
 from store.ids import now
-from store.ingest.entries import publish_entries
 from store.ingest.inputs import Input
-from store.ingest.pairs import publish_pairs
 from store.ingest.report import ImportReport
+from store.ingest.resolve_items import publish_entries, publish_pairs
 from store.ingest.resolve_labels import publish_labels
 from store.ingest.resolve_records import publish_judgments
 from store.ingest.resolve_responses import publish_responses

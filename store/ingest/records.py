@@ -359,10 +359,14 @@ def _parquet(file: InputFile) -> Iterator[RawRecord]:
     number = 0
     try:
         with pyarrow.parquet.ParquetFile(file.plain) as table:
+            names = table.schema_arrow.names
+            if len(set(names)) < len(names):
+                yield _unreadable(1, 1, "a column name occurs twice")
+                return
             for batch in table.iter_batches(batch_size=2_048):
                 size = batch.nbytes // max(1, batch.num_rows)
                 for row in batch.to_pylist():
                     number += 1
                     yield RawRecord(number, number, row, size)
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
         yield _unreadable(number + 1, number + 1, f"damaged Parquet: {error}")

@@ -11,12 +11,12 @@ import duckdb
 
 from store.ids import IdClock
 from store.ingest.names import unfit_names
-from store.ingest.pairs import any_row, keys_for
 from store.ingest.problems import Problem
+from store.ingest.resolve_items import keys_for
 from store.kinds.pair import MATCH
 from store.kinds.protocol import NamedQuestion, task_kinds
 from store.scope import REVIEW
-from store.sql import quoted
+from store.sql import any_row, quoted
 
 _BLOCK_GAP = 1 << 40
 _LOW = (1 << 62) - 1

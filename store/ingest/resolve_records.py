@@ -10,10 +10,11 @@ import duckdb
 from store.evidence import NONE, BadEvidence, citations_of
 from store.ids import END, IdClock
 from store.ingest.names import unfit_names
-from store.ingest.pairs import any_row, keys_for
 from store.ingest.problems import Problem
+from store.ingest.resolve_items import keys_for
 from store.ingest.staging import Stages
 from store.kinds.protocol import NamedQuestion, TaskKind, task_kinds
+from store.sql import any_row
 from store.tables.record import MARK_KINDS, REVISION
 
 _SAME = (

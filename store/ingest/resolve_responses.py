@@ -14,11 +14,11 @@ import duckdb
 from store.ingest.aside import bring_home, find_homes, find_scores_aside, put_aside, put_scores_aside
 from store.ingest.chunks import publish_chunks, resolve_chunks
 from store.ingest.joining import JOIN, WHOSE, put_join_keys, same_key, within
-from store.ingest.pairs import any_row
 from store.ingest.problems import Problem, problems_of
 from store.ingest.scores import NEXT, SAME_RESPONSE, resolve_scores, score_id
 from store.kinds.protocol import task_kinds
 from store.scope import REVIEW
+from store.sql import any_row
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import pyarrow
 from store.events import Progress, Report
 from store.formats.fields import STAGED, FieldType, Makes
 from store.formats.judgments import RECORD_FIELDS
-from store.formats.making import Converter, Made
+from store.formats.protocol import Converter, Made
 from store.formats.values import Refused, as_json
 from store.ingest.inputs import Input
 from store.ingest.layout import Plan, plan_of

@@ -7,11 +7,12 @@ import re
 import pytest
 from made import strings
 
-from store.formats.crosscodeeval import Predictions, Tasks, write_prediction, write_task
+from store.formats.crosscodeeval import Tasks, write_task
 from store.formats.issues import Issues
-from store.formats.making import Known
 from store.formats.mt_bench import Single, write_judgment
-from store.formats.swe_qa import Questions, write_question
+from store.formats.predictions import Predictions, write_prediction
+from store.formats.protocol import Known
+from store.formats.questions import Questions, write_question
 
 
 def records(path):

@@ -15,8 +15,8 @@ from judging import EVIDENCE
 from sqlalchemy import select
 
 from store.errors import ExportFailed, ImportFailed, UnknownName
+from store.export.tables import LABEL_COLUMNS, RECORD_COLUMNS
 from store.exporting import export
-from store.formats.columns import LABEL_COLUMNS, RECORD_COLUMNS
 from store.formats.judgments import JUDGMENTS
 from store.ids import now
 from store.importing import import_files

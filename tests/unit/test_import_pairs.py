@@ -10,7 +10,7 @@ from store.errors import ImportFailed, JudgmentRefused, RecordsRefused, UnknownN
 from store.events import Progress
 from store.ids import now
 from store.importing import import_files
-from store.ingest.pairs import pair_content_hash, text_hash
+from store.ingest.resolve_items import pair_content_hash, text_hash
 from store.raters import ensure_rater, question_number
 from store.recording import Action, Recorder
 from store.tables.record import Judgment

@@ -254,6 +254,21 @@ def test_a_faulty_row_of_parquet_is_named_with_its_number(workspace, tmp_path):
     assert tables_are_empty(workspace)
 
 
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_column_of_parquet_that_occurs_twice_is_refused(workspace, tmp_path, deep):
+    path = tmp_path / "bad.parquet"
+    texts = [pyarrow.array([text]) for text in ("a", "q", "c", "x", "y")]
+    if deep:
+        twice = pyarrow.StructArray.from_arrays(texts[3:], names=["note", "note"])
+        table = pyarrow.Table.from_arrays([*texts[:3], twice], names=["id", "query", "code", "notes"])
+    else:
+        table = pyarrow.Table.from_arrays(texts, names=["id", "query", "code", "note", "note"])
+    pyarrow.parquet.write_table(table, path)
+    with pytest.raises(RecordsRefused, match=r"bad\.parquet:1: .*(twice|duplicate)"):
+        import_files(workspace, [path])
+    assert tables_are_empty(workspace)
+
+
 def test_missing_numbers_of_other_columns_of_parquet_are_kept_as_null(workspace, tmp_path):
     path = tmp_path / "p.parquet"
     columns = {"id": ["a"], "query": ["q"], "code": ["c"], "score": [float("nan")]}

@@ -11,7 +11,7 @@ from kinds import Expert, json_lines, kept, many, new_workspace, task
 from store.errors import ExportFailed
 from store.exporting import export
 from store.formats.crosscodeeval import context
-from store.formats.making import Made
+from store.formats.protocol import Made
 from store.importing import import_files
 
 FORMS = ("crosscodeeval", "predictions", "questions", "answers")

@@ -10,10 +10,10 @@ from made import spoilt, taken
 
 from store.formats.answers import Answers, write_answer
 from store.formats.crosscodeeval import Tasks, write_task
-from store.formats.making import Known, Made
 from store.formats.mt_bench import Single, parts, write_judgment
+from store.formats.protocol import Known, Made
+from store.formats.questions import Questions, write_question
 from store.formats.scoring import as_it_stood, scored
-from store.formats.swe_qa import Questions, write_question
 from store.formats.values import Refused
 
 QUESTION = {

@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import spoilt, taken
 
-from store.formats.crosscodeeval import Predictions, Tasks, told, write_prediction, write_task
-from store.formats.making import Known
+from store.formats.crosscodeeval import Tasks, told, write_task
+from store.formats.predictions import Predictions, write_prediction
+from store.formats.protocol import Known
 from store.formats.values import Refused
 
 TASK = {

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from made import check, spoilt, strings, taken
 
 from store.formats.issues import Issues
-from store.formats.making import Known
 from store.formats.names import Names, code_spans, without_mentions
-from store.formats.swe_qa import Questions, write_question
+from store.formats.protocol import Known
+from store.formats.questions import Questions, write_question
 from store.formats.threads import names_users
 from store.formats.values import Refused
 

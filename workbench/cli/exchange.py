@@ -260,7 +260,7 @@ def _revealed(report: ExportReport, loaded: Config) -> str | None:
 
 def _exported(report: ExportReport) -> Iterator[str]:
     """Yield the lines that say what an export wrote."""
-    from store.formats.columns import told_kinds
+    from store.export.tables import told_kinds
     from store.formats.protocol import find_format
 
     form = find_format(report.format)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from store.formats.making import Known, Made
-from store.formats.taking import Taking, put_back
+from store.formats.fields import recognized_by
+from store.formats.protocol import JSON, Export, Format, Known, Made, Written
+from store.formats.record_reader import RecordReader, put_back
 from store.formats.values import wrong
 
 _ISSUE = {
@@ -24,14 +25,9 @@ _TEXTS = {"question": "question", "reference": "answer"}
 class Questions:
     """Makes repository questions and their chunks."""
 
-    two_passes = False
-
     def __init__(self, known: Known) -> None:
         self.counts: dict[str, int] = {}
         self._known = known
-
-    def look(self, record: Mapping[str, Any]) -> None:
-        """Nothing is to be known before."""
 
     def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
         """Return a question and its chunks; without an id it is called after the file and its number.
@@ -39,7 +35,7 @@ class Questions:
         Raises:
             Refused: A field is missing or of the wrong type.
         """
-        whole = Taking(record)
+        whole = RecordReader(record)
         external_id = whole.identity("id") or f"{self._known.stem}-{number}"
         question = whole.text("question", required=True, filled=True)
         issue = whole.object("issue")
@@ -78,7 +74,7 @@ class Questions:
         return [Made("answer", fields, whole.rest()), *chunks]
 
 
-def _comment(comment: Taking) -> dict[str, Any]:
+def _comment(comment: RecordReader) -> dict[str, Any]:
     return {
         "by": comment.text("by") or "",
         "created_at": comment.text("created_at"),
@@ -87,7 +83,7 @@ def _comment(comment: Taking) -> dict[str, Any]:
     }
 
 
-def reactions(comment: Taking) -> dict[str, int]:
+def reactions(comment: RecordReader) -> dict[str, int]:
     """Take the reactions of a comment: an object of names and how many there are.
 
     Raises:
@@ -142,3 +138,32 @@ def _chunk(chunk: Made) -> dict[str, Any]:
     named = {"file": "path", "text": "text", "score": "score", "setting": "setting"}
     found = {ours: chunk.fields[name] for ours, name in named.items() if chunk.fields[name] is not None}
     return put_back(found, chunk.extra)
+
+
+def write_questions(export: Export) -> Written:
+    """Write repository questions, each with its context; revised ones with the imported text beside."""
+    export.settings("answer")
+    revised = export.revised()
+
+    def records() -> Iterator[Mapping[str, Any]]:
+        for entry in export.items("answer", chunks=True):
+            chunks = [*filter(export.wanted, entry.chunks)]
+            yield write_question(entry.item, chunks, revised.get(entry.item_id, {}))
+
+    return export.write_lines(records(), "repository_question", "There are no repository questions.")
+
+
+QUESTIONS = Format(
+    name="questions",
+    description="repository questions: question, answer (SWE-QA); and id, repository, commit, issue, chunks",
+    containers=JSON,
+    layouts=(
+        recognized_by("answer", question="text", answer="text"),
+        recognized_by("answer", question="text"),
+    ),
+    unless=frozenset({"question_id", "rater", "query", "model", "record", "value"}),
+    converter=Questions,
+    write=write_questions,
+    choices=frozenset({"setting"}),
+    holds=("repository question", "repository questions"),
+)

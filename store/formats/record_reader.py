@@ -9,7 +9,7 @@ from store.formats import values
 from store.formats.values import Refused, as_json, wrong
 
 
-class Taking:
+class RecordReader:
     """One object of a record. A field that is null counts as missing.
 
     Attributes:
@@ -19,7 +19,7 @@ class Taking:
     def __init__(self, value: Mapping[str, Any], path: str = "") -> None:
         self.path = path
         self._left = dict(value)
-        self._parts: dict[str, Taking | list[Taking]] = {}
+        self._parts: dict[str, RecordReader | list[RecordReader]] = {}
 
     def named(self, name: str) -> str:
         """Return what reasons call a field of this object."""
@@ -113,7 +113,7 @@ class Taking:
             raise Refused(f"missing field {self.named(name)!r}")
         return self._take(name)
 
-    def object(self, name: str, *, required: bool = False) -> Taking:
+    def object(self, name: str, *, required: bool = False) -> RecordReader:
         """Take an object, whose own fields are taken from what is returned; an empty one when it is missing.
 
         Raises:
@@ -122,11 +122,11 @@ class Taking:
         value = self._take(name, required=required)
         if value is not None and not isinstance(value, dict):
             raise wrong(value, self.named(name), "an object")
-        part = Taking(value or {}, self.named(name))
+        part = RecordReader(value or {}, self.named(name))
         self._parts[name] = part
         return part
 
-    def objects(self, name: str) -> list[Taking]:
+    def objects(self, name: str) -> list[RecordReader]:
         """Take a list of objects; an empty one when it is missing.
 
         Raises:
@@ -137,7 +137,7 @@ class Taking:
             at = f"{self.named(name)}[{place}]"
             if not isinstance(value, dict):
                 raise wrong(value, at, "an object")
-            parts.append(Taking(value, at))
+            parts.append(RecordReader(value, at))
         self._parts[name] = parts
         return parts
 
@@ -198,7 +198,7 @@ def put_back(record: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]
 
     Args:
         record: The fields of ours, as a file names them.
-        extra: What `Taking.rest` returned.
+        extra: What `RecordReader.rest` returned.
     """
     for name, value in extra.items():
         if name not in record:
@@ -210,3 +210,23 @@ def put_back(record: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]
                 if isinstance(ours, dict) and isinstance(theirs, dict):
                     put_back(ours, theirs)
     return record
+
+
+def tell(counts: dict[str, int], what: str, of: int = 1) -> None:
+    """Add to what is told of a file."""
+    if of:
+        counts[what] = counts.get(what, 0) + of
+
+
+def attempt(record: RecordReader, setting: str) -> dict[str, str]:
+    """Take the setting and the trial of a record.
+
+    Args:
+        record: The record.
+        setting: What the setting is when the record says none.
+
+    Raises:
+        Refused: One of them is of the wrong type.
+    """
+    own, trial = record.text("setting", short=True), record.identity("trial", filled=False)
+    return {"setting": setting if own is None else own, "trial": trial or ""}

@@ -1,21 +1,20 @@
-"""The SELECTs from which every writer takes its rows, and the order of their columns."""
+"""The tables that can be written of a workspace, as SELECTs, and the order of their columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import duckdb
 
 from store.counted import counted
 from store.errors import ExportFailed
+from store.export.contents import content_table
 from store.export.standing import STANDING, labelled_items, put_standing
 from store.formats.protocol import Written
-from store.ingest.contents import content_table
 from store.kinds.pair import MATCH
 from store.kinds.protocol import task_kinds
 from store.response_names import response_name_sql
-from store.sql import quoted
+from store.sql import count
 
 RECORD_COLUMNS: tuple[str, ...] = (
     "record",
@@ -80,11 +79,8 @@ LABEL_COLUMNS: tuple[str, ...] = (
 )
 """The columns of one rater's current labels, in order; an import reads each back under the same name."""
 
-_COPY = {
-    "jsonl": "FORMAT json",
-    "csv": "FORMAT csv, HEADER",
-    "parquet": "FORMAT parquet, COMPRESSION zstd",
-}
+LONG_COLUMNS: tuple[str, ...] = ("item", "kind", "question", "rater", "value", "word", "comment")
+"""The columns of labels in long form, in order."""
 
 _SCORES = """(SELECT item_id,
         to_json(map_from_entries(list({'k': model, 'v': value} ORDER BY model))) AS similarity
@@ -211,6 +207,37 @@ def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int) -> str:
         JOIN current_label l ON l.item_id = i.id ORDER BY i.id"""
 
 
+def long_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> str:
+    """Return the SELECT of the current labels of one rater or of all, in the order of the items.
+
+    Args:
+        cursor: The cursor that will run it; the labels are put into a table of it, named as STANDING says.
+        rater_id: Whose; None for everybody's.
+
+    Raises:
+        ExportFailed: There is none.
+    """
+    put_standing(cursor, rater_id)
+    put_words(cursor)
+    if not count(cursor, f"SELECT count(*) FROM {STANDING}"):
+        raise ExportFailed(
+            "Nothing to export",
+            "No label stands." if rater_id is None else "This rater has no label that stands.",
+            "See what is there: workbench items WORKSPACE",
+        )
+    value = "CAST(s.value AS BIGINT)" if whole_numbers(cursor, STANDING) else "s.value"
+    return f"""
+        SELECT {", ".join(LONG_COLUMNS)} FROM (
+            SELECT i.external_id AS item, i.kind, {QUESTION_NAME} AS question, a.name AS rater, {value}
+                AS value, coalesce(w.word, '') AS word, j.comment, i.id AS place, asks.id AS asked,
+                ref.model, ref.setting, ref.trial
+            FROM {STANDING} s JOIN judgment j ON j.id = s.id JOIN item i ON i.id = s.item_id
+            JOIN question asks ON asks.id = s.question_id JOIN rater a ON a.id = s.rater_id
+            LEFT JOIN response_ref ref ON ref.id = s.response_ref_id
+            LEFT JOIN word w ON w.question_id = s.question_id AND w.value = s.value
+        ) ORDER BY place, model NULLS FIRST, setting, trial, asked, rater"""
+
+
 def written_labels(cursor: duckdb.DuckDBPyConnection) -> Written:
     """Return how much the labels selected before are: of pairs, pairs left out, of other kinds."""
     total = count(cursor, "SELECT count(*) FROM current_label")
@@ -240,14 +267,3 @@ def told_kinds(numbers: Mapping[str, int]) -> str:
 def whole_numbers(cursor: duckdb.DuckDBPyConnection, table: str) -> bool:
     """Return whether every `value` of a table is a whole number, and can be written as one."""
     return not count(cursor, f"SELECT count(*) FROM {table} WHERE value <> trunc(value)")
-
-
-def copy_to(cursor: duckdb.DuckDBPyConnection, selected: str, target: Path, form: str) -> None:
-    """Write what a SELECT selects to a file: `jsonl`, `csv` or `parquet`."""
-    cursor.execute(f"COPY ({selected}) TO {quoted(str(target))} ({_COPY[form]})")
-
-
-def count(cursor: duckdb.DuckDBPyConnection, statement: str) -> int:
-    """Return the one number that a statement selects."""
-    row = cursor.execute(statement).fetchone()
-    return int(row[0]) if row else 0

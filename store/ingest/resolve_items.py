@@ -1,15 +1,71 @@
-"""From staged pairs to items: texts found or added once, ids given, duplicates told apart, all in SQL."""
+"""From staged items to those of the workspace: texts once each, ids given, repeated ids told apart.
+
+A pair is kept in tables of its own, with its texts; an item of another kind in the table of its kind.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 import duckdb
 
+from store.formats.fields import STAGED, FieldType
 from store.ingest.problems import Problem
-from store.ingest.staging import Stages
+from store.ingest.stages import Stage
+from store.ingest.staging import Stages, entry_kinds
+from store.sql import any_row, count
+
+TEXT_OF = Stage("text_of", ("key", "text", "torn"))
+"""The text that is known by a reference, and whether it was given twice, differently."""
+
+NEW_QUERY = Stage("new_query", ("text", "text_hash", "seen", "known", "id"))
+NEW_CODE = Stage(
+    "new_code",
+    (
+        *("text", "about", "given_at", "text_hash", "language", "name", "repository", "path", "licence"),
+        *("seen", "known", "id"),
+    ),
+)
+"""Each text once, with the position where it is first seen, and its key, known or new."""
+
+_PLACE = ("position", "file", "number", "line", "external_id")
+_ITEM = (
+    *_PLACE,
+    "rank",
+    "label",
+    "scores",
+    "extra",
+    "query_id",
+    "code_id",
+    "content_hash",
+    "known",
+    "known_hash",
+)
+NEW_ITEM = Stage("new_item", _ITEM, (NEW_QUERY, NEW_CODE))
+"""Every staged pair with the keys of its texts, and of the item that has its id already."""
+
+REPEATED = Stage("repeated", ("external_id", "first", "content_hash"), (NEW_ITEM,))
+FRESH_ITEM = Stage("fresh_item", ("id", *_ITEM), (NEW_ITEM, REPEATED), view=True)
+"""Pairs that are published, each once."""
+
+PAIR_KEY = Stage("pair_key", ("item_id", *_ITEM), (NEW_ITEM, REPEATED), view=True)
+"""Every staged pair with the key of its item."""
+
+_ENTRY = ("kind", *_PLACE, "extra", "content_hash", "known", "known_hash", "known_extra")
+NEW_ENTRY = Stage("new_entry", _ENTRY)
+"""Every staged item of a kind with a table of its own, and the item that has its id already."""
+
+REPEATED_ENTRY = Stage("repeated_entry", ("kind", "external_id", "first", "content_hash"), (NEW_ENTRY,))
+FRESH_ENTRY = Stage("fresh_entry", ("id", *_ENTRY), (NEW_ENTRY, REPEATED_ENTRY), view=True)
+"""Those that are published, each once."""
+
+ITEM_KEY = Stage(
+    "item_key", ("kind", "external_id", "id", "content_hash"), (FRESH_ITEM, FRESH_ENTRY), view=True
+)
+"""Every item of the import and of the workspace."""
 
 NAME_PATTERN = r"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+([\p{L}_][\p{L}\p{N}_]*)"
 """The first function or class of a Python snippet, which names the code when the file does not."""
@@ -60,9 +116,10 @@ def join_texts(stages: Stages) -> list[Problem]:
     problems = []
     sorts: tuple[Literal["query", "code"], ...] = ("query", "code")
     for makes in sorts:
-        cursor.execute(
-            f"CREATE OR REPLACE TEMP TABLE text_of AS SELECT ref AS key, arg_min({makes}, position) AS text, "
-            f"min({makes}) <> max({makes}) AS torn FROM stage_{makes} GROUP BY ref"
+        TEXT_OF.fill(
+            cursor,
+            f"SELECT ref AS key, arg_min({makes}, position) AS text, min({makes}) <> max({makes}) AS torn "
+            f"FROM stage_{makes} GROUP BY ref",
         )
         rows = cursor.execute(
             f"SELECT s.file, s.number, s.line, s.ref FROM stage_{makes} s JOIN text_of t ON t.key = s.ref "
@@ -95,20 +152,20 @@ def resolve_pairs(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     Returns:
         The pairs whose id stands for other content, in the same import or in the workspace.
     """
-    cursor.execute(
+    NEW_QUERY.fill(
+        cursor,
         """
-        CREATE OR REPLACE TEMP TABLE new_query AS
         WITH q AS (
             SELECT query AS text, md5(query) AS text_hash, min(position) AS seen
             FROM stage_pair GROUP BY query
         )
         SELECT q.*, w.id AS known, coalesce(w.id, (SELECT coalesce(max(id), 0) FROM query) + seen) AS id
         FROM q LEFT JOIN query w ON w.text_hash = q.text_hash AND w.text = q.text
-        """
+        """,
     )
-    cursor.execute(
+    NEW_CODE.fill(
+        cursor,
         f"""
-        CREATE OR REPLACE TEMP TABLE new_code AS
         WITH given AS (
             SELECT code AS text, {_GIVEN} AS about, min(position) AS given_at FROM stage_pair s GROUP BY ALL
         ), c AS (
@@ -121,11 +178,11 @@ def resolve_pairs(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         )
         SELECT c.*, w.id AS known, coalesce(w.id, (SELECT coalesce(max(id), 0) FROM code) + seen) AS id
         FROM seen c LEFT JOIN code w ON w.text_hash = c.text_hash AND {_SAME_CODE}
-        """
+        """,
     )
-    cursor.execute(
+    NEW_ITEM.fill(
+        cursor,
         f"""
-        CREATE OR REPLACE TEMP TABLE new_item AS
         SELECT s.position, s.file, s.number, s.line, s.external_id, s.rank, s.label, s.scores, s.extra,
             q.id AS query_id, c.id AS code_id, md5(q.text_hash || c.text_hash) AS content_hash,
             w.id AS known, w.content_hash AS known_hash
@@ -133,16 +190,16 @@ def resolve_pairs(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         JOIN new_query q ON q.text = s.query
         JOIN new_code c ON c.text = s.code AND c.about = {_GIVEN}
         LEFT JOIN item w ON w.kind = 'pair' AND w.external_id = s.external_id
-        """
+        """,
     )
-    cursor.execute(
+    REPEATED.fill(
+        cursor,
         """
-        CREATE OR REPLACE TEMP TABLE repeated AS
         SELECT external_id, min(position) AS first, arg_min(content_hash, position) AS content_hash
         FROM new_item
         WHERE external_id IN (SELECT external_id FROM new_item GROUP BY external_id HAVING count(*) > 1)
         GROUP BY external_id
-        """
+        """,
     )
     inside = cursor.execute(
         "SELECT n.file, n.number, n.line, n.external_id FROM new_item n JOIN repeated r USING (external_id) "
@@ -181,35 +238,29 @@ def number_items(cursor: duckdb.DuckDBPyConnection) -> None:
     A repeated id is published once. `pair_key` maps every staged pair to its item, and `item_key` every
     external id of the import and of the workspace.
     """
-    row = cursor.execute("SELECT coalesce(max(id), 0) FROM item").fetchone()
-    highest = int(row[0]) if row else 0
-    cursor.execute(
+    highest = count(cursor, "SELECT max(id) FROM item")
+    FRESH_ITEM.fill(
+        cursor,
         f"""
-        CREATE OR REPLACE TEMP VIEW fresh_item AS
         SELECT {highest} + position AS id, n.* FROM new_item n
         WHERE n.known IS NULL {_not_repeated(cursor)}
-        """
+        """,
     )
-    cursor.execute(
+    PAIR_KEY.fill(
+        cursor,
         f"""
-        CREATE OR REPLACE TEMP VIEW pair_key AS
         SELECT coalesce(n.known, {highest} + coalesce(r.first, n.position)) AS item_id, n.*
         FROM new_item n LEFT JOIN repeated r ON r.external_id = n.external_id
-        """
+        """,
     )
-    cursor.execute(
+    ITEM_KEY.fill(
+        cursor,
         """
-        CREATE OR REPLACE TEMP VIEW item_key AS
         SELECT 'pair' AS kind, external_id, id, content_hash FROM fresh_item
         UNION ALL SELECT kind, external_id, id, content_hash FROM fresh_entry
         UNION ALL SELECT kind, external_id, id, content_hash FROM item
-        """
+        """,
     )
-
-
-def any_row(cursor: duckdb.DuckDBPyConnection, relation: str) -> bool:
-    """Return whether a table or view has a row."""
-    return cursor.execute(f"SELECT 1 FROM {relation} LIMIT 1").fetchone() is not None
 
 
 def _not_repeated(cursor: duckdb.DuckDBPyConnection) -> str:
@@ -238,11 +289,11 @@ def pair_counts(cursor: duckdb.DuckDBPyConnection, file: int, offset: int, recor
         {"file": file, "first": offset + 1, "last": offset + records},
     ).fetchone()
     added, staged, queries, codes = row or (0, 0, 0, 0)
-    differing = 0 if added == staged else _differing(cursor, file)
+    differing = 0 if added == staged else _differing_pairs(cursor, file)
     return PairCounts(added, staged - added, differing, queries, codes)
 
 
-def _differing(cursor: duckdb.DuckDBPyConnection, file: int) -> int:
+def _differing_pairs(cursor: duckdb.DuckDBPyConnection, file: int) -> int:
     """Count the items already stored whose other fields are not as the file has them."""
     row = cursor.execute(
         """
@@ -295,3 +346,148 @@ def publish_pairs(cursor: duckdb.DuckDBPyConnection, sources: dict[int, int]) ->
         ) WHERE value IS NOT NULL ORDER BY id
         """
     )
+
+
+_EMPTY: dict[FieldType, str] = {"text": "''", "list": "'[]'", "object": "'{}'"}
+"""What stands in a column for which a file holds nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryCounts:
+    """What one file adds to the items of kinds with a table of their own.
+
+    Attributes:
+        added: New items.
+        known: Items that were there already, or occur before in the same import.
+        differing: Those of `known` of which what only describes them differs from what is stored, or their
+            extra fields; what is stored stays.
+    """
+
+    added: int = 0
+    known: int = 0
+    differing: int = 0
+
+
+def value_of(column: str, type_: FieldType, row: str = "s") -> str:
+    """Return the SQL of a column's value as it is stored: no text is an empty one."""
+    empty = _EMPTY.get(type_)
+    return f"coalesce({row}.{column}, {empty})" if empty else f"{row}.{column}"
+
+
+def _entry_hash(kind: str, columns: Iterable[str], row: str = "s") -> str:
+    """Return the SQL of the MD5 of the hashes of some columns of a kind, in order."""
+    types = entry_kinds()[kind].content
+    parts = (f"md5(coalesce({value_of(one, types[one], row)}::VARCHAR, ''))" for one in columns)
+    return f"md5({' || '.join(parts)})"
+
+
+def resolve_entries(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+    """Put every staged item of these kinds into the table new_entry.
+
+    Returns:
+        The items whose id stands for other content, in the same import or in the workspace.
+    """
+    selects = [
+        f"SELECT '{kind}' AS kind, s.file, s.position, s.number, s.line, s.external_id, s.extra, "
+        f"{_entry_hash(kind, known.known_by)} AS content_hash FROM stage_{kind} s"
+        for kind, known in entry_kinds().items()
+    ]
+    none = (
+        "SELECT ''::VARCHAR AS kind, 0 AS file, 0::BIGINT AS position, 0::BIGINT AS number, "
+        "0::BIGINT AS line, ''::VARCHAR AS external_id, '' AS extra, '' AS content_hash LIMIT 0"
+    )
+    NEW_ENTRY.fill(
+        cursor,
+        "SELECT n.*, w.id AS known, w.content_hash AS known_hash, w.extra AS known_extra "
+        f"FROM ({' UNION ALL '.join(selects) or none}) n "
+        "LEFT JOIN item w ON w.kind = n.kind AND w.external_id = n.external_id",
+    )
+    REPEATED_ENTRY.fill(
+        cursor,
+        """
+        SELECT kind, external_id, min(position) AS first, arg_min(content_hash, position) AS content_hash
+        FROM new_entry GROUP BY kind, external_id HAVING count(*) > 1
+        """,
+    )
+    rows = cursor.execute(
+        """
+        SELECT n.file, n.number, n.line, n.external_id,
+            CASE WHEN n.content_hash <> r.content_hash THEN 'it came before with other content'
+                ELSE 'the workspace has it with other content' END
+        FROM new_entry n LEFT JOIN repeated_entry r USING (kind, external_id)
+        WHERE n.content_hash <> r.content_hash OR n.content_hash <> n.known_hash
+        ORDER BY n.position
+        """
+    ).fetchall()
+    return [
+        Problem(file, number, line, f"duplicate id {name!r}: {why}") for file, number, line, name, why in rows
+    ]
+
+
+def number_entries(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Give every new item its id, in the order of the files: the view fresh_entry; a repeated one once."""
+    highest = count(cursor, "SELECT max(id) FROM item")
+    FRESH_ENTRY.fill(
+        cursor,
+        f"""
+        SELECT {highest} + n.position AS id, n.* FROM new_entry n
+        LEFT JOIN repeated_entry r USING (kind, external_id)
+        WHERE n.known IS NULL AND (r.first IS NULL OR r.first = n.position)
+        """,
+    )
+
+
+def entry_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> EntryCounts:
+    """Count what a file, by its number, adds."""
+    row = cursor.execute(
+        """
+        SELECT (SELECT count(*) FROM fresh_entry WHERE file = $file),
+            (SELECT count(*) FROM new_entry WHERE file = $file)
+        """,
+        {"file": file},
+    ).fetchone()
+    added, staged = row or (0, 0)
+    return EntryCounts(added, staged - added, 0 if added == staged else _differing_entries(cursor, file))
+
+
+def _differing_entries(cursor: duckdb.DuckDBPyConnection, file: int) -> int:
+    """Count the items already stored whose other fields are not as the file has them."""
+    differing = 0
+    for kind, known in entry_kinds().items():
+        given, stored = (_entry_hash(kind, known.content, row) for row in "st")
+        row = cursor.execute(
+            f"SELECT count(*) FROM new_entry n "
+            f"JOIN stage_{kind} s ON s.position = n.position AND s.file = n.file "
+            f"JOIN {known.table} t ON t.item_id = n.known "
+            f"WHERE n.file = ? AND n.kind = '{kind}' AND (n.extra <> n.known_extra OR {given} <> {stored})",
+            [file],
+        ).fetchone()
+        differing += int(row[0]) if row else 0
+    return differing
+
+
+def publish_entries(cursor: duckdb.DuckDBPyConnection, sources: dict[int, int]) -> None:
+    """Append the new items and their columns; inside the publishing transaction.
+
+    Args:
+        cursor: The cursor that holds the staging tables.
+        sources: File number to source id, for every file that adds something.
+    """
+    if not any_row(cursor, "fresh_entry"):
+        return
+    cursor.execute(
+        """
+        INSERT INTO item SELECT id, kind, external_id, id, $sources[file + 1], content_hash, extra
+        FROM fresh_entry ORDER BY id
+        """,
+        {"sources": [sources.get(number, 0) for number in range(max(sources, default=0) + 1)]},
+    )
+    for kind, known in entry_kinds().items():
+        values = ", ".join(
+            f"{value_of(column, type_)}::{STAGED[type_]}" for column, type_ in known.content.items()
+        )
+        cursor.execute(
+            f"INSERT INTO {known.table} (item_id, {', '.join(known.content)}) SELECT e.id, {values} "
+            f"FROM fresh_entry e JOIN stage_{kind} s ON s.position = e.position AND s.file = e.file "
+            f"WHERE e.kind = '{kind}' ORDER BY e.id"
+        )

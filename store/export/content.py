@@ -1,0 +1,156 @@
+"""What writers of formats read of a workspace, at one moment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import duckdb
+
+from store.errors import ExportFailed
+from store.events import Progress, Report
+from store.export import tables
+from store.export.standing import STANDING, values_of
+from store.export.stored import aside, stored
+from store.formats.protocol import Made, Rows, StoredItem, Written
+from store.kinds.protocol import task_kinds
+from store.rewritten import standing_texts
+from store.sql import count, quoted
+
+_ROWS, _LINES = 5_000, 1_000
+_COPY = {
+    "jsonl": "FORMAT json",
+    "csv": "FORMAT csv, HEADER",
+    "parquet": "FORMAT parquet, COMPRESSION zstd",
+}
+
+
+@dataclass(slots=True)
+class SelectedRows:
+    """Rows of a workspace that can be written as a table (see store.formats.protocol.Rows)."""
+
+    content: WorkspaceContent
+    select: str
+    columns: tuple[str, ...]
+    written: Written
+
+    def of(self, *names: str) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the values of some columns, in batches of rows."""
+        places = [self.columns.index(name) for name in names]
+        rows = self.content.cursor.execute(self.select)
+        while batch := rows.fetchmany(_ROWS):
+            yield [tuple(row[place] for place in places) for row in batch]
+
+    def copy(self, form: Literal["jsonl", "csv", "parquet"]) -> Written:
+        """Write them to the export's target, and return how many they are."""
+        content, total = self.content, self.written.records
+        content.progress(Progress("writing", 0, total))
+        target = quoted(str(content.target))
+        content.cursor.execute(f"COPY ({self.select}) TO {target} ({_COPY[form]})")
+        content.progress(Progress("writing", total, total))
+        return self.written
+
+
+@dataclass(slots=True)
+class WorkspaceContent:
+    """What a writer is given (see store.formats.protocol.Export).
+
+    Attributes:
+        cursor: A native cursor of the workspace, inside a read transaction.
+    """
+
+    cursor: duckdb.DuckDBPyConnection
+    target: Path
+    rater_id: int | None
+    progress: Report
+    name: str = ""
+    setting: str | None = None
+    only_kept: bool = False
+
+    def record(self) -> Rows:
+        """Return every judgment and mark, with the items."""
+        select = tables.records(self.cursor)
+        total = count(self.cursor, "SELECT (SELECT count(*) FROM judgment) + (SELECT count(*) FROM mark)")
+        return SelectedRows(self, select, tables.RECORD_COLUMNS, Written(total))
+
+    def labels(self) -> Rows:
+        """Return the rater's current labels of pairs."""
+        assert self.rater_id is not None
+        select = tables.labels(self.cursor, self.rater_id)
+        return SelectedRows(self, select, tables.LABEL_COLUMNS, tables.written_labels(self.cursor))
+
+    def long_labels(self) -> Rows:
+        """Return the current labels of the rater or of all, one for each item, question and rater."""
+        select = tables.long_labels(self.cursor, self.rater_id)
+        total = count(self.cursor, f"SELECT count(*) FROM {STANDING}")
+        return SelectedRows(self, select, tables.LONG_COLUMNS, Written(total))
+
+    def items(self, kind: str, *, chunks: bool = False, responses: bool = False) -> Iterator[StoredItem]:
+        """Yield every item of a kind, in the order of import."""
+        return stored(self.cursor, task_kinds()[kind], chunks=chunks, responses=responses)
+
+    def responses(self, kind: str) -> Iterator[tuple[Made, list[Made]]]:
+        """Yield the wanted responses to items of a kind with their scores, those without an item last."""
+        for entry in self.items(kind, responses=True):
+            yield from (found for found in entry.responses if self.wanted(found[0]))
+        yield from (found for found in aside(self.cursor, task_kinds()[kind]) if self.wanted(found[0]))
+
+    def answers(self, kind: str) -> Mapping[int, Mapping[str, float]]:
+        """Return the rater's current labels of a kind, by item and question."""
+        assert self.rater_id is not None
+        return values_of(self.cursor, self.rater_id, task_kinds()[kind])
+
+    def settings(self, kind: str) -> list[str]:
+        """Return the settings under which items of a kind have context.
+
+        Raises:
+            ExportFailed: The one that is wanted is none of them.
+        """
+        found = self.cursor.execute(
+            "SELECT DISTINCT setting FROM context_chunk c JOIN item i ON i.id = c.item_id "
+            "WHERE i.kind = ? ORDER BY setting",
+            [kind],
+        )
+        settings = [str(name) for (name,) in found.fetchall()]
+        if self.setting is not None and self.setting not in settings:
+            known = ", ".join(repr(name) for name in settings)
+            known = known or f"none, for any of the {task_kinds()[kind].plural}"
+            raise ExportFailed(
+                "No such context",
+                f"There is no context under the setting {self.setting!r}. There is: {known}.",
+                "Name one of these, or leave --setting away where there is one or none.",
+            )
+        return settings
+
+    def revised(self) -> Mapping[int, Mapping[str, str]]:
+        """Return the texts of items that experts revised, by item and column."""
+        return standing_texts(self.cursor)
+
+    def wanted(self, made: Made) -> bool:
+        """Return whether something is of the setting that is wanted."""
+        return self.setting is None or made.fields["setting"] == self.setting
+
+    def write_lines(self, records: Iterator[Mapping[str, Any] | None], table: str, nothing: str) -> Written:
+        """Write records as JSON lines to the target; None stands for one that is left out.
+
+        Raises:
+            ExportFailed: There is none.
+        """
+        total = count(self.cursor, f"SELECT count(*) FROM {table}")
+        written = left_out = 0
+        with self.target.open("w", encoding="utf-8", newline="\n") as file:
+            for record in records:
+                if record is None:
+                    left_out += 1
+                    continue
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+                written += 1
+                if written % _LINES == 0:
+                    self.progress(Progress("writing", written, max(total, written)))
+        if not written:
+            raise ExportFailed("Nothing to export", nothing, "See what is there: workbench items WORKSPACE")
+        self.progress(Progress("writing", written, written))
+        return Written(written, left_out)
