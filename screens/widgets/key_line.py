@@ -14,7 +14,7 @@ from screens.help import key_name, keys_of
 from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
-    from screens.context import Shell as WorkbenchApp
+    from screens.context import Shell
 
 TWO_LINES = 120
 """Cells from which the keys may fill two lines."""
@@ -115,7 +115,7 @@ class KeyLine(Static):
         return [self._named(command) for command in self._offered()]
 
     def _named(self, command: Command) -> tuple[str, str]:
-        settings = cast("WorkbenchApp", self.app).context.settings
+        settings = cast("Shell", self.app).context.settings
         label = self.screen.label_now(command) if isinstance(self.screen, RelabelsCommands) else command.label
         keys: Sequence[str] = keys_of(command, settings).split(",")
         if isinstance(self.screen, SharesKeys):

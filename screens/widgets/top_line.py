@@ -11,7 +11,7 @@ from textual.widgets import Static
 from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
-    from screens.context import Shell as WorkbenchApp
+    from screens.context import Shell
 
 RATER_CELLS = 24
 
@@ -33,7 +33,7 @@ class TopLine(Static):
 
     def on_mount(self) -> None:
         """Follow what could not be saved."""
-        app = cast("WorkbenchApp", self.app)
+        app = cast("Shell", self.app)
         app.failed.subscribe(self, lambda _: self.lay_out())
         app.saved.subscribe(self, lambda _: self.lay_out())
         self.lay_out()
@@ -44,7 +44,7 @@ class TopLine(Static):
 
     def lay_out(self) -> None:
         """Put the line together."""
-        app = cast("WorkbenchApp", self.app)
+        app = cast("Shell", self.app)
         context = app.context
         rater = one_line(context.rater.name, RATER_CELLS) if context.rater else "nobody (--rater NAME)"
         right = f"rater: {rater} · blind: {'yes' if context.settings.blind else 'no'}"

@@ -45,7 +45,7 @@ class TinyScreen(CoveredScreen):
 
     def __init__(self, context: ScreenContext, navigator: Navigator, ids: list[int]) -> None:
         super().__init__(context, navigator)
-        self.reader = ItemReader(context.workspace, context.scope.rater_id, blind=context.scope.blind)
+        self.reader = ItemReader(context.workspace, context.scope)
         self.order = ReviewOrder(ids)
         self.guard = PaintGuard(self, lambda: [self.query_one("#item")], lambda: None)
         keys = ScaleKeys(context.settings, lambda: self.guard.item)
@@ -63,7 +63,7 @@ class TinyScreen(CoveredScreen):
     def on_mount(self) -> None:
         self.query_one(f"#{COMMENT}").display = False
         context = self.context
-        self.judging.desk = desk_of(context.workspace, context.scope.rater_id, blind=context.scope.blind)
+        self.judging.desk = desk_of(context.workspace, context.scope)
         context.recorder.saved.subscribe(self, lambda action: self.reader.forget(action.item_id))
         self.show_item()
 

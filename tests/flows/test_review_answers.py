@@ -178,7 +178,7 @@ async def test_what_judges_said_is_read_in_the_order_of_the_questions(workspace:
         assert "accuracy of answer B" in line_of(app, ClaimLine)
         of_b = lines.index(f"── answer B · {MODELS[1]} · retrieval · judge-ibis ──")
         pane = app.screen.query_one("#judges", TextPane)
-        await until(pilot, lambda: pane._pointed == of_b + 1)
+        await until(pilot, lambda: pane._marks.pointed == of_b + 1)
 
 
 async def test_issue_and_answers_are_rendered_and_their_source_is_shown(workspace: Workspace) -> None:

@@ -46,7 +46,7 @@ from screens.recording import Recorder
 from screens.review.bars import ClaimLine, PlaceLine
 from screens.review.end_card import count_list
 from screens.settings import ScreenSettings
-from screens.widgets.text.view import TextView
+from screens.widgets.text.view import TextPane
 from store.kinds.pair import GUIDELINE
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
@@ -774,13 +774,13 @@ async def test_nothing_is_painted_while_nothing_happens(
     workspace: Workspace, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paintings = []
-    paint = TextView.render_lines
+    paint = TextPane.render_lines
 
-    def counted(view: TextView, crop: Region) -> list[Strip]:
+    def counted(view: TextPane, crop: Region) -> list[Strip]:
         paintings.append(view.id)
         return paint(view, crop)
 
-    monkeypatch.setattr(TextView, "render_lines", counted)
+    monkeypatch.setattr(TextPane, "render_lines", counted)
     app = review_app(workspace)
     async with app.run_test(size=size) as pilot:
         await painted(pilot)

@@ -244,7 +244,7 @@ async def test_g_goes_from_failure_to_failure_in_the_log(workspace: Workspace) -
         for _ in range(4):
             await press(pilot, "g")
             await until(pilot, lambda: "Failure at line" in said(app))
-            found = pane(app, "run").pointed_line
+            found = pane(app, "run")._marks.pointed
             assert found is not None
             lines.append(text_of(app, "run").split("\n")[found - 1].strip())
         assert [line[:14] for line in lines] == [

@@ -29,6 +29,7 @@ from textual.pilot import Pilot
 from screens.app import WorkbenchApp
 from screens.home.facts import REVIEW_SESSION
 from screens.judging.key_line import JudgingKeys
+from screens.recording import Recorder
 from screens.review.revision_editor import RevisionEditor
 from screens.widgets.text.code_area import CodeArea
 from store.importing import import_files
@@ -222,7 +223,7 @@ async def test_nothing_is_judged_before_the_new_text_is_on_the_screen(
         await settled(pilot)
         with monkeypatch.context() as patch:
             patch.setattr(Journal, "append", full)
-            patch.setattr(WorkbenchApp, "RETRY_SECONDS", 600.0)
+            patch.setattr(Recorder, "RETRY_SECONDS", 600.0)
             await revise(pilot, "r", BETTER)
             await until(pilot, lambda: bool(app.context.recorder.failures))
             await pilot.press("7")
