@@ -35,7 +35,16 @@ def test_agents_work_in_a_copy_and_what_they_did_comes_back(workbench, study):
     assert "nothing was merged" in dry.out
     assert workbench("report", study, "pipeline", "--json").json()["runs"] == []
     done = workbench("merge", study, "c.duckdb", "--json").json()
-    assert done["added"] == {"run": 1, "step": 3, "execution": 0, "test_outcome": 0, "verdict": 3, "reply": 3}
+    assert done["added"] == {
+        "run": 1,
+        "step": 3,
+        "execution": 0,
+        "test_outcome": 0,
+        "verdict": 3,
+        "reply": 3,
+        "response": 0,
+        "score": 0,
+    }
     assert (done["judgments_left"], done["runs"][0]["fresh"]) == (1, True)
     again = workbench("merge", study, "c.duckdb").out
     assert "Nothing of what agents did in c.duckdb is new" in again
