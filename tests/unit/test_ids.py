@@ -15,6 +15,7 @@ from scopes import scope
 import store.ids
 from store.ids import ROOM, IdClock, beside, lowest_at, now
 from store.queries.item import OwnLabel, load_own
+from store.tables.record import QuestionTarget
 from store.workspace import Workspace
 
 MOMENT = 1_750_000_000_000
@@ -145,7 +146,7 @@ def test_after_the_clock_stepped_back_between_two_openings_the_later_record_stan
         assert later.records[0].supersedes == ahead.records[0].id
         with again.reading() as connection:
             own = load_own(connection, scope(desk.rater.id), 1)
-        assert own.labels == ({desk.question: OwnLabel(0.0)} if kind == "judgment" else {})
+        assert own.labels == ({QuestionTarget(desk.question): OwnLabel(0.0)} if kind == "judgment" else {})
         assert own.comment == ("" if kind == "judgment" else "later")
 
 
