@@ -63,7 +63,7 @@ FROM step WHERE run_id = $run AND role = 'executor' AND $pairs > 0
 
 _VERDICTS = """
 INSERT INTO verdict SELECT uuidv7(), $run, i, (i % 2)::DOUBLE, CASE WHEN i % 4 = 0 THEN 'screened' ELSE 'tested' END,
-    'why', NULL, now()
+    'why', NULL, now(), 1, NULL
 FROM range(1, $pairs + 1) items(i) WHERE NOT (i % 50 = 0 OR (i % 4 <> 0 AND i % 10 = 0))
 """
 

@@ -33,7 +33,7 @@ _TABLES = [
     "INSERT INTO similarity SELECT i, m, 0.9 - ((i - 1) % 20) * 0.02 "
     "FROM range(1, {pairs} + 1) t(i), (VALUES ('codebert'), ('unixcoder'), ('codet5p')) models(m)",
     "INSERT INTO verdict SELECT uuidv7(), (SELECT uuidv7()), i, (hash(i) % 3 = 0)::DOUBLE, "
-    "CASE WHEN hash(i) % 3 = 1 THEN 'tested' ELSE 'screened' END, 'because of thing ' || i, NULL, now() "
+    "CASE WHEN hash(i) % 3 = 1 THEN 'tested' ELSE 'screened' END, 'because of thing ' || i, NULL, now(), 1, NULL "
     "FROM range(1, {pairs} + 1) t(i)",
     "INSERT INTO judgment (id, action, item_id, question_id, rater_id, phase, value, origin, blind, reason, comment, "
     "evidence, created_at) SELECT uuidv7(), uuidv7(), i, 1, r, 'review', (hash(i, r) % 2)::DOUBLE, 'import', false, "

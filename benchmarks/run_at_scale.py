@@ -59,7 +59,7 @@ _RESULTS = (
     "'passed' AS outcome, '' AS message, 0.01 AS seconds FROM execution, range(4) t(number) WHERE executable",
     "INSERT INTO verdict BY NAME SELECT uuidv7() AS id, run_id, item_id, (item_id % 2)::DOUBLE AS value, "
     "CASE assessment WHEN 'unclear' THEN 'tested' ELSE 'screened' END AS path, repeat('reason ', 20) AS reason, "
-    "now() AS created_at FROM work",
+    "now() AS created_at, 1 AS question_id FROM work",
 )
 
 
