@@ -1,4 +1,4 @@
-"""What machinery for speed and for estimates brings: the product with it and without it, in one run.
+"""Measures machinery for speed and for estimates: the product with it and without it, in one run.
 
     python benchmarks/machinery.py jobs [--pairs N] [--kept N] [--seconds S] [--rounds N]
     python benchmarks/machinery.py start [--rounds N]

@@ -123,7 +123,7 @@ class Recorder:
 
     @property
     def question_names(self) -> Mapping[int, str]:
-        """The names of all questions by their keys, read each time: new ones come with responses."""
+        """The names of all questions by their keys."""
         from store.queries.item import question_names
 
         with self._workspace.reading() as connection:

@@ -1,4 +1,4 @@
-"""What every sandbox starts: which Python, with which variables, on which files, and what it reads."""
+"""The Python interpreter of every sandbox: its path, its environment variables, its files and its input."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def forking_source(*, harness: str, work: str, control: int, seccomp: int, user:
     Args:
         harness: The folder of what runs inside.
         work: The folder that a program's files go to.
-        control: Descriptor of the socket by which it is told of programs.
+        control: Descriptor of the socket that programs arrive on.
         seccomp: Descriptor of the filter of system calls.
         user: Whom a trial becomes; None where forks stay who they are.
     """

@@ -1,4 +1,4 @@
-"""What a program writes, kept as far as it may be, and how its process ended."""
+"""The output of a program, up to its limit, and the exit of its process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Stopped = Literal["", "timeout", "output"]
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """How a process ended, and what it wrote.
+    """The exit of a process and its output.
 
     Attributes:
         code: Exit status; -N after signal N; None when it could not be started or did not end.
@@ -76,7 +76,7 @@ class OutputBuffer:
 
     def __init__(self, room: int) -> None:
         self.total = 0
-        """How many bytes were written."""
+        """The number of bytes written."""
         self._lines = 0
         self._head, self._tail = bytearray(), bytearray()
         self._room = max(room // 2, 1)
@@ -97,12 +97,12 @@ class OutputBuffer:
 
     @property
     def kept(self) -> bytes:
-        """What is kept, without a mark where something is missing."""
+        """The bytes that were kept, without a mark where some are missing."""
         return bytes(self._head + self._tail[-self._room :])
 
     @property
     def cut(self) -> Cut | None:
-        """What is missing, its place counted in bytes; None when nothing is."""
+        """The missing part, its place counted in bytes; None for nothing."""
         missing = self.total - len(self.kept)
         return Cut(len(self._head), missing, self._lines - self.kept.count(b"\n")) if missing else None
 

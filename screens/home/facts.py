@@ -11,9 +11,8 @@ from screens.widgets.text.sanitize import one_line
 from store.counted import counted, dollars
 from store.kinds.counting import counted_kinds, joined, told_unknown
 from store.kinds.protocol import task_kinds
-from store.scope import Scope, Visibility
+from store.scope import Scope
 from store.session import load_session
-from store.who import AnyRater, Who
 
 if TYPE_CHECKING:
     from store.queries.progress import Progress
@@ -56,18 +55,16 @@ class HomeFacts:
     sample: bool
 
 
-def read_facts(workspace: Workspace, rater: AnyRater | None, *, blind: bool, sample: bool) -> HomeFacts:
+def read_facts(workspace: Workspace, scope: Scope, *, sample: bool) -> HomeFacts:
     """Read what Home shows.
 
     Args:
         workspace: The open workspace.
-        rater: Who judges; None for nobody.
-        blind: Leave out whatever rests on the agents' labels.
+        scope: Who judges, and what of others' work is shown.
         sample: Whether the workspace holds the sample data.
     """
     from store.queries.progress import progress
 
-    scope = Scope(rater or Who(0, "human", ""), visibility=Visibility(blind))
     with workspace.reading() as connection:
         counts = progress(connection, scope)
     return HomeFacts(counts, _resume(workspace, scope, counts.left), sample)

@@ -113,12 +113,7 @@ class HomeScreen(CoveredScreen):
         """Read the numbers, in a thread."""
         context = self.context
         try:
-            facts = read_facts(
-                context.workspace,
-                context.rater,
-                blind=context.scope.blind,
-                sample=context.program.is_sample(),
-            )
+            facts = read_facts(context.workspace, context.scope, sample=context.program.is_sample())
             self.call_later(self._read_done, facts)
             # Loading the whole configuration takes longer than anything else here; a review that was opened
             # meanwhile does not wait for it.

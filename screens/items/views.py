@@ -229,11 +229,6 @@ class ItemView:
         """Return the rater's own label for a question."""
         return self.own.labels.get(ask.target)
 
-    @property
-    def is_judged(self) -> bool:
-        """Whether every question has a label of the rater."""
-        return all(self.label_of(ask) is not None for ask in self.asks)
-
     def place_of(self, target: QuestionTarget | None) -> int | None:
         """Return which of the questions is the one of some keys; None where none is."""
         return next((place for place, ask in enumerate(self.asks) if ask.target == target), None)

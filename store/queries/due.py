@@ -7,7 +7,7 @@ the record and do not count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import (
@@ -144,23 +144,17 @@ def due_questions(
     Returns:
         Each question with the key and the name of the response that it is asked of; None for the item.
     """
-    return list(_due(connection, kind, item_id))
-
-
-def _due(
-    connection: Connection, kind: TaskKind, item_id: int
-) -> Iterator[tuple[QuestionSpec, int | None, ResponseName | None]]:
     of_responses = [spec for spec in kind.questions if spec.of_responses]
-    yield from ((spec, None, None) for spec in kind.questions if not spec.of_responses)
+    asked = [spec for spec in kind.questions if not spec.of_responses]
+    due: list[tuple[QuestionSpec, int | None, ResponseName | None]] = [(spec, None, None) for spec in asked]
     if not of_responses:
-        return
+        return due
     refs = answered_refs([item_id]).subquery("responses")
     found = connection.execute(select(refs).order_by(refs.c.model, refs.c.setting, refs.c.trial)).all()
-    if not found:
-        yield from ((spec, None, None) for spec in of_responses)
-    for row in found:
-        name = ResponseName(row.model, row.setting, row.trial)
-        yield from ((spec, row.id, name) for spec in of_responses)
+    responses: list[tuple[int | None, ResponseName | None]] = [
+        (row.id, ResponseName(row.model, row.setting, row.trial)) for row in found
+    ]
+    return due + [(spec, *one) for one in responses or [(None, None)] for spec in of_responses]
 
 
 def kind_of(connection: Connection, item_id: int) -> TaskKind | None:

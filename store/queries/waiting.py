@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, exists, func, select
+from sqlalchemy import ColumnElement, FromClause, Select, exists, func, select
 
 from store.queries.rows import NEEDS_SANDBOX
 from store.tables.columns import among, table_of
@@ -39,9 +39,3 @@ def items_that_need_a_sandbox(item_ids: Collection[int] | None = None) -> Select
         ~exists().where(later.c.item_id == refused.c.item_id, later.c.id > refused.c.id, *asked(later)),
         ~exists().where(verdict.c.item_id == refused.c.item_id, *asked(verdict)),
     )
-
-
-def count_that_need_a_sandbox(connection: Connection) -> int:
-    """Return how many items wait for a sandbox."""
-    waiting = items_that_need_a_sandbox().subquery()
-    return int(connection.execute(select(func.count()).select_from(waiting)).scalar_one())

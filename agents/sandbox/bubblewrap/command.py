@@ -72,7 +72,7 @@ def forking_command(
         python: The interpreter.
         user: Whom root's trial becomes, as each program becomes a user; None for nobody in a user namespace.
         seed: Its PYTHONHASHSEED, and so that of every fork.
-        control: Descriptor of the socket by which it is told of programs.
+        control: Descriptor of the socket that programs arrive on.
         files: Descriptors of `contents`.
         folders: Folders of this machine that are shown read-only, by their paths inside.
 

@@ -195,7 +195,7 @@ class _SupervisorStream:
     def __init__(self, limits: Limits) -> None:
         self.capture = OutputCapture(limits)
         self.trouble = bytearray()
-        """What the container itself wrote to stderr: why it could not begin."""
+        """The container's own stderr: the reason why it could not begin."""
         self.ended = False
         """Whether the supervisor said that it has nothing more to say."""
         self._mixed = bytearray()

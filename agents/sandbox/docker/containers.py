@@ -1,4 +1,4 @@
-"""What a container may do, what it starts with, and how it is removed."""
+"""Options, start and removal of the containers in which programs run."""
 
 from __future__ import annotations
 

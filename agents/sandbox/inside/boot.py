@@ -15,7 +15,7 @@ import sys
 # No user site, no site-packages, no bytecode files. Not -I: it would ignore PYTHONHASHSEED.
 FLAGS = ("-s", "-S", "-B")
 SUPERVISE = "import sys; sys.path[0] = {folder!r}; import supervisor; supervisor.main(sys.argv)"
-"""What the interpreter is told by -c, to be followed by `supervisor.main`'s arguments."""
+"""The program given to the interpreter with -c, followed by the arguments of `supervisor.main`."""
 CALLS = "calls"
 """Among the files that a container reads first: the filter of system calls."""
 
@@ -40,7 +40,7 @@ def serve(harness: str, work: str, control: int, seccomp: int, user: str) -> lis
     Args:
         harness: The folder of what runs inside.
         work: The folder that a program's files go to.
-        control: Descriptor of the socket by which it is told of programs.
+        control: Descriptor of the socket that programs arrive on.
         seccomp: Descriptor of the filter of system calls.
         user: Whom a trial becomes, as a number; - where forks stay who they are.
     """
