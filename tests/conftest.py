@@ -25,7 +25,6 @@ for _folder in (REPOSITORY / "tests", REPOSITORY):
         sys.path.insert(0, str(_folder))
 
 import idle  # noqa: E402, F401 - found by the lines above, and at work from here on
-import shared_styles  # noqa: E402, F401 - so are these
 
 # Modules of assertions say what they compared, as tests do.
 pytest.register_assert_rewrite("engine", "hostile", "judging", "review_bench", "small_workspace")

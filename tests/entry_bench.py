@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from kinds import json_lines, prediction, task
-from made_once import made_once
 from sqlalchemy import insert, select
 
 from store.importing import import_files
@@ -102,15 +101,11 @@ def entries(
 ) -> Workspace:
     """A new workspace; items are numbered from 1 in the order given, tasks first."""
     given = {"tasks": tasks, "predictions": predictions, "questions": questions, "answers": answers}
-
-    def make(place: Path) -> Workspace:
-        workspace = Workspace.create(place / "entries.duckdb")
-        for name, records in given.items():
-            if records:
-                import_files(workspace, [json_lines(place / f"{name}.jsonl", records)])
-        return workspace
-
-    return made_once(folder, "entries.duckdb", f"entries {given}", make)
+    workspace = Workspace.create(folder / "entries.duckdb")
+    for name, records in given.items():
+        if records:
+            import_files(workspace, [json_lines(folder / f"{name}.jsonl", records)])
+    return workspace
 
 
 def hide_models(workspace: Workspace, rater: str, item_id: int) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from made_once import made_once
 from small_workspace import GOOD, WRONG, pairs_workspace
 from sqlalchemy import select
 
@@ -36,13 +35,9 @@ def judged_workspace(folder: Path, count: int = 4) -> Workspace:
         )
         for number in range(1, count + 1)
     ]
-
-    def make(place: Path) -> Workspace:
-        workspace = pairs_workspace(place, pairs)
-        register_kinds(workspace)
-        return workspace
-
-    return made_once(folder, "pairs.duckdb", f"judged {count}", make)
+    workspace = pairs_workspace(folder, pairs)
+    register_kinds(workspace)
+    return workspace
 
 
 class Desk:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from made_once import made_once
 from sqlalchemy import Connection, select
 
 from store.ids import now
@@ -106,16 +105,11 @@ def kept(workspace: Workspace, *tables: str) -> dict[str, list[tuple[Any, ...]]]
 @contextmanager
 def new_workspace(parent: Path) -> Iterator[Workspace]:
     """An empty workspace in a folder of its own."""
-
-    def make(place: Path) -> Workspace:
-        made = Workspace.create(place / "w")
-        register_kinds(made)
-        return made
-
     with (
         tempfile.TemporaryDirectory(dir=parent) as folder,
-        made_once(Path(folder), "w", "kinds", make) as made,
+        Workspace.create(Path(folder) / "w") as made,
     ):
+        register_kinds(made)
         yield made
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 from app_at_work import BEGAN, context_of, until
-from made_once import made_once
 from scopes import scope
 from small_workspace import pairs_workspace
 from sqlalchemy import Connection, insert, select
@@ -202,11 +201,6 @@ ALONE = Case(
 
 def bench(folder: Path, cases: Sequence[Case] = CASES, run_name: str = RUN_NAME) -> Workspace:
     """A new workspace with cases; item ids count from 1, ids and times are always the same."""
-    what = f"cases {cases} {run_name}"
-    return made_once(folder, "pairs.duckdb", what, lambda place: _with_cases(place, cases, run_name))
-
-
-def _with_cases(folder: Path, cases: Sequence[Case], run_name: str) -> Workspace:
     workspace = pairs_workspace(folder, [(case.name, case.query, case.code) for case in cases])
     register_kinds(workspace)
     rater = ensure_rater(workspace, run_name, "agent")

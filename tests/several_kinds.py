@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from made_once import made_once
-
 from store.importing import import_files
 from store.workspace import Workspace
 
@@ -45,10 +43,6 @@ ANSWERS: list[dict[str, Any]] = [
 
 def three_kinds(folder: Path) -> Workspace:
     """A new workspace; the items are numbered in the order of their names above, from 1."""
-    return made_once(folder, "kinds.duckdb", "three kinds", _with_three_kinds)
-
-
-def _with_three_kinds(folder: Path) -> Workspace:
     workspace = Workspace.create(folder / "kinds.duckdb")
     for name, records in (("pairs", PAIRS), ("tasks", TASKS), ("questions", QUESTIONS), ("answers", ANSWERS)):
         file = folder / f"{name}.jsonl"

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from made_once import made_once
 from sqlalchemy import Connection, insert, select
 
 from agents.events import JobEvent
@@ -32,11 +31,6 @@ TEST = (
 
 def pairs_workspace(folder: Path, pairs: Iterable[tuple[str, str, str]]) -> Workspace:
     """A new workspace with pairs, each an external id, a query and a code; item ids count from 1."""
-    pairs = list(pairs)
-    return made_once(folder, "pairs.duckdb", f"pairs {pairs}", lambda place: _with_pairs(place, pairs))
-
-
-def _with_pairs(folder: Path, pairs: Iterable[tuple[str, str, str]]) -> Workspace:
     workspace = Workspace.create(folder / "pairs.duckdb")
     queries: dict[str, int] = {}
     rows: dict[type, list[dict[str, Any]]] = {Query: [], Code: [], Item: [], Pair: []}
