@@ -1,7 +1,7 @@
 """Writes what is generated: the documents' tables of keys and settings, and the statements of a start.
 
-`python -m workbench.reference` brings README.md, docs/configuration.md and store/first_look up to date; a
-test tells when they are not.
+`python -m workbench.reference` updates docs/keys.md, docs/configuration.md and store/first_look; a test fails
+where they are out of date.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,15 @@ def _key_name(key: str) -> str:
     return "+".join((*(modifier.capitalize() for modifier in modifiers), word))
 
 
-def keys_table() -> str:
-    """Return the table of keys for the README."""
-    lines = ["| where | key | what it does | action id |", "|---|---|---|---|"]
-    for command in all_commands():
-        lines.append(f"| {WHERE[command.scope]} | {key_names(command)} | {command.help} | `{command.id}` |")
-    return "\n".join(lines)
+def keys_tables() -> str:
+    """Return a table of keys for each screen, part and dialog, a row for each action."""
+    commands = sorted(all_commands(), key=lambda command: list(WHERE).index(command.scope))
+    sections = []
+    for scope, group in groupby(commands, key=lambda command: command.scope):
+        lines = [f"## {WHERE[scope]}", "", "| key | what it does | action |", "|---|---|---|"]
+        lines += [f"| {key_names(command)} | {command.help} | `{command.id}` |" for command in group]
+        sections.append("\n".join(lines))
+    return "\n\n".join(sections)
 
 
 def settings_reference() -> str:
@@ -102,9 +106,9 @@ def filled(text: str, name: str, content: str) -> str:
 
 def documents(root: Path) -> dict[Path, str]:
     """Return the documents that hold generated parts, and the statements of a start, as they should read."""
-    readme, configuration = root / "README.md", root / "docs" / "configuration.md"
+    keys, configuration = root / "docs" / "keys.md", root / "docs" / "configuration.md"
     return {
-        readme: filled(readme.read_text(encoding="utf-8"), "keys", keys_table()),
+        keys: filled(keys.read_text(encoding="utf-8"), "keys", keys_tables()),
         configuration: filled(configuration.read_text(encoding="utf-8"), "settings", settings_reference()),
         **compiling.statements(),
     }
