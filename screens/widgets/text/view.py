@@ -517,9 +517,25 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             self.call_next(self._reflow)
         self._painting = True
         try:
-            return super().render_lines(crop)
+            blank = self._rows_below_text(crop)
+            if len(blank) < 2:
+                return super().render_lines(crop)
+            # They look alike, and are most of the pane of a short text: one is painted for all of them, which
+            # halves what painting the next item takes.
+            upper, lower = crop.split_horizontal(blank.start + 1 - crop.y)
+            lower = lower.shrink((len(blank) - 1, 0, 0, 0))
+            strips = super().render_lines(upper)
+            strips += strips[-1:] * (len(blank) - 1)
+            return [*strips, *(super().render_lines(lower) if lower else [])]
         finally:
             self._painting = False
+
+    def _rows_below_text(self, crop: Region) -> range:
+        """Return the rows of a region that show only the background, counted as the region's are."""
+        shown = self._flow.rows if self.text and self._flow is not None else len(self._empty_rows)
+        top = self.content_offset.y
+        first = top + max(0, shown - round(self.scroll_y))
+        return range(max(crop.y, first), min(crop.bottom, top + self.size.height))
 
     def render_line(self, y: int) -> Strip:
         """Paint one row.
