@@ -16,7 +16,7 @@ from screens.widgets.text.overlay import Span
 from store.counted import counted
 from store.kinds.answer import ANSWER, GUIDELINE
 from store.kinds.protocol import QuestionSpec
-from store.queries.entries import EntrySeen, ResponseSeen, ScoreSeen, load_entry
+from store.queries.entries import EntryView, ResponseView, ScoreView, load_entry
 from store.scope import Scope
 from store.tables.record import QuestionTarget
 
@@ -42,7 +42,7 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     return view(load_entry(connection, scope, ANSWER, item_id))
 
 
-def view(entry: EntrySeen) -> ItemView:
+def view(entry: EntryView) -> ItemView:
     """Lay out a question in panes: the reference answer beside the one that is scored."""
     fields, blind = entry.fields, entry.blind
     asks = tuple(_asks(entry))
@@ -78,7 +78,7 @@ def view(entry: EntrySeen) -> ItemView:
     )
 
 
-def _asks(entry: EntrySeen) -> Iterator[Ask]:
+def _asks(entry: EntryView) -> Iterator[Ask]:
     """Yield the questions answer by answer; of the reference or the thread where nobody has answered."""
     if not entry.responses:
         judged = ANSWER.stand_in(entry.fields)
@@ -100,7 +100,7 @@ def _asks(entry: EntrySeen) -> Iterator[Ask]:
             )
 
 
-def _claim(spec: QuestionSpec, scores: Sequence[ScoreSeen]) -> tuple[Claim | None, str]:
+def _claim(spec: QuestionSpec, scores: Sequence[ScoreView]) -> tuple[Claim | None, str]:
     """Return what a judge said last of one count, and why that is no claim; one of both is empty."""
     said = [one for one in scores if one.measure == spec.title]
     if not said and scores:
@@ -121,7 +121,7 @@ def _claim(spec: QuestionSpec, scores: Sequence[ScoreSeen]) -> tuple[Claim | Non
     return Claim(last.id, None, value, summary), ""
 
 
-def _not_parsed(score: ScoreSeen) -> str:
+def _not_parsed(score: ScoreView) -> str:
     """Return that the judge's score could not be read, with its word for it; a number such as -1 is none."""
     try:
         float(score.raw or 0)
@@ -143,7 +143,7 @@ def _reference(fields: Mapping[str, Any], revised: str) -> PaneText:
     )
 
 
-def _answer(response: ResponseSeen) -> PaneText:
+def _answer(response: ResponseView) -> PaneText:
     return PaneText(
         f"response-{response.letter}",
         f"Answer {response.letter}",
@@ -200,7 +200,7 @@ def _written(by: str, when: str, comment: Mapping[str, Any]) -> Iterator[str]:
             yield f"{_REACTIONS.get(name, name)} ×{count:,}"
 
 
-def _judges(responses: Sequence[ResponseSeen]) -> PaneText:
+def _judges(responses: Sequence[ResponseView]) -> PaneText:
     """Return what judges said of each answer, with their reasons."""
     lines: list[str] = []
     landmarks: list[int] = []

@@ -13,7 +13,7 @@ from screens.widgets.text.differences import Differences, differences
 from screens.widgets.text.overlay import Span
 from store.counted import counted
 from store.kinds.completion import COMPLETION, GUIDELINE
-from store.queries.entries import EntrySeen, ResponseSeen, load_entry
+from store.queries.entries import EntryView, ResponseView, load_entry
 from store.scope import Scope
 from store.tables.record import QuestionTarget
 
@@ -30,7 +30,7 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     return view(load_entry(connection, scope, COMPLETION, item_id))
 
 
-def view(entry: EntrySeen) -> ItemView:
+def view(entry: EntryView) -> ItemView:
     """Lay out a task in panes."""
     fields = entry.fields
     reference = fields["reference"]
@@ -61,7 +61,7 @@ def view(entry: EntrySeen) -> ItemView:
     )
 
 
-def _file(entry: EntrySeen) -> PaneText:
+def _file(entry: EntryView) -> PaneText:
     """Return the file as it was: the prompt up to the cursor, the reference, and what comes after it."""
     fields = entry.fields
     prompt, reference = fields["prompt"], fields["reference"]
@@ -82,7 +82,7 @@ def _file(entry: EntrySeen) -> PaneText:
     )
 
 
-def _heading(entry: EntrySeen, line: int) -> str:
+def _heading(entry: EntryView, line: int) -> str:
     fields = entry.fields
     return " · ".join(
         part
@@ -97,7 +97,7 @@ def _heading(entry: EntrySeen, line: int) -> str:
 
 
 def _comparison(
-    reference: str, compared: list[tuple[ResponseSeen, Differences]], *, hides_models: bool
+    reference: str, compared: list[tuple[ResponseView, Differences]], *, hides_models: bool
 ) -> PaneText:
     """Return the head of every completion below that of the reference, each line under what it is."""
     lines: list[str] = []
@@ -154,7 +154,7 @@ def _within(found: Differences, begun: int, length: int) -> Iterator[Span]:
             yield Span(begun + span.start, begun + min(span.end, length - 1), span.style)
 
 
-def _completion(response: ResponseSeen, found: Differences, language: str | None) -> PaneText:
+def _completion(response: ResponseView, found: Differences, language: str | None) -> PaneText:
     return PaneText(
         f"response-{response.letter}",
         response.letter,

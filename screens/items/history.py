@@ -10,8 +10,8 @@ from screens.items.views import Ask, Link, PaneText
 from store.counted import counted
 from store.evidence import TEXT_MOST, Citation
 from store.kinds.protocol import part_title, question_named
-from store.queries.expert_runs import ExpertRunSeen
-from store.queries.item import RecordSeen
+from store.queries.expert_runs import ExpertRunView
+from store.queries.item import RecordView
 from store.tables.record import REVISION
 
 CITED_ROWS = 8
@@ -19,7 +19,7 @@ CITED_ROWS = 8
 
 
 def history(
-    records: Sequence[RecordSeen], asks: Sequence[Ask], empty: str, runs: Sequence[ExpertRunSeen] = ()
+    records: Sequence[RecordView], asks: Sequence[Ask], empty: str, runs: Sequence[ExpertRunView] = ()
 ) -> PaneText:
     """Return who recorded what, oldest first, undone things included.
 
@@ -31,9 +31,9 @@ def history(
     """
     lines: list[str] = []
     links: list[Link] = []
-    every: list[RecordSeen | ExpertRunSeen] = [*records, *runs]
+    every: list[RecordView | ExpertRunView] = [*records, *runs]
     for record in sorted(every, key=_place):
-        if isinstance(record, ExpertRunSeen):
+        if isinstance(record, ExpertRunView):
             lines.append(f"{local(record.execution.created_at)}  {run_in_words(record)}")
             continue
         seconds = f" · {record.elapsed_ms / 1000:.1f} s" if record.elapsed_ms is not None else ""
@@ -60,7 +60,7 @@ def history(
     )
 
 
-def _what(record: RecordSeen, asks: Sequence[Ask]) -> str:
+def _what(record: RecordView, asks: Sequence[Ask]) -> str:
     """Return what was recorded: "label 1 match", where several things are asked "accuracy 8"; "flag"."""
     asked = next((ask for ask in asks if ask.target == record.target), None)
     if asked is not None:
@@ -75,9 +75,9 @@ def _what(record: RecordSeen, asks: Sequence[Ask]) -> str:
     return f"{spec.title} {spec.scale.word(record.value)}" if spec else record.what.replace("_", " ")
 
 
-def _place(record: RecordSeen | ExpertRunSeen) -> int:
+def _place(record: RecordView | ExpertRunView) -> int:
     """Return the place of a record in time: keys are of one clock."""
-    return (record.execution.id if isinstance(record, ExpertRunSeen) else record.id).int
+    return (record.execution.id if isinstance(record, ExpertRunView) else record.id).int
 
 
 def _quoted(citation: Citation) -> list[str]:

@@ -17,8 +17,8 @@ from screens.items.views import Ask, Claim, ItemView, PaneText, ReviewPart, RunS
 from store.counted import counted
 from store.cuts import with_note
 from store.kinds.pair import GUIDELINE, MATCH
-from store.queries.executions import ExecutionSeen
-from store.queries.item import AgentCase, PairSeen, StepSeen, load_pair
+from store.queries.executions import ExecutionView
+from store.queries.item import AgentCase, PairView, StepView, load_pair
 from store.queries.rows import NEEDS_SANDBOX
 from store.scope import Scope
 from store.tables.record import QuestionTarget
@@ -48,7 +48,7 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     return view(load_pair(connection, scope, item_id))
 
 
-def view(pair: PairSeen) -> ItemView:
+def view(pair: PairView) -> ItemView:
     """Lay out a pair in panes."""
     case = pair.case
     asks = (Ask(MATCH, QuestionTarget(pair.question_ids[MATCH.name]), claim=_claim(case)),)
@@ -88,7 +88,7 @@ def view(pair: PairSeen) -> ItemView:
     )
 
 
-def _first_test(pair: PairSeen) -> str:
+def _first_test(pair: PairView) -> str:
     """Return what an expert's own test of a pair begins with; empty where the code is no Python."""
     if pair.language.lower() not in _PYTHON:
         return ""
@@ -101,7 +101,7 @@ def _first_test(pair: PairSeen) -> str:
     return f"{bring}\n\n\ndef test_{name or 'candidate'}():\n    assert {call} == ...\n"
 
 
-def _heading(pair: PairSeen) -> str:
+def _heading(pair: PairView) -> str:
     similarity = sum(pair.similarities.values()) / len(pair.similarities) if pair.similarities else None
     parts = [
         pair.name or "code",
@@ -113,7 +113,7 @@ def _heading(pair: PairSeen) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _place(pair: PairSeen) -> str:
+def _place(pair: PairView) -> str:
     """Return the place among the candidates of the query, not all of which need be in the workspace."""
     if pair.rank is None:
         return ""
@@ -185,7 +185,7 @@ def _verdict(case: AgentCase) -> str:
     return "\n".join(lines)
 
 
-def _repairs(steps: tuple[StepSeen, ...]) -> Iterator[str]:
+def _repairs(steps: tuple[StepView, ...]) -> Iterator[str]:
     """Say in a line each what was repaired, and what became of it; the Steps pane tells the whole."""
     for step in steps:
         if step.role == "repair":
@@ -207,7 +207,7 @@ def _reading(case: AgentCase) -> str:
     return str(case.reply_of("test_writer").get("interpretation", ""))
 
 
-def _test(case: AgentCase, execution: ExecutionSeen | None, own: str) -> PaneText:
+def _test(case: AgentCase, execution: ExecutionView | None, own: str) -> PaneText:
     reply = case.reply_of("test_writer")
     program = execution.program if execution is not None else str(reply.get("test_program", ""))
     unrun = "Not run by the agents. " if execution is None and case.verdict is not None else ""
@@ -224,7 +224,7 @@ def _test(case: AgentCase, execution: ExecutionSeen | None, own: str) -> PaneTex
     )
 
 
-def _unlike(case: AgentCase, execution: ExecutionSeen) -> str:
+def _unlike(case: AgentCase, execution: ExecutionView) -> str:
     """Say when a run was not in the environment of the agents' run."""
     agents = case.execution
     if agents is None or execution.environment == agents.environment:
@@ -232,12 +232,12 @@ def _unlike(case: AgentCase, execution: ExecutionSeen) -> str:
     return f", another one than the agents' ({agents.environment}, {agents.sandbox})"
 
 
-def _ending(execution: ExecutionSeen) -> str:
+def _ending(execution: ExecutionView) -> str:
     code = "" if execution.exit_code is None else f" · exit code {execution.exit_code}"
     return f"{execution.exit_reason}{code} · {execution.seconds:.2f} s · {execution.sandbox}"
 
 
-def _outcomes(execution: ExecutionSeen) -> Iterator[str]:
+def _outcomes(execution: ExecutionView) -> Iterator[str]:
     for outcome in execution.outcomes:
         glyph, said = OUTCOME_GLYPHS[outcome.outcome], []
         if outcome.message and outcome.outcome != "passed":
@@ -269,7 +269,7 @@ def _why_no_run(case: AgentCase) -> str:
     return _NOT_RUN if case.verdict is not None and case.verdict.path == "read" else _NO_RUN
 
 
-def _run(case: AgentCase, execution: ExecutionSeen | None) -> PaneText:
+def _run(case: AgentCase, execution: ExecutionView | None) -> PaneText:
     """Return the log; landmarks stand on what failed, in the outcomes and at the traceback."""
     if execution is None:
         return PaneText("run", "Run", "", kind="log", empty=_why_no_run(case))

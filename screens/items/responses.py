@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from screens.items.views import PaneText
 from screens.widgets.text.overlay import Span
 from store.counted import counted
-from store.queries.entries import ChunkSeen, ResponseSeen
+from store.queries.entries import ChunkView, ResponseView
 
 RULE = "──"
 """Begins the line above a piece."""
 
 
-def named(response: ResponseSeen) -> str:
+def named(response: ResponseView) -> str:
     """Return what a screen calls a response: its letter, with the model where that is not hidden."""
     return f"{response.letter} · {response.name}" if response.name else response.letter
 
 
-def context(chunks: Sequence[ChunkSeen], language: str | None, empty: str) -> PaneText:
+def context(chunks: Sequence[ChunkView], language: str | None, empty: str) -> PaneText:
     """Return the pieces of other files one below the other, each under where it is from and its score."""
     lines: list[str] = []
     landmarks: list[int] = []

@@ -13,14 +13,14 @@ from screens.widgets.text.differences import differences
 from screens.widgets.text.overlay import Span
 from store.counted import counted
 from store.kinds.protocol import TaskKind
-from store.queries.revisions import RevisionSeen, Version
+from store.queries.revisions import RevisionView, Version
 
 SOMEBODY = "another rater"
 """What other raters are called in a blind review."""
 
 
 def editable_of(
-    kind: TaskKind, fields: Mapping[str, Any], revisions: Mapping[str, RevisionSeen], *, blind: bool
+    kind: TaskKind, fields: Mapping[str, Any], revisions: Mapping[str, RevisionView], *, blind: bool
 ) -> tuple[Editable, ...]:
     """Return the texts of an item that can be rewritten.
 
@@ -42,7 +42,7 @@ def editable_of(
     return tuple(found)
 
 
-def revisions(kind: TaskKind, revised: Mapping[str, RevisionSeen], *, blind: bool) -> tuple[PaneText, ...]:
+def revisions(kind: TaskKind, revised: Mapping[str, RevisionView], *, blind: bool) -> tuple[PaneText, ...]:
     """Return a pane with every version of what was rewritten, marked where it differs from the one before.
 
     Args:

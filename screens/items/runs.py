@@ -10,8 +10,8 @@ from typing import Protocol
 from screens.items.views import PaneText, RunShown
 from screens.widgets.text.sanitize import one_line
 from store.ids import now
-from store.queries.executions import ExecutionSeen
-from store.queries.expert_runs import ExpertRunSeen
+from store.queries.executions import ExecutionView
+from store.queries.expert_runs import ExpertRunView
 from store.queries.item import AgentCase
 
 KIND = 40
@@ -69,7 +69,7 @@ def results(execution: Results) -> Iterator[str]:
 
 
 def runs_of(
-    case: AgentCase, panes: Callable[[ExecutionSeen | None], tuple[PaneText, ...]]
+    case: AgentCase, panes: Callable[[ExecutionView | None], tuple[PaneText, ...]]
 ) -> tuple[RunShown, ...]:
     """Return the runs of an item's test, the agents' first.
 
@@ -100,7 +100,7 @@ def _headed(run: RunShown, headings: Sequence[str], number: int, total: int) -> 
     return replace(run, panes=tuple(panes))
 
 
-def _headings(run: ExpertRunSeen) -> tuple[str, str]:
+def _headings(run: ExpertRunView) -> tuple[str, str]:
     when = moment(run.execution.created_at)
     by = f"{'you' if run.own else run.rater} {when}"
     if not run.edited:
@@ -115,7 +115,7 @@ def moment(when: datetime) -> str:
     return f"{local:%H:%M}" if local.date() == today else f"{local:%Y-%m-%d %H:%M}"
 
 
-def run_in_words(run: ExpertRunSeen) -> str:
+def run_in_words(run: ExpertRunView) -> str:
     """Say who ran which test, and what that showed."""
     which = "a test of their own" if run.alone else "an edited test" if run.edited else "the agents' test"
     return f"{run.rater}  ran {which} · {' · '.join(results(run.execution))}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from screens.items import simulated
 from store.counted import counted, dollars
-from store.queries.item import StepSeen
+from store.queries.item import StepView
 
 _ROLES = {
     "annotator": "Single model",
@@ -28,7 +28,7 @@ def role_word(role: str) -> str:
     return _ROLES.get(role, role)
 
 
-def steps_in_words(steps: tuple[StepSeen, ...]) -> str:
+def steps_in_words(steps: tuple[StepView, ...]) -> str:
     """Return every turn of the agents with what it cost, in order, after what they cost together."""
     lines = [*_in_all(steps), ""] if len(steps) > 1 else []
     for number, step in enumerate(steps, start=1):
@@ -51,7 +51,7 @@ def steps_in_words(steps: tuple[StepSeen, ...]) -> str:
     return "\n".join(lines).rstrip("\n")
 
 
-def _in_all(steps: tuple[StepSeen, ...]) -> Iterator[str]:
+def _in_all(steps: tuple[StepView, ...]) -> Iterator[str]:
     """Return what the turns cost together, and which of them were answered from the cache."""
     known = [step.money for step in steps if step.money is not None]
     # What asked no model, such as an execution, costs nothing; other turns may have a cost that nobody knows.
@@ -70,7 +70,7 @@ def _in_all(steps: tuple[StepSeen, ...]) -> Iterator[str]:
         yield f"From the cache, at no cost: {', '.join(names)}"
 
 
-def _told(step: StepSeen) -> Iterator[str]:
+def _told(step: StepView) -> Iterator[str]:
     """Return what a turn came to."""
     if step.role == "executor" and "exit_reason" in step.reply:
         return _execution(step.reply)
@@ -97,7 +97,7 @@ def _execution(reply: Mapping[str, object]) -> Iterator[str]:
         yield f"in the snapshot {str(reply['snapshot'])[:_SNAPSHOT_SHOWN]}"
 
 
-def _repair(step: StepSeen) -> Iterator[str]:
+def _repair(step: StepView) -> Iterator[str]:
     """Return what was done, what that wrote, and what is left of it."""
     output = str(step.reply.get("output") or "")
     packages = step.reply.get("packages")

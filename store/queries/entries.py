@@ -14,8 +14,8 @@ from sqlalchemy import Connection, column, select, table
 from store.errors import UnknownName
 from store.kinds.protocol import TaskKind
 from store.queries.due import answered_refs
-from store.queries.item import OwnState, RecordSeen, item_access, load_history, load_own, question_ids
-from store.queries.revisions import RevisionSeen, load_revisions
+from store.queries.item import OwnState, RecordView, item_access, load_history, load_own, question_ids
+from store.queries.revisions import RevisionView, load_revisions
 from store.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item, Source
@@ -23,7 +23,7 @@ from store.tables.responses import ContextChunk, Response, Score
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkSeen:
+class ChunkView:
     """A piece of another file, with where it ranks under its setting."""
 
     setting: str
@@ -34,7 +34,7 @@ class ChunkSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreSeen:
+class ScoreView:
     """What a judge said of a response; `value` is None where its word was no number, which `raw` holds."""
 
     id: UUID
@@ -46,7 +46,7 @@ class ScoreSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseSeen:
+class ResponseView:
     """What a model made of an item.
 
     Attributes:
@@ -61,11 +61,11 @@ class ResponseSeen:
     letter: str
     name: str
     text: str
-    scores: tuple[ScoreSeen, ...] = ()
+    scores: tuple[ScoreView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class EntrySeen:
+class EntryView:
     """An item as it is reviewed.
 
     Attributes:
@@ -90,18 +90,18 @@ class EntrySeen:
     source: str
     fields: Mapping[str, Any]
     extra: Mapping[str, Any]
-    chunks: tuple[ChunkSeen, ...]
-    responses: tuple[ResponseSeen, ...]
-    revisions: Mapping[str, RevisionSeen]
+    chunks: tuple[ChunkView, ...]
+    responses: tuple[ResponseView, ...]
+    revisions: Mapping[str, RevisionView]
     hides_models: bool
     own: OwnState
-    history: tuple[RecordSeen, ...]
+    history: tuple[RecordView, ...]
     question_ids: Mapping[str, int]
     assignment_id: UUID | None = None
     blind: bool = False
 
 
-def load_entry(connection: Connection, scope: Scope, kind: TaskKind, item_id: int) -> EntrySeen:
+def load_entry(connection: Connection, scope: Scope, kind: TaskKind, item_id: int) -> EntryView:
     """Read everything that a review of one item shows.
 
     Judges' scores, the names of models and other raters' records are not read where they are hidden.
@@ -136,7 +136,7 @@ def load_entry(connection: Connection, scope: Scope, kind: TaskKind, item_id: in
     fields = {name: row[name] for name in kind.content}
     revisions = load_revisions(connection, item_id, fields, scope.rater_id)
     access = item_access(connection, scope, item_id)
-    return EntrySeen(
+    return EntryView(
         item_id=item_id,
         external_id=row["external_id"],
         source=row["source"] or "",
@@ -156,7 +156,7 @@ def load_entry(connection: Connection, scope: Scope, kind: TaskKind, item_id: in
     )
 
 
-def load_chunks(connection: Connection, item_id: int) -> tuple[ChunkSeen, ...]:
+def load_chunks(connection: Connection, item_id: int) -> tuple[ChunkView, ...]:
     """Read the pieces of other files that go with an item."""
     chunk = table_of(ContextChunk)
     found = (
@@ -164,12 +164,12 @@ def load_chunks(connection: Connection, item_id: int) -> tuple[ChunkSeen, ...]:
         .where(chunk.c.item_id == item_id)
         .order_by(chunk.c.setting, chunk.c.rank)
     )
-    return tuple(ChunkSeen(**row) for row in connection.execute(found).mappings())
+    return tuple(ChunkView(**row) for row in connection.execute(found).mappings())
 
 
 def load_responses(
     connection: Connection, item_id: int, rater_id: int, *, blind: bool, hidden: bool
-) -> tuple[ResponseSeen, ...]:
+) -> tuple[ResponseView, ...]:
     """Read the responses to an item, by name; those of hidden models in a random order for each rater.
 
     Args:
@@ -189,7 +189,7 @@ def load_responses(
         rows = list(connection.execute(found.add_columns(*columns).order_by(*columns)).all())
     scores = {} if blind else _scores(connection, [row.id for row in rows])
     return tuple(
-        ResponseSeen(
+        ResponseView(
             id=row.id,
             letter=letter(place),
             name="" if hidden else _name(row.model, row.setting, row.trial),
@@ -218,7 +218,7 @@ def _drawn(rater_id: int, item_id: int, response_id: int) -> str:
     return hashlib.sha256(f"{rater_id}/{item_id}/{response_id}".encode()).hexdigest()
 
 
-def _scores(connection: Connection, response_ids: list[int]) -> dict[int, tuple[ScoreSeen, ...]]:
+def _scores(connection: Connection, response_ids: list[int]) -> dict[int, tuple[ScoreView, ...]]:
     score = table_of(Score)
     names = ("id", "judge", "measure", "value", "raw", "reason")
     found = (
@@ -226,7 +226,7 @@ def _scores(connection: Connection, response_ids: list[int]) -> dict[int, tuple[
         .where(among(score.c.response_ref_id, response_ids))
         .order_by(score.c.judge, score.c.measure, score.c.sequence)
     )
-    scores: dict[int, list[ScoreSeen]] = {}
+    scores: dict[int, list[ScoreView]] = {}
     for row in connection.execute(found).mappings():
-        scores.setdefault(row["response_ref_id"], []).append(ScoreSeen(**{name: row[name] for name in names}))
+        scores.setdefault(row["response_ref_id"], []).append(ScoreView(**{name: row[name] for name in names}))
     return {number: tuple(each) for number, each in scores.items()}

@@ -15,7 +15,7 @@ from store.tables.runs import ExecutionRow, TestOutcomeRow, VerdictRow
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomeSeen:
+class OutcomeView:
     """One test case of an execution.
 
     Attributes:
@@ -38,7 +38,7 @@ class OutcomeSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionSeen:
+class ExecutionView:
     """One run of a test program, with the program and its log.
 
     Attributes:
@@ -83,7 +83,7 @@ class ExecutionSeen:
     stderr_cut: Cut | None
     output_dropped: int
     seconds: float
-    outcomes: tuple[OutcomeSeen, ...]
+    outcomes: tuple[OutcomeView, ...]
 
     def count(self, outcome: str) -> int:
         """Return how many tests had an outcome."""
@@ -105,7 +105,7 @@ class ExecutionSeen:
         return sum(test.flaky is True for test in self.outcomes)
 
 
-def executions_seen(connection: Connection, *conditions: ColumnElement[bool]) -> list[ExecutionSeen]:
+def executions_seen(connection: Connection, *conditions: ColumnElement[bool]) -> list[ExecutionView]:
     """Read executions, in the order in which they were made.
 
     Args:
@@ -113,27 +113,27 @@ def executions_seen(connection: Connection, *conditions: ColumnElement[bool]) ->
         *conditions: Which ones, on the columns of `execution`.
     """
     execution, outcome = table_of(ExecutionRow), table_of(TestOutcomeRow)
-    columns = [execution.c[name] for name in ExecutionSeen.__dataclass_fields__ if name != "outcomes"]
+    columns = [execution.c[name] for name in ExecutionView.__dataclass_fields__ if name != "outcomes"]
     rows = connection.execute(select(*columns).where(*conditions).order_by(execution.c.id)).mappings().all()
     if not rows:
         return []
-    tests: dict[UUID, list[OutcomeSeen]] = {row["id"]: [] for row in rows}
-    names = tuple(OutcomeSeen.__dataclass_fields__)
+    tests: dict[UUID, list[OutcomeView]] = {row["id"]: [] for row in rows}
+    names = tuple(OutcomeView.__dataclass_fields__)
     found = select(outcome.c.execution_id, *(outcome.c[name] for name in names))
     for row in connection.execute(
         found.where(among(outcome.c.execution_id, list(tests))).order_by(outcome.c.position)
     ).mappings():
-        tests[row["execution_id"]].append(OutcomeSeen(**{name: row[name] for name in names}))
+        tests[row["execution_id"]].append(OutcomeView(**{name: row[name] for name in names}))
     return [_seen(row, tests[row["id"]]) for row in rows]
 
 
-def _seen(row: RowMapping, tests: Sequence[OutcomeSeen]) -> ExecutionSeen:
+def _seen(row: RowMapping, tests: Sequence[OutcomeView]) -> ExecutionView:
     packages = row["packages"].split("\n") if row["packages"] else []
     cuts = {name: cut_of_text(row[name]) for name in ("stdout_cut", "stderr_cut")}
-    return ExecutionSeen(**{**row, **cuts, "packages": tuple(packages), "outcomes": tuple(tests)})
+    return ExecutionView(**{**row, **cuts, "packages": tuple(packages), "outcomes": tuple(tests)})
 
 
-def executions_of_verdicts(connection: Connection, item_ids: Sequence[int]) -> dict[int, ExecutionSeen]:
+def executions_of_verdicts(connection: Connection, item_ids: Sequence[int]) -> dict[int, ExecutionView]:
     """Read the executions that the latest verdicts on some items rest on.
 
     Args:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, select
 
-from store.queries.executions import ExecutionSeen, executions_seen
+from store.queries.executions import ExecutionView, executions_seen
 from store.tables.columns import among, table_of
 from store.tables.people import Rater
 from store.tables.runs import ExecutionRow, Step, StepRow
@@ -21,7 +21,7 @@ REPAIR = "repair"
 
 
 @dataclass(frozen=True, slots=True)
-class ExpertRunSeen:
+class ExpertRunView:
     """A test that an expert ran.
 
     Attributes:
@@ -35,13 +35,13 @@ class ExpertRunSeen:
     rater: str
     own: bool
     edited: bool
-    execution: ExecutionSeen
+    execution: ExecutionView
     alone: bool = False
 
 
 def expert_runs(
     connection: Connection, item_ids: Sequence[int], rater_id: int
-) -> dict[int, tuple[ExpertRunSeen, ...]]:
+) -> dict[int, tuple[ExpertRunView, ...]]:
     """Read the tests that experts ran on some items.
 
     Args:
@@ -63,12 +63,12 @@ def expert_runs(
         return {}
     items = sorted({row.item_id for row in rows.values()})
     written = {item_id: agents_tests(connection, item_id) for item_id in items}
-    runs: dict[int, list[ExpertRunSeen]] = {}
+    runs: dict[int, list[ExpertRunView]] = {}
     for seen in executions_seen(connection, among(execution.c.id, list(rows))):
         row = rows[seen.id]
         theirs = written[row.item_id]
         edited = seen.program not in theirs
-        run = ExpertRunSeen(row.name or "", row.rater_id == rater_id, edited, seen, alone=not theirs)
+        run = ExpertRunView(row.name or "", row.rater_id == rater_id, edited, seen, alone=not theirs)
         runs.setdefault(row.item_id, []).append(run)
     return {item_id: tuple(each) for item_id, each in runs.items()}
 

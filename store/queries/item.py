@@ -14,8 +14,8 @@ from sqlalchemy import BigInteger, Connection, RowMapping, cast, func, select
 from store.errors import UnknownName
 from store.evidence import Citation, readable_citations
 from store.kinds.pair import MATCH
-from store.queries.executions import ExecutionSeen, executions_seen
-from store.queries.expert_runs import ExpertRunSeen, expert_runs
+from store.queries.executions import ExecutionView, executions_seen
+from store.queries.expert_runs import ExpertRunView, expert_runs
 from store.queries.scoped import assignment_of, hides_agents, hides_models, is_own
 from store.scope import Scope
 from store.tables.columns import among, table_of
@@ -28,7 +28,7 @@ _DIGITS = 18  # a number of more digits is no key, and too large for its column
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictSeen:
+class VerdictView:
     """The agents' label of an item, with what it rests on."""
 
     id: UUID
@@ -42,7 +42,7 @@ class VerdictSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class StepSeen:
+class StepView:
     """One agent's turn. `reply` is the parsed JSON reply, empty when there was none.
 
     With `from_cache` the workspace had the reply already, and the turn cost nothing.
@@ -72,10 +72,10 @@ class AgentCase:
         expert_runs: What experts ran, in order.
     """
 
-    verdict: VerdictSeen | None
-    steps: tuple[StepSeen, ...]
-    execution: ExecutionSeen | None
-    expert_runs: tuple[ExpertRunSeen, ...] = ()
+    verdict: VerdictView | None
+    steps: tuple[StepView, ...]
+    execution: ExecutionView | None
+    expert_runs: tuple[ExpertRunView, ...] = ()
 
     def reply_of(self, role: str) -> Mapping[str, Any]:
         """Return the last good reply of a role, empty when there is none."""
@@ -84,7 +84,7 @@ class AgentCase:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordSeen:
+class RecordView:
     """One line of an item's history: a judgment or a mark, of any rater.
 
     `what` is the name of the question or the kind of the mark.
@@ -130,7 +130,7 @@ class OwnState:
 
 
 @dataclass(frozen=True, slots=True)
-class PairSeen:
+class PairView:
     """A query-code pair as it is reviewed. `case` is None where the review is blind.
 
     `question_ids` holds the keys of the kind's questions by name, `assignment_id` the assignment under which
@@ -154,7 +154,7 @@ class PairSeen:
     extra: Mapping[str, Any]
     case: AgentCase | None
     own: OwnState
-    history: tuple[RecordSeen, ...]
+    history: tuple[RecordView, ...]
     question_ids: Mapping[str, int]
     assignment_id: UUID | None = None
     blind: bool = False
@@ -221,7 +221,7 @@ def question_names(connection: Connection) -> dict[int, str]:
     return dict(connection.execute(select(question.c.id, question.c.name)).all())
 
 
-def load_pair(connection: Connection, scope: Scope, item_id: int) -> PairSeen:
+def load_pair(connection: Connection, scope: Scope, item_id: int) -> PairView:
     """Read everything that a review of one pair shows.
 
     The agents' case and other raters' records are not read where they are hidden.
@@ -264,7 +264,7 @@ def load_pair(connection: Connection, scope: Scope, item_id: int) -> PairSeen:
     similarity = table_of(Similarity)
     models = select(similarity.c.model, similarity.c.value).where(similarity.c.item_id == item_id)
     access = item_access(connection, scope, item_id)
-    return PairSeen(
+    return PairView(
         item_id=item_id,
         candidates=connection.execute(siblings).scalar_one(),
         similarities=dict(connection.execute(models.order_by(similarity.c.model)).all()),
@@ -312,8 +312,8 @@ def load_case(connection: Connection, item_id: int, rater_id: int) -> AgentCase:
     )
     seen = None
     if found is not None:
-        fields = {name: found[name] for name in VerdictSeen.__dataclass_fields__}
-        seen = VerdictSeen(**{**fields, "model": fields["model"] or "", "run_name": fields["run_name"] or ""})
+        fields = {name: found[name] for name in VerdictView.__dataclass_fields__}
+        seen = VerdictView(**{**fields, "model": fields["model"] or "", "run_name": fields["run_name"] or ""})
     made = table_of(ExecutionRow)
     executions = executions_seen(
         connection, made.c.item_id == item_id, among(made.c.step_id, [row["id"] for row in steps])
@@ -327,13 +327,13 @@ def load_case(connection: Connection, item_id: int, rater_id: int) -> AgentCase:
     )
 
 
-def _step(row: RowMapping) -> StepSeen:
+def _step(row: RowMapping) -> StepView:
     try:
         reply = json.loads(row["reply"]) if row["reply"] else {}
     except ValueError:
         reply = {}
-    names = [name for name in StepSeen.__dataclass_fields__ if name != "reply"]
-    return StepSeen(reply=reply if isinstance(reply, dict) else {}, **{name: row[name] for name in names})
+    names = [name for name in StepView.__dataclass_fields__ if name != "reply"]
+    return StepView(reply=reply if isinstance(reply, dict) else {}, **{name: row[name] for name in names})
 
 
 def load_own(connection: Connection, scope: Scope, item_id: int) -> OwnState:
@@ -375,7 +375,7 @@ def load_own(connection: Connection, scope: Scope, item_id: int) -> OwnState:
 
 def load_history(
     connection: Connection, item_id: int, only_rater: int | None = None
-) -> tuple[RecordSeen, ...]:
+) -> tuple[RecordView, ...]:
     """Read every judgment and mark of an item, oldest first.
 
     Args:
@@ -405,7 +405,7 @@ def load_history(
         marks = marks.where(mark.c.rater_id == only_rater)
     shared = ("id", "rater", "rater_kind", "origin", "created_at")
     seen = [
-        RecordSeen(
+        RecordView(
             **{name: row[name] for name in (*shared, "what", "value", "reason", "elapsed_ms", "blind")},
             target=QuestionTarget(row["question_id"], row["response_ref_id"]),
             text=row["comment"],
@@ -414,7 +414,7 @@ def load_history(
         for row in connection.execute(judgments).mappings()
     ]
     seen += [
-        RecordSeen(
+        RecordView(
             **{name: row[name] for name in shared},
             what=row["kind"] if row["active"] else f"no {row['kind']}",
             value=None,

@@ -43,7 +43,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class RevisionSeen:
+class RevisionView:
     """A text of an item that somebody rewrote.
 
     Attributes:
@@ -66,7 +66,7 @@ class RevisionSeen:
 
 def load_revisions(
     connection: Connection, item_id: int, fields: Mapping[str, Any], rater_id: int = 0
-) -> dict[str, RevisionSeen]:
+) -> dict[str, RevisionView]:
     """Read the columns of an item that anybody ever rewrote.
 
     Args:
@@ -126,7 +126,7 @@ def _records(connection: Connection, item_ids: Collection[int]) -> dict[int, dic
     return records
 
 
-def _seen(rows: list[Row[Any]], imported: str, rater_id: int) -> RevisionSeen:
+def _seen(rows: list[Row[Any]], imported: str, rater_id: int) -> RevisionView:
     versions: dict[UUID, Row[Any]] = {}
     for row in rows:
         if is_version(row, versions):
@@ -142,4 +142,4 @@ def _seen(rows: list[Row[Any]], imported: str, rater_id: int) -> RevisionSeen:
     changes = changes_of(rows)
     stood = tuple((record, imported if key is None else versions[key].text) for record, key in changes)
     now = changes[-1][1] if changes else None
-    return RevisionSeen(imported, tuple(shown.values()), None if now is None else shown[now], stood)
+    return RevisionView(imported, tuple(shown.values()), None if now is None else shown[now], stood)

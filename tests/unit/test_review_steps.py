@@ -3,7 +3,7 @@
 import pytest
 
 from screens.items.steps import steps_in_words
-from store.queries.item import StepSeen
+from store.queries.item import StepView
 
 COUNTS = {"passed": 0, "failed": 0, "errors": 0, "not_discriminating": 0, "flaky": 0}
 SNAPSHOT = "1d708bebd9a3" + "0" * 52
@@ -11,7 +11,7 @@ SNAPSHOT = "1d708bebd9a3" + "0" * 52
 
 def told(role, reply, error=""):
     outcome = "failed" if error and role != "repair" else "ok"
-    step = StepSeen(role, 0, outcome, reply, error, "bubblewrap", 0, 0, None, 1.5, from_cache=False)
+    step = StepView(role, 0, outcome, reply, error, "bubblewrap", 0, 0, None, 1.5, from_cache=False)
     return [line.strip() for line in steps_in_words((step,)).split("\n")[2:]]
 
 
@@ -87,7 +87,7 @@ def test_a_bug_fixer_s_commands_stand_in_a_line_each():
 
 
 def turn(role, tokens, money, seconds=1.25, *, kept=False):
-    return StepSeen(role, 0, "ok", {}, "", "m", tokens, tokens // 10, money, seconds, from_cache=kept)
+    return StepView(role, 0, "ok", {}, "", "m", tokens, tokens // 10, money, seconds, from_cache=kept)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from store.kinds.answer import ANSWER
 from store.queries import revisions
 from store.queries.entries import load_entry
 from store.queries.queue import queue_ids, queue_rows
-from store.queries.revisions import RevisionSeen
+from store.queries.revisions import RevisionView
 from store.queries.rows import QueueFilter
 from store.raters import register_kinds
 from store.recovery import recover
@@ -53,7 +53,7 @@ def view(workspace: Workspace, desk: Desk, *, blind: bool = False) -> ItemView:
         return load(connection, scope(desk.rater.id, blind=blind), 1)
 
 
-def reference(workspace: Workspace) -> RevisionSeen:
+def reference(workspace: Workspace) -> RevisionView:
     with workspace.reading() as connection:
         return load_entry(connection, scope(0), ANSWER, 1).revisions["reference"]
 

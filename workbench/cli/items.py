@@ -14,8 +14,8 @@ from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, comm
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from store.queries.executions import ExecutionSeen
-    from store.queries.expert_runs import ExpertRunSeen
+    from store.queries.executions import ExecutionView
+    from store.queries.expert_runs import ExpertRunView
     from store.queries.rows import QueueRow
     from store.tables.people import Rater
     from workbench.config import Config
@@ -115,8 +115,8 @@ def items_command(
         ids = [int(number) for number in queue_ids(opened, scope, wanted)]
         rows: list[QueueRow] = []
         texts: dict[int, dict[str, Any]] = {}
-        executions: dict[int, ExecutionSeen] = {}
-        runs: dict[int, tuple[ExpertRunSeen, ...]] = {}
+        executions: dict[int, ExecutionView] = {}
+        runs: dict[int, tuple[ExpertRunView, ...]] = {}
         for start in range(0, len(shown := ids[: limit or (None if as_json else MOST_FOR_PEOPLE)]), 1000):
             page = shown[start : start + 1000]
             rows += (found := queue_rows(opened, scope, page))
@@ -193,7 +193,7 @@ def _number(value: float | None) -> str | None:
     return None if value is None else f"{value:g}"
 
 
-def _execution_facts(execution: ExecutionSeen | None) -> dict[str, Any] | None:
+def _execution_facts(execution: ExecutionView | None) -> dict[str, Any] | None:
     """Return the execution that the agents' label rests on, in the words of `sandbox run --json`."""
     if execution is None:
         return None
@@ -210,7 +210,7 @@ def _execution_facts(execution: ExecutionSeen | None) -> dict[str, Any] | None:
     }
 
 
-def _run_facts(run: ExpertRunSeen) -> dict[str, Any]:
+def _run_facts(run: ExpertRunView) -> dict[str, Any]:
     return {"rater": run.rater, "edited": run.edited, **(_execution_facts(run.execution) or {})}
 
 
