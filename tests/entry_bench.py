@@ -102,9 +102,10 @@ def entries(
     """A new workspace; items are numbered from 1 in the order given, tasks first."""
     given = {"tasks": tasks, "predictions": predictions, "questions": questions, "answers": answers}
     workspace = Workspace.create(folder / "entries.duckdb")
-    for name, records in given.items():
-        if records:
-            import_files(workspace, [json_lines(folder / f"{name}.jsonl", records)])
+    import_files(
+        workspace,
+        [json_lines(folder / f"{name}.jsonl", records) for name, records in given.items() if records],
+    )
     return workspace
 
 

@@ -44,8 +44,9 @@ ANSWERS: list[dict[str, Any]] = [
 def three_kinds(folder: Path) -> Workspace:
     """A new workspace; the items are numbered in the order of their names above, from 1."""
     workspace = Workspace.create(folder / "kinds.duckdb")
-    for name, records in (("pairs", PAIRS), ("tasks", TASKS), ("questions", QUESTIONS), ("answers", ANSWERS)):
-        file = folder / f"{name}.jsonl"
+    every = {"pairs": PAIRS, "tasks": TASKS, "questions": QUESTIONS, "answers": ANSWERS}
+    files = [folder / f"{name}.jsonl" for name in every]
+    for file, records in zip(files, every.values(), strict=True):
         file.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-        import_files(workspace, [file])
+    import_files(workspace, files)
     return workspace

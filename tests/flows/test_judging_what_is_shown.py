@@ -36,7 +36,7 @@ from store.workspace import Workspace
 
 SIZE = (120, 40)
 NOT_SEEN = "Not recorded: the item was not on the screen when you pressed. Press again."
-ITEMS = 500
+ITEMS = 200
 KEYS_A_SECOND = 10
 
 
@@ -85,7 +85,7 @@ async def test_what_comes_for_the_item_before_does_not_bring_it_back(
         if cause == "annotated":
             event = ItemAnnotated(1, UUID(int=0), 1, CASES[0].name, 1.0, "screened", None)
             app.post_message(JobReported(event))
-        for _ in range(20):
+        for _ in range(5):
             await pilot.pause(0.02)
             assert shown(app) == (1, {CASES[0].name})
             assert not screen.guard.is_painted
@@ -164,7 +164,7 @@ class LabelsAround:
         return Reply({"assessment": word, "justification": f"reply {item}"})
 
 
-async def test_500_items_judged_beside_a_job_that_labels_them(
+async def test_200_items_judged_beside_a_job_that_labels_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pairs = [
