@@ -12,10 +12,11 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from agents.account import Budget
-from agents.annotation.configurations import CONFIGURATIONS
-from agents.kinds import Configuration, agents_part
+from agents.jobs.budget import Budget
 from agents.llm.settings import ModelSettings
+from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
+from agents.pipelines.registry import agents_part
+from agents.pipelines.spec import Configuration
 from agents.sandbox.settings import SandboxSettings
 from store.errors import UnknownName
 
@@ -202,7 +203,7 @@ class AgentSettings(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotationSettings:
+class JobSettings:
     """What one annotation job is told.
 
     Attributes:
@@ -273,6 +274,10 @@ class AnnotationSettings:
         if own is None or own.temperature is None:
             return self.models.temperature
         return None if own.temperature == "default" else float(own.temperature)
+
+    def role_choices(self) -> dict[str, tuple[str, float | None]]:
+        """Return model and temperature of the roles that ask a model, in the order of their turns."""
+        return {role: (self.model_of(role), self.temperature_of(role)) for role in self.taking_part()}
 
 
 @dataclass(frozen=True, slots=True)

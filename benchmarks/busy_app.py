@@ -21,8 +21,8 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
-from agents.jobs import AnnotationJob
-from agents.settings import AnnotationSettings
+from agents.jobs.runner import JobRequest
+from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from store.importing import import_files
 from store.workspace import Workspace
@@ -34,7 +34,7 @@ FIRST = 200_000
 IMPORTED = "more.jsonl"
 
 
-def annotation(folder: Path) -> AnnotationSettings:
+def annotation(folder: Path) -> JobSettings:
     """Return a job in which the screener finds every item clear, after the time a service takes."""
     path = folder / "replies.jsonl"
     reply = {"assessment": "clear_match", "justification": "It does what was asked. " * 8}
@@ -42,7 +42,7 @@ def annotation(folder: Path) -> AnnotationSettings:
         for number in range(FIRST, FIRST + ANNOTATED):
             line = {"role": "screener", "subject": f"pair-{number}", "reply": reply, "delay_seconds": 0.3}
             file.write(json.dumps(line) + "\n")
-    return AnnotationSettings(model=f"scripted:{path}", item_ids=tuple(range(FIRST, FIRST + ANNOTATED)))
+    return JobSettings(model=f"scripted:{path}", item_ids=tuple(range(FIRST, FIRST + ANNOTATED)))
 
 
 class BareApp(App[None]):
@@ -91,7 +91,7 @@ def main() -> None:
         if bare:
             app = BareApp()
             if job is not None:
-                runners.make(lambda _: None).start(AnnotationJob(job))
+                runners.make(lambda _: None).start(JobRequest(job))
         else:
             app = WorkbenchApp(
                 make_context(workspace, Configured(), RATER, runners, annotation=job, start_with="queue")

@@ -35,11 +35,11 @@ import large_workspace
 import pipeline_speed
 from sqlalchemy import delete, insert
 
-from agents import estimate, records, role_models
-from agents.jobs import run_annotation
+from agents.jobs import estimate, role_models, run_record
+from agents.jobs.runner import run_job
 from agents.llm.protocol import ModelReply, ModelRequest, Usage
 from agents.llm.settings import ModelSettings
-from agents.settings import AnnotationSettings
+from agents.settings import JobSettings
 from store.tables.columns import among, table_of
 from store.workspace import Workspace
 from workbench.config import Config
@@ -121,8 +121,8 @@ def jobs(options: argparse.Namespace, folder: Path) -> None:
         cursor.execute("DELETE FROM verdict")
         cursor.execute(_KEPT.format(kept=options.kept))
     content, path = template.read_bytes(), folder / "run.duckdb"
-    batches = records.Gathering
-    settings = AnnotationSettings(
+    batches = run_record.RowBatcher
+    settings = JobSettings(
         model=f"openai:{pipeline_speed.MODEL}",
         concurrency=32,
         models=ModelSettings(openai_base_url="http://127.0.0.1:1/v1"),
@@ -130,11 +130,11 @@ def jobs(options: argparse.Namespace, folder: Path) -> None:
     )
 
     def measure(variant: str) -> Figures:
-        records.Gathering = WriteForEach if "each" in variant else batches  # type: ignore[misc,assignment]
+        run_record.RowBatcher = WriteForEach if "each" in variant else batches  # type: ignore[misc,assignment]
         path.write_bytes(content)
         with Workspace.open(path) as workspace:
             processor, clock = time.process_time(), time.perf_counter()
-            report = run_annotation(workspace, settings, pipeline_speed.fail_on_trouble)
+            report = run_job(workspace, settings, pipeline_speed.fail_on_trouble)
             figures = time.perf_counter() - clock, time.process_time() - processor
         if report.state != "done" or report.failed:
             raise SystemExit(f"the run failed: {report}")
@@ -216,7 +216,7 @@ def estimates(options: argparse.Namespace, folder: Path) -> None:
     with Workspace.open(folder / "sample.duckdb", create=True) as workspace:
         import_sample(workspace)
         job = sample_annotation(Config())
-        run_annotation(workspace, replace(job, limit=40), lambda _: None)
+        run_job(workspace, replace(job, limit=40), lambda _: None)
         used.clear()
         found = {"prompts and earlier replies": estimate.estimate(workspace, job)}
         estimate.past_replies = lambda _: {}
@@ -224,7 +224,7 @@ def estimates(options: argparse.Namespace, folder: Path) -> None:
         found["prompts alone"] = estimate.estimate(workspace, job)
         estimate._prompt_characters = lambda *_: 2000.0
         found["2,000 characters a prompt"] = estimate.estimate(workspace, job)
-        run_annotation(workspace, job, lambda _: None)
+        run_job(workspace, job, lambda _: None)
     actual = told("what it costs", used["tokens_in"], used["tokens_out"])
     for name, one in found.items():
         told(name, one.total("tokens_in"), one.total("tokens_out"), actual)

@@ -33,17 +33,17 @@ from typing import Any
 import large_workspace
 from model_server import REPLY
 
-from agents import role_models
-from agents.annotation.configurations import SCREENER
-from agents.annotation.replies import ScreenerReply
-from agents.events import JobEvent, JobLog, JobProgressed
-from agents.jobs import run_annotation
+from agents.jobs import role_models
+from agents.jobs.events import JobEvent, JobLog, JobProgressed
+from agents.jobs.runner import run_job
 from agents.llm.openai import OpenAIChat
 from agents.llm.protocol import LanguageModel, ModelReply, ModelRequest, Usage
 from agents.llm.schemas import strict_schema
 from agents.llm.settings import ModelSettings
+from agents.pipelines.pair_annotation.configurations import SCREENER
+from agents.pipelines.pair_annotation.reply_models import ScreenerReply
 from agents.prompts import load_prompt
-from agents.settings import AnnotationSettings
+from agents.settings import JobSettings
 from store.queries.runs import pair_texts
 from store.workspace import Workspace
 
@@ -121,10 +121,10 @@ async def bare(asked: list[ModelRequest], models: ModelSettings, concurrency: in
     return len(asked) / seconds
 
 
-def pipeline(path: Path, settings: AnnotationSettings) -> float:
+def pipeline(path: Path, settings: JobSettings) -> float:
     """Let the pipeline label the pairs; return how many a second, from its first turn to its last."""
     with Workspace.open(path) as workspace:
-        report = run_annotation(workspace, settings, fail_on_trouble)
+        report = run_job(workspace, settings, fail_on_trouble)
     if report.state != "done" or report.failed:
         raise SystemExit(f"the run failed: {report}")
     return report.done / report.seconds
@@ -147,7 +147,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
                 loop = partial(bare, models=models, concurrency=options.concurrency, plain=plain)
                 asyncio.run(loop(asked[:200]))  # imports, connections
                 rates[name].append(asyncio.run(loop(asked)))
-            settings = AnnotationSettings(
+            settings = JobSettings(
                 model=f"openai:{MODEL}", concurrency=options.concurrency, models=models, sandbox="process"
             )
             rates["pipeline"].append(pipeline(path, settings))
@@ -196,10 +196,10 @@ def memory(options: argparse.Namespace, folder: Path) -> None:
             due[0] = next(tenths)
 
     models = ModelSettings(openai_base_url="http://127.0.0.1:1/v1")
-    settings = AnnotationSettings(model=f"openai:{MODEL}", concurrency=32, models=models, sandbox="process")
+    settings = JobSettings(model=f"openai:{MODEL}", concurrency=32, models=models, sandbox="process")
     with Workspace.open(path) as workspace:
         print(told(0), flush=True)
-        report = run_annotation(workspace, replace(settings, limit=options.pairs), tell)
+        report = run_job(workspace, replace(settings, limit=options.pairs), tell)
     print(f"{report.done / report.seconds:,.0f} pairs a second")
 
 

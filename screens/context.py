@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from textual.signal import Signal
 
-    from agents.events import JobEvent
-    from agents.expert_runs import ExpertRuns
-    from agents.jobs import JobRunner
-    from agents.settings import AnnotationSettings
+    from agents.jobs.events import JobEvent
+    from agents.jobs.expert_tests import ExpertTests
+    from agents.jobs.runner import JobRunner
+    from agents.settings import JobSettings
     from screens.input_guard.guard import LastKey
     from screens.jobs.running import Jobs
     from screens.notices import Notices
@@ -45,7 +45,7 @@ class Plan:
         sandbox: A sentence about where test programs run.
     """
 
-    annotation: AnnotationSettings | None
+    annotation: JobSettings | None
     problem: str = ""
     sandbox: str = ""
 
@@ -76,14 +76,14 @@ class AppContext:
     settings: ScreenSettings
     prepare: Callable[[], None]
     make_runner: Callable[[Callable[[JobEvent], None]], JobRunner]
-    make_expert_runs: Callable[[], ExpertRuns]
+    make_expert_runs: Callable[[], ExpertTests]
     make_plan: Callable[[], Plan]
     import_file: Callable[[Path, Report], ImportReport]
-    load_sample: Callable[[], AnnotationSettings]
+    load_sample: Callable[[], JobSettings]
     is_sample: Callable[[], bool]
     first_look: FirstLook | None = None
     start_with: Literal["home", "queue", "resume"] = "home"
-    begin_with: AnnotationSettings | None = None
+    begin_with: JobSettings | None = None
 
     @property
     def scope(self) -> Scope:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 if TYPE_CHECKING:
-    from agents.events import JobEvent
+    from agents.jobs.events import JobEvent
 
 
 @dataclass

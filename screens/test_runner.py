@@ -18,8 +18,8 @@ from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
-    from agents.expert_runs import ExpertRuns
-    from agents.turns import Executed
+    from agents.jobs.expert_tests import ExpertTests
+    from agents.jobs.step_recorder import RecordedExecution
     from store.who import AnyRater
 
 
@@ -40,7 +40,7 @@ class TestEnded:
     item_id: int
     name: str
     test: str
-    executed: Executed | None
+    executed: RecordedExecution | None
     error: BaseException | None = None
 
 
@@ -64,7 +64,7 @@ class TestRunner:
         self,
         app: App[Any],
         rater: AnyRater | None,
-        make_expert_runs: Callable[[], ExpertRuns],
+        make_expert_runs: Callable[[], ExpertTests],
         notices: Notices,
     ) -> None:
         self.ended: Signal[TestEnded] = Signal(app, "test-ended")
@@ -76,7 +76,7 @@ class TestRunner:
         self._making = threading.Lock()
 
     @cached_property
-    def _expert_runs(self) -> ExpertRuns:
+    def _expert_runs(self) -> ExpertTests:
         return self._make_expert_runs()
 
     def start(self, item_id: int, name: str, test: str, like: UUID | None) -> bool:
@@ -100,7 +100,7 @@ class TestRunner:
 
     def _begin(self, rater: AnyRater, item_id: int, name: str, test: str, like: UUID | None) -> None:
         """Begin a run, in a thread: what it needs is loaded with the first one."""
-        from agents.expert_runs import ExpertRun
+        from agents.jobs.expert_tests import ExpertRun
 
         def failed(error: BaseException) -> None:
             self._tell_ended(TestEnded(item_id, name, test, None, error))

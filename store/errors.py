@@ -10,12 +10,12 @@ WorkbenchError
 ├── UnknownName             a name (rater, format, model, item) that nothing answers to
 ├── JudgmentRefused         a judgment that the record cannot take (value off the scale, no rater)
 ├── HiddenData              what was asked for tells of what the rater must not see
-├── BudgetReached           a run has spent what it may; nothing failed (agents.errors)
+├── BudgetReached           a run has spent what it may; nothing failed (agents.jobs.errors)
 ├── ModelError              a language model gave no usable reply (agents.llm.errors)
 └── SandboxError            a program could not be run (agents.sandbox.errors)
     ├── NeedsSandbox        only isolation may run it, and there is none: it waits (agents.sandbox.errors)
     ├── RepairBroken        the place of a repair failed, not the repair (agents.sandbox.repair)
-    ├── SandboxBroken       the sandbox failed, not the program in it (agents.turns)
+    ├── SandboxBroken       the sandbox failed, not the program in it (agents.jobs.step_recorder)
     └── SnapshotMissing     the repaired environment is not here any more (agents.sandbox.repair)
 
 Every error says what happened (`title`, `message`) and what mends it (`hint`). Bugs are not

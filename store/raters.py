@@ -91,11 +91,11 @@ def question_number(connection: Connection, name: str) -> int:
     return int(number)
 
 
-def label_question_number(connection: Connection, kind: str) -> int:
-    """Return the key of the first question of a kind, stored where it is new; in the lane."""
-    spec = task_kinds()[kind].questions[0]
-    _add_question(connection, kind, spec)
-    return question_number(connection, spec.name)
+def kind_question_numbers(connection: Connection, kind: str) -> dict[str, int]:
+    """Return the keys of a kind's questions by name, in order, stored where they are new; in the lane."""
+    for spec in task_kinds()[kind].questions:
+        _add_question(connection, kind, spec)
+    return {spec.name: question_number(connection, spec.name) for spec in task_kinds()[kind].questions}
 
 
 def response_ref_number(connection: Connection, item_id: int, response: ResponseName) -> int:

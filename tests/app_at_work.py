@@ -16,9 +16,9 @@ from sqlalchemy import Connection, insert
 from textual.app import App
 from textual.pilot import Pilot
 
-from agents.expert_runs import ExpertRuns
-from agents.jobs import JobRunner
-from agents.settings import AnnotationSettings, ExpertRunSettings
+from agents.jobs.expert_tests import ExpertTests
+from agents.jobs.runner import JobRunner
+from agents.settings import ExpertRunSettings, JobSettings
 from screens.app import WorkbenchApp
 from screens.context import AppContext, Plan
 from screens.review.screen import ReviewScreen
@@ -74,10 +74,10 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
         settings=settings,
         prepare=lambda: None,
         make_runner=lambda emit: JobRunner(workspace, emit),
-        make_expert_runs=lambda: ExpertRuns(workspace, ExpertRunSettings),
+        make_expert_runs=lambda: ExpertTests(workspace, ExpertRunSettings),
         make_plan=lambda: plan,
         import_file=lambda path, report: import_files(workspace, [path], progress=report),
-        load_sample=lambda: AnnotationSettings(model="scripted:none"),
+        load_sample=lambda: JobSettings(model="scripted:none"),
         is_sample=lambda: False,
     )
     return replace(context, **changes)
@@ -198,7 +198,7 @@ def recorded(workspace: Workspace, rater: Rater, *actions: Action) -> None:
 
 def script(
     folder: Path, replies: Iterable[tuple[str, str, float]], name: str = "replies.jsonl"
-) -> AnnotationSettings:
+) -> JobSettings:
     """Settings of a job that answers one item after another from a file.
 
     Args:
@@ -216,7 +216,7 @@ def script(
             line["reply"] = {"assessment": word, "justification": "as it reads"}
         lines.append(json.dumps(line))
     path = import_of(folder, "\n".join(lines) + "\n", name)
-    return AnnotationSettings(model=f"scripted:{path}", concurrency=1, stop_seconds=0.0)
+    return JobSettings(model=f"scripted:{path}", concurrency=1, stop_seconds=0.0)
 
 
 async def until(

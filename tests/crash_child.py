@@ -19,12 +19,12 @@ from typing import Any
 from judging import Desk
 
 # Imported here, so that no child spends its life on it.
-import agents.annotation.kind
+import agents.pipelines.pair_annotation.part
 import agents.sandbox.process  # noqa: F401
-from agents.jobs import AnnotationJob, JobRunner
+from agents.jobs.run_record import RunRecord
+from agents.jobs.runner import JobRequest, JobRunner
 from agents.llm.scripted import ScriptedModel
-from agents.records import RunRecord
-from agents.settings import AnnotationSettings
+from agents.settings import JobSettings
 from store.recording import Action
 from store.workspace import Workspace
 from workbench.stopping import Stopped, stop_if_told, stopped_by_signals
@@ -113,7 +113,7 @@ def live(
             if not model:
                 judge_on(Desk(workspace), notes, random.Random(seed), items)
             with JobRunner(workspace, lambda _: None) as runner:
-                job = runner.start(AnnotationJob(AnnotationSettings(model, sandbox="process", concurrency=4)))
+                job = runner.start(JobRequest(JobSettings(model, sandbox="process", concurrency=4)))
                 if judging:
                     judge_on(Desk(workspace), notes, random.Random(seed), items)
                 job.wait()

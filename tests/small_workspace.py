@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
-from agents.events import JobEvent
+from agents.jobs.events import JobEvent
 from store.ids import now
 from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Source

@@ -20,10 +20,10 @@ from workbench.rater import rater_name
 from workbench.sample import holds_sample, import_sample
 
 if TYPE_CHECKING:
-    from agents.events import JobEvent
-    from agents.expert_runs import ExpertRuns
-    from agents.jobs import JobRunner
-    from agents.settings import AnnotationSettings, ExpertRunSettings
+    from agents.jobs.events import JobEvent
+    from agents.jobs.expert_tests import ExpertTests
+    from agents.jobs.runner import JobRunner
+    from agents.settings import ExpertRunSettings, JobSettings
     from store.events import Report
     from store.first_look import FirstLook
     from store.ingest.report import ImportReport
@@ -42,21 +42,21 @@ class Runners:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._made: list[JobRunner | ExpertRuns] = []
+        self._made: list[JobRunner | ExpertTests] = []
 
     def make(self, emit: Callable[[JobEvent], None]) -> JobRunner:
         """Make a runner that tells its events to `emit`."""
-        from agents.jobs import JobRunner
+        from agents.jobs.runner import JobRunner
 
         runner = JobRunner(self._workspace, emit)
         self._made.append(runner)
         return runner
 
-    def make_expert_runs(self, settings: Callable[[], ExpertRunSettings]) -> ExpertRuns:
+    def make_expert_runs(self, settings: Callable[[], ExpertRunSettings]) -> ExpertTests:
         """Make what runs the tests of experts, as the settings say."""
-        from agents.expert_runs import ExpertRuns
+        from agents.jobs.expert_tests import ExpertTests
 
-        runs = ExpertRuns(self._workspace, settings)
+        runs = ExpertTests(self._workspace, settings)
         self._made.append(runs)
         return runs
 
@@ -95,7 +95,7 @@ def make_context(
     runners: Runners,
     *,
     first_look: FirstLook | None = None,
-    annotation: AnnotationSettings | None = None,
+    annotation: JobSettings | None = None,
     start_with: Literal["home", "queue", "resume"] = "home",
 ) -> AppContext:
     """Compose what the app works with.
@@ -117,7 +117,7 @@ def make_context(
         prepare()
         who = _ensure_rater(workspace, name)
 
-    def load_sample() -> AnnotationSettings:
+    def load_sample() -> JobSettings:
         import_sample(workspace)
         return sample_annotation(config.whole)
 
@@ -150,7 +150,7 @@ def _ensure_rater(workspace: Workspace, name: str) -> AnyRater:
     return ensure_rater(workspace, name)
 
 
-def _plan(workspace: Workspace, config: Configured, annotation: AnnotationSettings | None) -> Plan:
+def _plan(workspace: Workspace, config: Configured, annotation: JobSettings | None) -> Plan:
     """Return what is to be done, otherwise what the configuration says."""
     problem = ""
     if annotation is None:
@@ -162,7 +162,7 @@ def _plan(workspace: Workspace, config: Configured, annotation: AnnotationSettin
     return Plan(annotation, problem, sandbox_sentence(config.whole))
 
 
-def _configured(workspace: Workspace, config: Config) -> AnnotationSettings:
+def _configured(workspace: Workspace, config: Config) -> JobSettings:
     """Return what the configuration says; in the demo's workspace the scripted model needs no setting."""
     try:
         return annotation_settings(config)

@@ -26,7 +26,7 @@ from store.workspace import Workspace
 from workbench.sample import NOTICE, holds_sample, import_sample, sample_raters
 
 if TYPE_CHECKING:
-    from agents.report import AnnotationReport
+    from agents.jobs.report import JobReport
 
 FILE_NAME = "demo.duckdb"
 
@@ -78,7 +78,7 @@ class DemoReport:
 
     workspace: Path
     items: Mapping[str, int]
-    annotation: AnnotationReport
+    annotation: JobReport
     with_majority: MajorityAgreement
     among_raters: Agreement
     alpha: Agreement
@@ -156,7 +156,7 @@ def _delete(path: Path) -> None:
         old.unlink(missing_ok=True)
 
 
-def demo_report(workspace: Workspace, annotation: AnnotationReport) -> DemoReport:
+def demo_report(workspace: Workspace, annotation: JobReport) -> DemoReport:
     """Put together what the demo prints, from the records."""
     labels, verdicts, rater = (
         all_values(REVIEW, questions=label_questions()),

@@ -14,7 +14,7 @@ from workbench.sample import allowed_programs, scripted_model
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agents.settings import AnnotationSettings, ExpertRunSettings
+    from agents.settings import ExpertRunSettings, JobSettings
     from workbench.config import Config
 
 NO_MODEL = WorkbenchError(
@@ -38,7 +38,7 @@ def annotation_settings(
     budget: Mapping[str, float | None] | None = None,
     cache: bool = True,
     retry_failed: bool = False,
-) -> AnnotationSettings:
+) -> JobSettings:
     """Compose the settings of a job.
 
     Only the digests of the shipped sample programs are ever passed on as what may run without isolation;
@@ -61,14 +61,14 @@ def annotation_settings(
         UnknownName: There is no such configuration.
         WorkbenchError: A role has no model.
     """
-    from agents.settings import AnnotationSettings
+    from agents.settings import JobSettings
 
     chosen, roles = config.agents.chosen(agents)
     sandboxes = config.sandbox
     if repairs is not None:
         sandboxes = sandboxes.model_copy(update={"repairs": repairs})
     given = {what: limit for what, limit in (budget or {}).items() if limit is not None}
-    settings = AnnotationSettings(
+    settings = JobSettings(
         model=model or config.agents.model or "",
         agents=chosen,
         asked=agents or config.agents.configuration,
@@ -90,7 +90,7 @@ def annotation_settings(
     return settings
 
 
-def _check_complete(settings: AnnotationSettings) -> None:
+def _check_complete(settings: JobSettings) -> None:
     taking_part = settings.taking_part()
     lacking = [role for role in taking_part if not settings.model_of(role)]
     if lacking == list(taking_part):
@@ -104,23 +104,23 @@ def _check_complete(settings: AnnotationSettings) -> None:
         )
 
 
-def check_models(jobs: Sequence[AnnotationSettings]) -> None:
+def check_models(jobs: Sequence[JobSettings]) -> None:
     """Make every client once and close it, so that the last of several jobs does not end for want of a key.
 
     Raises:
         WorkbenchError: A model is unknown, or lacks something it needs, such as a file.
     """
-    from agents.role_models import RoleModels
+    from agents.jobs.role_models import RoleModels
 
     async def open_and_close() -> None:
         for job in jobs:
-            models = RoleModels.open(job, job.taking_part())
+            models = RoleModels.open(job.role_choices(), job.models)
             await models.close()
 
     asyncio.run(open_and_close())
 
 
-def sample_annotation(config: Config) -> AnnotationSettings:
+def sample_annotation(config: Config) -> JobSettings:
     """Compose the settings of the demo's job: the replies written by hand, wherever they were installed.
 
     They are replies for all agents, so no configuration of the user's counts. The demo repairs nothing: it

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from store.errors import WorkbenchError, WorkspaceError
 
 if TYPE_CHECKING:
-    from agents.settings import AnnotationSettings
+    from agents.settings import JobSettings
     from screens.app import WorkbenchApp
     from store.first_look import FirstLook
     from store.workspace import Workspace
@@ -110,7 +110,7 @@ def run_app(
     config: Configured,
     rater: str | None,
     *,
-    annotation: AnnotationSettings | None = None,
+    annotation: JobSettings | None = None,
     start_with: StartWith = "home",
 ) -> int:
     """Open a workspace, show the app until it ends, and close what was opened.

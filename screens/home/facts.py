@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agents.kinds import kinds_with_agents
+from agents.pipelines.registry import kinds_with_agents
 from screens.widgets.text.sanitize import one_line
 from store.counted import counted, dollars
 from store.kinds.counting import counted_kinds, joined, told_unknown

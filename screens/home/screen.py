@@ -11,7 +11,7 @@ from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from agents.events import ItemAnnotated, JobEnded, JobEvent, JobStarted
+from agents.jobs.events import ItemEnded, JobEnded, JobEvent, JobStarted
 from screens.commands import Command, Scope, bindings, commands_of
 from screens.covering import CoveredScreen
 from screens.help import key_name, keys_of
@@ -27,7 +27,7 @@ from store.kinds.counting import counted_kinds, joined
 from store.kinds.protocol import task_kinds
 
 if TYPE_CHECKING:
-    from agents.settings import AnnotationSettings
+    from agents.settings import JobSettings
     from screens.context import Plan, ScreenContext
     from screens.navigator import Navigator
     from store.ingest.report import ImportReport
@@ -135,7 +135,7 @@ class HomeScreen(CoveredScreen):
         self._read_soon()
 
     def _job_told(self, event: JobEvent) -> None:
-        if isinstance(event, ItemAnnotated):
+        if isinstance(event, ItemEnded):
             self._read_soon()
         elif isinstance(event, JobStarted | JobEnded):
             self._lay_out()
@@ -330,7 +330,7 @@ class HomeScreen(CoveredScreen):
         self.context.notices.report_error(error)
         self._lay_out()
 
-    def _sample_loaded(self, settings: AnnotationSettings) -> None:
+    def _sample_loaded(self, settings: JobSettings) -> None:
         self._loading_sample = False
         self.read()
         self.context.jobs.start(settings)

@@ -8,7 +8,7 @@ from keyword import iskeyword
 
 from sqlalchemy import Connection
 
-from agents.annotation.configurations import CONFIGURATIONS
+from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
 from screens.items import simulated
 from screens.items.history import history
 from screens.items.runs import moment, results, run_in_words, runs_of

@@ -6,9 +6,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
 
-from agents.errors import BudgetReached
-from agents.events import (
-    ItemAnnotated,
+from agents.jobs.errors import BudgetReached
+from agents.jobs.events import (
+    ItemEnded,
     JobEnded,
     JobEvent,
     JobLog,
@@ -65,7 +65,7 @@ class JobBoard:
 
     def take(self, event: JobEvent) -> None:
         """Take an event into account."""
-        if isinstance(event, ItemAnnotated):
+        if isinstance(event, ItemEnded):
             if event.failure is not None:
                 self._failed = (event.external_id, str(event.failure))
         elif isinstance(event, JobLog):

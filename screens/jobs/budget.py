@@ -19,9 +19,9 @@ from screens.jobs.wording import amount
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
-    from agents.account import Budget
-    from agents.errors import BudgetReached
-    from agents.events import JobProgressed
+    from agents.jobs.budget import Budget
+    from agents.jobs.errors import BudgetReached
+    from agents.jobs.events import JobProgressed
     from screens.settings import ScreenSettings
 
 UNITS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.events import Spent
+from agents.jobs.events import Spent
 from screens.widgets.item_columns import value_word
 from store.counted import counted, dollars
 from store.queries.run_counts import RunCounts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.widgets import Static
 
-from agents.events import JobEvent, JobLog
+from agents.jobs.events import JobEvent, JobLog
 from screens.commands import commands_of
 from screens.help import key_name, keys_of
 from screens.jobs.wording import line

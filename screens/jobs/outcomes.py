@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
-from agents.events import JobEnded, JobEvent
+from agents.jobs.events import JobEnded, JobEvent
 from screens.commands import Command, Scope, bindings
 from screens.covering import CoveredScreen
 from screens.help import first_key
@@ -28,7 +28,7 @@ from store.errors import WorkbenchError
 from store.queries.queue import queue_rows
 from store.queries.run_failures import ItemGroup, failure_causes, run_items, run_outcomes
 from store.queries.run_outputs import RoleOutputs, run_outputs
-from store.queries.runs import count_verdicts
+from store.queries.runs import count_done
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
@@ -150,7 +150,7 @@ class OutcomesScreen(CoveredScreen):
             ids = run_items(workspace, self.run.id, group)
             with workspace.reading() as connection:
                 causes = failure_causes(connection, self.run.id)
-                groups = groups_by_end(causes, count_verdicts(connection, self.run.id))
+                groups = groups_by_end(causes, count_done(connection, self.run.id))
         except WorkbenchError as error:
             self.call_later(self._not_read, error)
         else:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 from textual.signal import Signal
 
-from agents.events import JobEnded, JobEvent
+from agents.jobs.events import JobEnded, JobEvent
 from screens.jobs.board import JobBoard
 from screens.messages import JobReported
 from screens.notices import Notices
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
-    from agents.jobs import Job, JobRunner
-    from agents.settings import AnnotationSettings
+    from agents.jobs.runner import Job, JobRunner
+    from agents.settings import JobSettings
 
 
 class Jobs:
@@ -76,12 +76,12 @@ class Jobs:
         """The job that was started last, ended or not; None before any."""
         return self.started[-1] if self.started else None
 
-    def start(self, annotation: AnnotationSettings) -> bool:
+    def start(self, annotation: JobSettings) -> bool:
         """Start agents behind the screens; return whether they were."""
-        from agents.jobs import AnnotationJob
+        from agents.jobs.runner import JobRequest
 
         try:
-            self.runner.start(AnnotationJob(annotation))
+            self.runner.start(JobRequest(annotation))
         except WorkbenchError as error:
             self._notices.report_error(error)
             return False

@@ -13,8 +13,17 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from agents.events import ENDED, ItemAnnotated, JobEnded, JobEvent, JobLog, JobPaused, JobProgressed, JobWaits
-from agents.kinds import kinds_with_agents
+from agents.jobs.events import (
+    ENDED,
+    ItemEnded,
+    JobEnded,
+    JobEvent,
+    JobLog,
+    JobPaused,
+    JobProgressed,
+    JobWaits,
+)
+from agents.pipelines.registry import kinds_with_agents
 from screens.commands import Command, Scope, bindings
 from screens.covering import CoveredScreen
 from screens.help import first_key
@@ -46,9 +55,9 @@ from store.queries.run_stages import StageCounts, stage_counts
 from store.queries.runs import kind_for_agents
 
 if TYPE_CHECKING:
-    from agents.account import Budget
-    from agents.errors import BudgetReached
-    from agents.jobs import Job
+    from agents.jobs.budget import Budget
+    from agents.jobs.errors import BudgetReached
+    from agents.jobs.runner import Job
     from screens.context import ScreenContext
     from screens.navigator import Navigator
 
@@ -246,7 +255,7 @@ class JobsScreen(CoveredScreen):
         elif isinstance(event, JobWaits):
             self._lay_out_now()
             self.set_timer(max(0.0, (event.until - now()).total_seconds()), self._lay_out_now)
-        elif not isinstance(event, JobLog | ItemAnnotated):
+        elif not isinstance(event, JobLog | ItemEnded):
             job = self.context.jobs.latest
             if job is not None and job.run_id is not None:
                 self._run_id = job.run_id

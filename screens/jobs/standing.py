@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from agents.errors import BudgetReached
+from agents.jobs.errors import BudgetReached
 from screens.jobs.facts import in_all, spent_of
 from screens.jobs.wording import STATE_GLYPHS, amount, bar, parts
 from screens.widgets.text.sanitize import one_line
 from store.ids import now
 
 if TYPE_CHECKING:
-    from agents.account import Budget
-    from agents.jobs import Job
+    from agents.jobs.budget import Budget
+    from agents.jobs.runner import Job
     from screens.jobs.board import JobBoard
     from store.queries.run_list import ListedRun
     from store.queries.run_stages import StageCounts

@@ -16,7 +16,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from agents.kinds import agents_part, kinds_with_agents
+from agents.pipelines.registry import agents_part, kinds_with_agents
 from screens.commands import bindings
 from screens.help import hint
 from screens.jobs.wording import amount, shortened
@@ -27,8 +27,8 @@ from store.errors import WorkbenchError
 from store.kinds.protocol import task_kinds
 
 if TYPE_CHECKING:
-    from agents.estimate import Estimate
-    from agents.settings import AnnotationSettings
+    from agents.jobs.estimate import Estimate
+    from agents.settings import JobSettings
     from screens.context import ScreenContext
 
 _COUNT = re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,12}")
@@ -37,7 +37,7 @@ _VALUE_CELLS = 55
 """The width of the values, in cells: with the titles and the frame they fit into 80 columns."""
 
 
-class StartScreen(ModalScreen["AnnotationSettings | None"]):
+class StartScreen(ModalScreen["JobSettings | None"]):
     """Shows what a run would do and cost; dismissed with what is to start, None when nothing is.
 
     Args:
@@ -49,7 +49,7 @@ class StartScreen(ModalScreen["AnnotationSettings | None"]):
     CSS_PATH: ClassVar[str] = "budget.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("start"))
 
-    def __init__(self, context: ScreenContext, settings: AnnotationSettings, sandbox: str) -> None:
+    def __init__(self, context: ScreenContext, settings: JobSettings, sandbox: str) -> None:
         super().__init__()
         self.context = context
         self.settings = settings
@@ -93,8 +93,8 @@ class StartScreen(ModalScreen["AnnotationSettings | None"]):
         return [_row(title, words) for title, words in facts if words]
 
     @work(thread=True, group="estimate")
-    def _estimate(self, settings: AnnotationSettings) -> None:
-        from agents.estimate import estimate
+    def _estimate(self, settings: JobSettings) -> None:
+        from agents.jobs.estimate import estimate
 
         try:
             found = estimate(self.context.workspace, settings)
@@ -103,11 +103,11 @@ class StartScreen(ModalScreen["AnnotationSettings | None"]):
         else:
             self.call_later(self._estimated, settings, found)
 
-    def _not_estimated(self, settings: AnnotationSettings, error: WorkbenchError) -> None:
+    def _not_estimated(self, settings: JobSettings, error: WorkbenchError) -> None:
         if settings is self.settings:
             self._show_estimate([f"! {error.title}: {one_line(error.message, 300)}", error.hint])
 
-    def _estimated(self, settings: AnnotationSettings, found: Estimate) -> None:
+    def _estimated(self, settings: JobSettings, found: Estimate) -> None:
         if settings is not self.settings:
             return
         self.estimate = found
@@ -206,7 +206,7 @@ def start_annotation(
         run_id, item_ids = again
         return context.jobs.start(replace(annotation, run_id=run_id, item_ids=tuple(item_ids)))
 
-    def confirmed(settings: AnnotationSettings | None) -> None:
+    def confirmed(settings: JobSettings | None) -> None:
         if settings is not None and context.jobs.start(settings) and then is not None:
             then()
 

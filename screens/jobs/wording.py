@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.events import JobProgressed, JobState
+from agents.jobs.events import JobProgressed, JobState
 from screens.widgets.text.sanitize import one_line
 from store.counted import counted, dollars
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agents.kinds import kinds_with_agents
+from agents.pipelines.registry import kinds_with_agents
 from store.kinds.protocol import ranked_kinds, task_kinds
 from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueSort, SortKey, label_words
 

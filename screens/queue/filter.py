@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from agents.kinds import kinds_with_agents
+from agents.pipelines.registry import kinds_with_agents
 from screens.commands import bindings
 from screens.help import hint
 from screens.queue.choice_row import TITLE_CELLS, ChoiceMade, ChoiceRow

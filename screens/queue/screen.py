@@ -14,8 +14,8 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from agents.events import ItemAnnotated, JobEvent
-from agents.kinds import kinds_with_agents
+from agents.jobs.events import ItemEnded, JobEvent
+from agents.pipelines.registry import kinds_with_agents
 from screens.commands import Command, Scope, bindings, command_named
 from screens.covering import CoveredScreen
 from screens.help import first_key, keys_of
@@ -250,7 +250,7 @@ class QueueScreen(CoveredScreen):
         self._show_unsaved()
 
     def _job_told(self, event: JobEvent) -> None:
-        if isinstance(event, ItemAnnotated):
+        if isinstance(event, ItemEnded):
             self.reader.forget(event.item_id)
             self.items.items_changed([event.item_id])
 

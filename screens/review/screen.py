@@ -15,7 +15,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Input, Static
 
-from agents.events import ItemAnnotated, JobEvent
+from agents.jobs.events import ItemEnded, JobEvent
 from screens.commands import Command, Scope, bindings
 from screens.context import ScreenContext
 from screens.covering import CoveredScreen
@@ -265,9 +265,9 @@ class ReviewScreen(CoveredScreen):
         self._lay_out_places()
 
     def _job_event(self, event: JobEvent) -> None:
-        if isinstance(event, ItemAnnotated):
+        if isinstance(event, ItemEnded):
             self.items.forget(event.item_id)
-            if event.value is not None and not self.context.scope.blind:
+            if event.outcomes and not self.context.scope.blind:
                 self._reload(event.item_id)
 
     def _test_ended(self, test: TestEnded) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from rich.cells import cell_len
 
-from agents.kinds import kinds_with_agents
+from agents.pipelines.registry import kinds_with_agents
 from screens.widgets.text.sanitize import one_line
 from store.kinds.protocol import ranked_kinds, task_kinds
 from store.queries.rows import FAILED_PATH, QueueRow

@@ -1,4 +1,4 @@
-"""What a workspace's earlier replies tell of those to come, and items to estimate from."""
+"""Mean costs of a workspace's earlier replies, and a sample of items, to estimate a job from."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from store.queries.runs import open_items
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.runs import ReplyRow, StepRow
+
+ENOUGH = 20
+"""Earlier replies, or assessments, from which their mean is taken; with fewer it is assumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ def drawn_items(
     chosen: Sequence[int] | None = None,
     missing_at: UUID | None = None,
 ) -> list[int]:
-    """Return some of the items that a run has no verdict on, the same ones every time.
+    """Return some of the items that a run has no outcome for, the same ones every time.
 
     Args:
         connection: An open connection.
@@ -84,7 +87,7 @@ def drawn_items(
         kind: The task kind of the items.
         count: At most so many.
         chosen: Only among these; None for all of the kind.
-        missing_at: See `store.queries.runs.items_without_verdict`.
+        missing_at: See `store.queries.runs.items_without_outcome`.
     """
     item = table_of(Item)
     found = select(item.c.id).where(*open_items(item, run_id, kind, missing_at))

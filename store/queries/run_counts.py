@@ -12,6 +12,7 @@ from sqlalchemy import JSON, ColumnElement, Connection, Select, Table, case, cas
 
 from store.queries.rows import NEEDS_SANDBOX, VERDICT_PATHS
 from store.queries.run_failures import WAITING, failed_steps
+from store.queries.runs import count_done
 from store.tables.columns import table_of
 from store.tables.runs import ExecutionRow, StepRow, VerdictRow
 
@@ -27,7 +28,7 @@ class RunCounts:
         unclear: See `clear_match`; these go on to be tested.
         executed: Items whose test program was run, a sandbox that broke not counted.
         executable: Items whose last execution did its work ("Exec. rate" of CoSQA+, Table II).
-        labelled: Items with a verdict.
+        labelled: Items with an outcome of the run.
         labels: Verdicts by value, such as {0.0: 51, 1.0: 34}.
         paths: Verdicts by how agents came to them (`store.queries.rows.VERDICT_PATHS`), those that occur.
         needs_sandbox: Unclear items that wait for a sandbox to run their test in.
@@ -128,7 +129,7 @@ def run_counts(connection: Connection, run_id: UUID) -> RunCounts:
         unclear=assessments.get("unclear", 0),
         executed=executed,
         executable=executable,
-        labelled=sum(labels.values()),
+        labelled=count_done(connection, run_id),
         labels=dict(sorted(labels.items())),
         paths={path: paths[path] for path in VERDICT_PATHS if path in paths},
         needs_sandbox=needs_sandbox,

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Select, Subquery, case, func, select
 
 from store.queries.rows import FAILED_PATH, NEEDS_SANDBOX, WAITING_PATH
 from store.queries.run_outputs import items_replied
+from store.queries.runs import done_items
 from store.tables.columns import among, table_of
 from store.tables.runs import StepRow, VerdictRow
 
@@ -160,10 +161,9 @@ def failed_turns(connection: Connection, run_id: UUID, count: int) -> list[Faile
 
 def run_items(workspace: Workspace, run_id: UUID, group: ItemGroup) -> Ids:
     """Return the items of a group, of shape (n,), in the order of import."""
-    verdict = table_of(VerdictRow)
     if group.finished:
-        wanted = select(verdict.c.item_id).where(verdict.c.run_id == run_id)
-        return workspace.column(wanted.order_by(verdict.c.item_id))
+        done = done_items(run_id).distinct().subquery()
+        return workspace.column(select(done.c.item_id).order_by(done.c.item_id))
     if group.role is not None:
         return workspace.column(items_replied(run_id, group.role, group.output))
     ended = failed_steps(run_id).subquery()
@@ -203,10 +203,9 @@ def failed_steps(run_id: UUID) -> Select[Any]:
 
     Failed steps are few, so that they are looked for first: all steps of a large run are not put in order.
     """
-    step, verdict = table_of(StepRow), table_of(VerdictRow)
-    ruled = select(verdict.c.item_id).where(verdict.c.run_id == run_id)
+    step = table_of(StepRow)
     bad = _last(select(step.c.item_id, func.max(step.c.id).label("id")), run_id).where(
-        step.c.outcome == "failed", step.c.item_id.not_in(ruled)
+        step.c.outcome == "failed", step.c.item_id.not_in(done_items(run_id))
     )
     bad_ids: Subquery = bad.subquery()
     last = _last(select(step.c.item_id, func.max(step.c.id).label("id")), run_id).where(

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
-from store.queries.runs import all_runs
+from store.queries.runs import all_runs, outcomes
 from store.tables.columns import table_of
-from store.tables.runs import Run, StepRow, VerdictRow
+from store.tables.runs import Run, StepRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class ListedRun:
 
 def listed_runs(connection: Connection) -> tuple[ListedRun, ...]:
     """Return every run, the one begun last first."""
-    step, verdict = table_of(StepRow), table_of(VerdictRow)
-    labelled = select(verdict.c.run_id, func.count()).group_by(verdict.c.run_id)
+    step, outcome = table_of(StepRow), outcomes().subquery()
+    labelled = select(outcome.c.run_id, func.count(outcome.c.item_id.distinct())).group_by(outcome.c.run_id)
     labels = {run_id: int(count) for run_id, count in connection.execute(labelled)}
     spent = select(step.c.run_id, func.sum(step.c.money)).group_by(step.c.run_id)
     money = {row[0]: row[1] for row in connection.execute(spent)}

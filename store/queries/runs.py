@@ -1,24 +1,19 @@
-"""What agents' runs have done and what is left for them, read from the records."""
+"""Runs, the items that they are done with or have left, and their recorded steps and executions."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Table,
-    exists,
-    func,
-    select,
-)
+from sqlalchemy import ColumnElement, CompoundSelect, Connection, Select, Table, func, select, union_all
 
 from store.errors import UnknownName
 from store.kinds.counting import in_order
 from store.tables.columns import among, table_of
 from store.tables.imported import Code, Item, Pair, Query
+from store.tables.responses import Response, ResponseRef, Score
 from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, VerdictRow
 
 
@@ -73,20 +68,20 @@ def named_run(runs: Sequence[Run], name: str) -> Run:
 
 
 def kind_for_agents(connection: Connection, kinds: Collection[str]) -> str | None:
-    """Return the kind whose items agents take up next: the first one of which some have no verdict at all.
+    """Return the kind whose items agents take up next: the first one of which some have no outcome at all.
 
     Args:
         connection: An open connection.
         kinds: The kinds on which agents can work.
 
     Returns:
-        The first of these of which there are items where all have a verdict; None where there are no items.
+        The first of these of which there are items where all have one; None where there are no items.
     """
-    item, verdict = table_of(Item), table_of(VerdictRow)
+    item, outcome = table_of(Item), outcomes().subquery()
     found = set(connection.execute(select(item.c.kind).distinct()).scalars())
     there = in_order(found.intersection(kinds))
     for kind in there if len(there) > 1 else ():
-        bare = select(item.c.id).where(item.c.kind == kind, ~exists().where(verdict.c.item_id == item.c.id))
+        bare = select(item.c.id).where(item.c.kind == kind, item.c.id.not_in(select(outcome.c.item_id)))
         if connection.execute(bare.limit(1)).first() is not None:
             return kind
     return there[0] if there else None
@@ -99,10 +94,10 @@ def kind_of_run(connection: Connection, run_id: UUID) -> str | None:
     return kind
 
 
-def items_without_verdict(
+def items_without_outcome(
     connection: Connection, run_id: UUID, kind: str, *, after: int, count: int, missing_at: UUID | None = None
 ) -> list[int]:
-    """Return the next items that a run has no verdict on.
+    """Return the next items that a run has no outcome for.
 
     Args:
         connection: An open connection.
@@ -110,7 +105,7 @@ def items_without_verdict(
         kind: The task kind of the items.
         after: Only items with a higher id; pages are walked by the last id of the one before.
         count: At most so many.
-        missing_at: Only items on which no run at all had a verdict when this id was made; None for all.
+        missing_at: Only items for which no run at all had an outcome when this id was made; None for all.
 
     Returns:
         Item ids, rising.
@@ -120,7 +115,7 @@ def items_without_verdict(
     return list(connection.execute(page.order_by(item.c.id).limit(count)).scalars())
 
 
-def those_without_verdict(
+def those_without_outcome(
     connection: Connection,
     run_id: UUID,
     kind: str,
@@ -128,17 +123,17 @@ def those_without_verdict(
     *,
     missing_at: UUID | None = None,
 ) -> list[int]:
-    """Return, in the order given, those of some items that `items_without_verdict` would return."""
+    """Return, in the order given, those of some items that `items_without_outcome` would return."""
     item = table_of(Item)
     found = select(item.c.id).where(among(item.c.id, item_ids), *open_items(item, run_id, kind, missing_at))
     without = set(connection.execute(found).scalars())
     return [number for number in item_ids if number in without]
 
 
-def count_without_verdict(
+def count_without_outcome(
     connection: Connection, run_id: UUID, kind: str, *, missing_at: UUID | None = None
 ) -> int:
-    """Return how many items `items_without_verdict` would return, page after page."""
+    """Return how many items `items_without_outcome` would return, page after page."""
     item = table_of(Item)
     return int(
         connection.execute(
@@ -147,24 +142,44 @@ def count_without_verdict(
     )
 
 
-def count_verdicts(connection: Connection, run_id: UUID) -> int:
-    """Return how many items a run has a verdict on."""
-    verdict = table_of(VerdictRow)
-    return int(
-        connection.execute(
-            select(func.count()).select_from(verdict).where(verdict.c.run_id == run_id)
-        ).scalar_one()
+def count_done(connection: Connection, run_id: UUID) -> int:
+    """Return how many items a run is done with."""
+    done = done_items(run_id).subquery()
+    return int(connection.execute(select(func.count(done.c.item_id.distinct()))).scalar_one())
+
+
+def outcomes() -> CompoundSelect[Any]:
+    """Select (run_id, item_id, id) of everything that pipelines yielded: verdicts, responses and scores.
+
+    A pipeline's outcomes of an item are written together, so an item with one of them is done. `id` rises
+    with time; of a response it is that of the step that made it.
+    """
+    verdict, response, score, ref = (table_of(model) for model in (VerdictRow, Response, Score, ResponseRef))
+    made = func.coalesce(response.c.step_id, response.c.run_id)
+    return union_all(
+        select(verdict.c.run_id, verdict.c.item_id, verdict.c.id),
+        select(response.c.run_id, ref.c.item_id, made)
+        .join(ref, ref.c.id == response.c.id)
+        .where(response.c.run_id.is_not(None)),
+        select(score.c.run_id, ref.c.item_id, score.c.id)
+        .join(ref, ref.c.id == score.c.response_ref_id)
+        .where(score.c.run_id.is_not(None)),
     )
 
 
+def done_items(run_id: UUID) -> Select[Any]:
+    """Select `item_id` of every outcome of a run."""
+    outcome = outcomes().subquery()
+    return select(outcome.c.item_id).where(outcome.c.run_id == run_id)
+
+
 def open_items(item: Table, run_id: UUID, kind: str, missing_at: UUID | None) -> list[ColumnElement[bool]]:
-    """Return the conditions that an item is of a kind and has no verdict; see `items_without_verdict`."""
-    verdict = table_of(VerdictRow)
-    ruled = exists().where(verdict.c.run_id == run_id, verdict.c.item_id == item.c.id)
-    found = [item.c.kind == kind, ~ruled]
+    """Return the conditions that an item is of a kind and has no outcome; see `items_without_outcome`."""
+    found = [item.c.kind == kind, item.c.id.not_in(done_items(run_id))]
     if missing_at is not None:
-        # Ids rise with time, so those below are of the verdicts that there were.
-        found.append(~exists().where(verdict.c.item_id == item.c.id, verdict.c.id < missing_at))
+        # Ids rise with time, so those below are of the outcomes that there were.
+        outcome = outcomes().subquery()
+        found.append(item.c.id.not_in(select(outcome.c.item_id).where(outcome.c.id < missing_at)))
     return found
 
 

@@ -15,9 +15,9 @@ import pytest
 from judging import Desk, journal_ids, judged_workspace, judgments, marks
 from small_workspace import TEST, clear, rows, script_file, through_test, verdicts
 
-from agents.jobs import run_annotation
+from agents.jobs.runner import run_job
 from agents.sandbox.settings import SandboxSettings
-from agents.settings import AnnotationSettings
+from agents.settings import JobSettings
 from store.supersession import key_of
 from store.tables.runs import ExecutionRow, ReplyRow, Run, StepRow, TestOutcomeRow, VerdictRow
 from store.workspace import Workspace
@@ -182,13 +182,13 @@ def test_killed_at_random_moments_nothing_acknowledged_is_lost(tmp_path, nursery
         assert [run["state"] for run in rows(workspace, Run)] == ["done"]
         # Another run that asks the same: whatever was acknowledged in any life is not paid for again.
         other_run = SandboxSettings(wall_seconds=SandboxSettings().wall_seconds + 1)
-        free = AnnotationSettings(model, sandbox="process", concurrency=4, sandboxes=other_run)
-        report = run_annotation(workspace, free, lambda _: None)
+        free = JobSettings(model, sandbox="process", concurrency=4, sandboxes=other_run)
+        report = run_job(workspace, free, lambda _: None)
         assert (report.done, report.counts.requests) == (ITEMS, 0)
         assert report.counts.from_cache == len(rows(workspace, ReplyRow))
     (tmp_path / "uninterrupted").mkdir()
     with judged_workspace(tmp_path / "uninterrupted", ITEMS) as other:
-        run_annotation(other, AnnotationSettings(model, sandbox="process", concurrency=4), lambda _: None)
+        run_job(other, JobSettings(model, sandbox="process", concurrency=4), lambda _: None)
         assert verdicts(other) == resumed
     assert len(resumed) == ITEMS
     with capsys.disabled():

@@ -23,7 +23,7 @@ from small_workspace import GOOD, pairs_workspace
 from sqlalchemy import func, select
 from textual.widgets import Input, Static
 
-from agents.settings import AnnotationSettings
+from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.importing import ImportScreen, matching_files
 from screens.home.screen import HomeScreen, NextStep
@@ -231,7 +231,7 @@ async def test_the_demo_is_loaded_and_annotated_behind_the_screen(empty: Workspa
 async def test_agents_are_offered_only_where_they_can_work(empty: Workspace, tmp_path: Path) -> None:
     tasks = [{**task(number), "metadata": {"task_id": f"project_cc_python/{number}"}} for number in (1, 2)]
     import_files(empty, [json_lines(tmp_path / "tasks.jsonl", tasks)])
-    app = app_of(empty, annotation=AnnotationSettings(model="scripted:none"))
+    app = app_of(empty, annotation=JobSettings(model="scripted:none"))
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         assert "2 completions from tasks.jsonl." in about(app)
@@ -381,7 +381,7 @@ def notices(app: WorkbenchApp) -> list[str]:
     "opening", [("i",), ("g",), ("tab", "f"), ("tab", "o"), ("tab", "slash"), ("question_mark",), ("ctrl+p",)]
 )
 async def test_every_dialog_can_be_quit(workspace: Workspace, opening: tuple[str, ...], key: str) -> None:
-    settings = AnnotationSettings(model="scripted:none")
+    settings = JobSettings(model="scripted:none")
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)

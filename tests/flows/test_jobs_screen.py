@@ -13,9 +13,9 @@ from review_bench import screen_text
 from small_workspace import GOOD, pairs_workspace, rows, verdicts
 from textual.widgets import Input, Log, Static
 
-from agents.account import Budget
+from agents.jobs.budget import Budget
 from agents.llm.prices import Price
-from agents.settings import AnnotationSettings
+from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.jobs.budget import BudgetScreen
@@ -261,7 +261,7 @@ async def test_a_model_that_cannot_be_opened_is_said(workspace: Workspace, tmp_p
 
 
 async def test_text_in_the_log_is_shown_harmlessly(workspace: Workspace) -> None:
-    from agents.events import JobLog
+    from agents.jobs.events import JobLog
     from screens.messages import JobReported
 
     app = app_of(workspace)
@@ -507,7 +507,7 @@ async def test_equal_outputs_stand_once_and_open_to_their_items(workspace: Works
 
 async def test_a_service_that_is_used_up_is_waited_for_and_that_is_said_once(workspace: Workspace) -> None:
     with LoopbackModels(lambda seen, number: Status(429, retry_after=60.0)) as server:
-        settings = AnnotationSettings(
+        settings = JobSettings(
             "openai:m", concurrency=4, stop_seconds=0.0, models=server.settings(), sandbox="process"
         )
         app = app_of(workspace, annotation=settings, annotation_problem="")

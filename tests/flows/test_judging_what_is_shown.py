@@ -20,9 +20,10 @@ from small_workspace import pairs_workspace
 from textual import events
 from textual.widgets import Input
 
-from agents.events import ItemAnnotated
-from agents.jobs import AnnotationJob
-from agents.settings import AnnotationSettings
+from agents.jobs.events import ItemEnded
+from agents.jobs.outcome import Verdict
+from agents.jobs.runner import JobRequest
+from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.items.reader import ItemReader
 from screens.items.views import ItemView
@@ -83,7 +84,7 @@ async def test_what_comes_for_the_item_before_does_not_bring_it_back(
         await pilot.press("1")
         await until(pilot, lambda: not app.context.recorder.unsaved, "saved while the next item is read")
         if cause == "annotated":
-            event = ItemAnnotated(1, UUID(int=0), 1, CASES[0].name, 1.0, "screened", None)
+            event = ItemEnded(1, UUID(int=0), 1, CASES[0].name, (Verdict(1.0, "screened", ""),))
             app.post_message(JobReported(event))
         for _ in range(5):
             await pilot.pause(0.02)
@@ -177,10 +178,10 @@ async def test_200_items_judged_beside_a_job_that_labels_them(
         rater = Rater(app, monkeypatch)
         async with app.run_test(size=SIZE) as pilot:
             screen = await painted(pilot)
-            settings = AnnotationSettings(
+            settings = JobSettings(
                 "openai:gpt-4o-mini", concurrency=6, sandbox="process", models=server.settings()
             )
-            app.context.jobs.runner.start(AnnotationJob(settings))
+            app.context.jobs.runner.start(JobRequest(settings))
             due = began = time.monotonic()
             keys = 0
             # On a slow machine many keys come before the item is there, and are refused.

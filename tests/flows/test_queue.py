@@ -15,7 +15,8 @@ from small_workspace import GOOD, WRONG, pairs_workspace
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from agents.events import ItemAnnotated
+from agents.jobs.events import ItemEnded
+from agents.jobs.outcome import Verdict
 from screens.app import WorkbenchApp
 from screens.messages import JobReported
 from screens.queue.asked import Asked
@@ -358,7 +359,7 @@ async def test_a_verdict_shows_on_its_row(workspace: Workspace, at_home: Callabl
         await opened(pilot)
         assert "tested" not in lines(app)[1]
         run_id = labelled_by_agents(workspace, [(1, 1.0, "tested")])
-        app.post_message(JobReported(ItemAnnotated(1, run_id, 1, "q0/1", 1.0, "tested", None)))
+        app.post_message(JobReported(ItemEnded(1, run_id, 1, "q0/1", (Verdict(1.0, "tested", ""),))))
         await until(pilot, lambda: "tested" in lines(app)[1])
 
 

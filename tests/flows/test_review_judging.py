@@ -36,7 +36,8 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widgets import Input
 
-from agents.events import ItemAnnotated
+from agents.jobs.events import ItemEnded
+from agents.jobs.outcome import Verdict
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.judging.key_line import JudgingKeys
@@ -535,7 +536,7 @@ async def test_the_agents_label_that_arrives_is_shown_and_not_judged_by_a_key_on
         await painted(pilot)
         arrived = Case("not-looked", CASES[6].query, assessment="clear_nonmatch", label=0, reason="it sorts")
         workspace.lane.submit(lambda connection: write_case(connection, 7, arrived)).result()
-        event = ItemAnnotated(1, uid(0), 7, "not-looked", 0.0, "screened", None)
+        event = ItemEnded(1, uid(0), 7, "not-looked", (Verdict(0.0, "screened", ""),))
         app.post_message(JobReported(event))
         await until(pilot, lambda: "◆ 0 no match" in line_of(app, ClaimLine))
         assert said(app) == "◆ The agents' label has just come."
@@ -561,7 +562,7 @@ async def test_a_failed_annotation_of_the_item_shown_changes_nothing(workspace: 
     app = review_app(workspace, at=6)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
-        app.post_message(JobReported(ItemAnnotated(1, uid(0), 7, "not-looked", None, "", None)))
+        app.post_message(JobReported(ItemEnded(1, uid(0), 7, "not-looked", (), None)))
         await press(pilot, "1")
         await settled(pilot)
         assert judgments(workspace) == [(7, 1, "independent", "")]
@@ -592,7 +593,7 @@ async def test_blind_means_that_no_agents_label_is_there(workspace: Workspace) -
         (row,) = rows(workspace, JudgmentRow)
         assert row["blind"]
         assert (row["origin"], row["shown_verdict"]) == ("independent", None)
-        app.post_message(JobReported(ItemAnnotated(1, uid(0), 8, "step-failed", 1.0, "screened", None)))
+        app.post_message(JobReported(ItemEnded(1, uid(0), 8, "step-failed", (Verdict(1.0, "screened", ""),))))
         await press(pilot, "p", "f")
         await settled(pilot)
         assert said(app) == "⚑ flagged · u undo"

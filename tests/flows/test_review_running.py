@@ -27,7 +27,7 @@ from small_workspace import rows
 from textual import events
 from textual.pilot import Pilot
 
-from agents.expert_runs import ExpertRuns
+from agents.jobs.expert_tests import ExpertTests
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import ExpertRunSettings
 from screens.app import WorkbenchApp
@@ -68,7 +68,7 @@ def gated(workspace: Workspace) -> tuple[WorkbenchApp, threading.Event]:
         assert gate.wait(60)
         return ExpertRunSettings()
 
-    return review_app(workspace, make_expert_runs=lambda: ExpertRuns(workspace, settings)), gate
+    return review_app(workspace, make_expert_runs=lambda: ExpertTests(workspace, settings)), gate
 
 
 def expert_runs(workspace: Workspace) -> list[dict[str, Any]]:
@@ -213,7 +213,7 @@ async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_re
     nowhere = ExpertRunSettings(
         sandboxes=SandboxSettings(bwrap="no-such-bwrap", docker_host="tcp://127.0.0.1:1")
     )
-    app = review_app(workspace, make_expert_runs=lambda: ExpertRuns(workspace, lambda: nowhere))
+    app = review_app(workspace, make_expert_runs=lambda: ExpertTests(workspace, lambda: nowhere))
     async with app.run_test(size=WIDE) as pilot:
         await edit(pilot, WRONG)
         await pilot.press("ctrl+s")
@@ -235,7 +235,7 @@ async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_re
 async def test_quitting_ends_the_test_and_keeps_what_was_written(workspace: Workspace) -> None:
     endless = "def test_ever():\n    while True:\n        pass\n"
     patient = ExpertRunSettings(sandboxes=SandboxSettings(wall_seconds=600, cpu_seconds=600))
-    runs = ExpertRuns(workspace, lambda: patient)
+    runs = ExpertTests(workspace, lambda: patient)
     app = review_app(workspace, make_expert_runs=lambda: runs)
     async with app.run_test(size=WIDE) as pilot:
         await edit(pilot, endless)

@@ -8,15 +8,15 @@ import pytest
 from scopes import scope
 from small_workspace import Told, executions, pairs_workspace, rows, script_file, through_test, verdicts
 
-from agents.expert_runs import ExpertRun, ExpertRuns
-from agents.jobs import run_annotation
+from agents.jobs.expert_tests import ExpertRun, ExpertTests
+from agents.jobs.runner import run_job
 from agents.sandbox.docker.containers import LABEL
 from agents.sandbox.docker.engine import connect
 from agents.sandbox.protocol import TestProgram
 from agents.sandbox.registry import find_sandbox
 from agents.sandbox.repair import RepairAction, SnapshotMissing
 from agents.sandbox.settings import SandboxSettings
-from agents.settings import AnnotationSettings, ExpertRunSettings
+from agents.settings import ExpertRunSettings, JobSettings
 from screens.items.pair import view
 from store.queries.item import load_pair
 from store.raters import ensure_rater
@@ -55,7 +55,7 @@ def job(request, tmp_path):
         settings = found.model_copy(update={"repair_network": "host"})
     settings = settings.model_copy(update={"max_try_time": 1, "trust_checks": False})
     model = script_file(tmp_path, REPLIES)
-    return AnnotationSettings(model, sandbox=request.param, sandboxes=settings)
+    return JobSettings(model, sandbox=request.param, sandboxes=settings)
 
 
 def left_behind(sandbox, settings):
@@ -96,7 +96,7 @@ def test_programs_are_repaired_by_installation_by_command_or_given_up(tmp_path, 
         for name, code in zip(("direct", "command", "hopeless"), (DIRECT, BY_COMMAND, HOPELESS), strict=True)
     ]
     with pairs_workspace(tmp_path, pairs) as workspace:
-        report = run_annotation(workspace, job, Told())
+        report = run_job(workspace, job, Told())
 
         assert (report.done, report.failed, report.error) == (3, 0, None)
         assert verdicts(workspace) == {1: (1.0, "repaired"), 2: (1.0, "repaired"), 3: (0.0, "tested")}
@@ -157,14 +157,14 @@ def test_programs_are_repaired_by_installation_by_command_or_given_up(tmp_path, 
 
         # An expert's run starts from the same snapshot.
         settings = ExpertRunSettings(sandboxes=job.sandboxes)
-        with closing(ExpertRuns(workspace, lambda: settings)) as runs:
+        with closing(ExpertTests(workspace, lambda: settings)) as runs:
             edited = TEST + "\n\ndef test_more():\n    import jwt\n"
             expert = runs.start(ExpertRun(1, ensure_rater(workspace, "dana"), edited, after["id"])).result(60)
         assert (expert.report.exit_reason, expert.report.passed) == ("ok", 3)
         assert expert.report.snapshot == repair["snapshot"]
         assert expert.report.environment == after["environment"]
 
-        again = run_annotation(workspace, job, Told())
+        again = run_job(workspace, job, Told())
         assert (again.done, len(executions(workspace))) == (0, 7)
 
 
@@ -173,11 +173,9 @@ def test_the_samples_replies_serve_a_run_with_repairs_too(tmp_path):
     pairs = [json.loads(line) for line in (SAMPLE / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
     chosen = [(pair["id"], pair["query"], pair["code"]) for pair in pairs if pair["id"] in wanted]
     sandboxes = SandboxSettings(snapshots=str(tmp_path / "snapshots"), trust_checks=False)
-    job = AnnotationSettings(
-        f"scripted:{SAMPLE / 'replies.jsonl'}", sandbox="bubblewrap", sandboxes=sandboxes
-    )
+    job = JobSettings(f"scripted:{SAMPLE / 'replies.jsonl'}", sandbox="bubblewrap", sandboxes=sandboxes)
     with pairs_workspace(tmp_path, chosen) as workspace:
-        report = run_annotation(workspace, job, Told())
+        report = run_job(workspace, job, Told())
         assert (report.done, report.counts.reasons) == (2, {})
         assert verdicts(workspace) == {1: (1.0, "repaired"), 2: (1.0, "tested")}
         assert [one["executable"] for one in executions(workspace) if one["item_id"] == 1] == [False, True]

@@ -28,11 +28,11 @@ from sqlalchemy import Connection, insert
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agents.account import Budget
-from agents.errors import BudgetReached
-from agents.events import ItemAnnotated, JobLog, JobPaused, JobProgressed, JobState, PathCounts, Spent
-from agents.jobs import AnnotationJob
-from agents.settings import AnnotationSettings
+from agents.jobs.budget import Budget
+from agents.jobs.errors import BudgetReached
+from agents.jobs.events import ItemEnded, JobLog, JobPaused, JobProgressed, JobState, Spent
+from agents.jobs.runner import JobRequest
+from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.importing import ImportScreen
 from screens.home.screen import HomeScreen
@@ -201,17 +201,15 @@ class StillJob:
     state: JobState = "running"
     failed: int = 3
     error: WorkbenchError | None = None
-    job: AnnotationJob = field(default_factory=lambda: AnnotationJob(AnnotationSettings(model="scripted:x")))
+    job: JobRequest = field(default_factory=lambda: JobRequest(JobSettings(model="scripted:x")))
     progress: JobProgressed = field(init=False)
     budget: Budget = field(default_factory=Budget)
     used_up: BudgetReached | None = None
     spent: Spent = field(default_factory=lambda: Spent(55, 23_100, 0.0055))
 
     def __post_init__(self) -> None:
-        counts = PathCounts(clear_match=16, clear_nonmatch=10, unclear=15, executed=12, executable=9)
-        labels = ((0.0, 18), (1.0, 20))
         self.progress = JobProgressed(
-            *(1, self.run_id, 38, self.failed, 60, counts, labels, 123.0, 20.0, "q1/8"),
+            *(1, self.run_id, 38, self.failed, 60, 123.0, 20.0, "q1/8"),
             self.spent,
             38,
         )
@@ -312,14 +310,14 @@ def test_home_of_the_sample_with_a_kept_session(
     workspace: Workspace, snap_compare: Snap, size: tuple[int, int]
 ) -> None:
     save_session(workspace, ensure_rater(workspace, "dana").id, "review", {"item": 17}).result()
-    annotation = AnnotationSettings(model="scripted:x")
+    annotation = JobSettings(model="scripted:x")
     app = app_of(workspace, sandbox=SANDBOX, is_sample=lambda: True, annotation=annotation)
     assert snap_compare(app, terminal_size=size, run_before=at_home)
 
 
 @at(NARROW, WIDE)
 def test_home_of_several_kinds(sample: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
-    annotation = AnnotationSettings(model="scripted:x")
+    annotation = JobSettings(model="scripted:x")
     app = app_of(sample, sandbox=SANDBOX, is_sample=lambda: True, annotation=annotation)
     assert snap_compare(app, terminal_size=size, run_before=at_home)
 
@@ -575,7 +573,7 @@ def test_jobs_of_earlier_sessions_and_no_model(
 @at(NARROW)
 @pytest.mark.parametrize("model", ["", "scripted:x"], ids=["no-model", "model"])
 def test_jobs_empty(empty: Workspace, snap_compare: Snap, size: tuple[int, int], model: str) -> None:
-    annotation = AnnotationSettings(model=model) if model else None
+    annotation = JobSettings(model=model) if model else None
     assert snap_compare(app_of(empty, annotation=annotation), terminal_size=size, run_before=jobs)
 
 
@@ -591,7 +589,7 @@ def test_jobs(
     workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int], state: JobState
 ) -> None:
     job = StillJob(built[1], state=state, error=PAUSED_FOR if state == "failed" else None)
-    app = at_work(workspace, job, annotation=AnnotationSettings(model="scripted:x"))
+    app = at_work(workspace, job, annotation=JobSettings(model="scripted:x"))
 
     assert snap_compare(app, terminal_size=size, run_before=job_steps(app, built[1]))
 
@@ -607,7 +605,7 @@ def job_steps(app: WorkbenchApp, run_id: UUID, *keys: str, reason: WorkbenchErro
                 "Model declined", f"\x1b[31mI would rather not[/] answer this one, {why}"
             )
             name = f"q{number}/3"
-            ended = ItemAnnotated(1, run_id, number, name, None, "", failure)
+            ended = ItemEnded(1, run_id, number, name, (), failure)
             app.post_message(JobReported(ended))
             app.post_message(JobReported(JobLog(1, "warning", f"{name}: {failure}")))
         if reason is not None:
@@ -625,7 +623,7 @@ def test_jobs_paused_by_failures(
     workspace: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int]
 ) -> None:
     job = StillJob(built[1], state="paused")
-    app = at_work(workspace, job, annotation=AnnotationSettings(model="scripted:x"))
+    app = at_work(workspace, job, annotation=JobSettings(model="scripted:x"))
     reason = WorkbenchError(
         "Agents keep failing",
         "20 items in a row failed, at last: Model unreachable: no answer.",
@@ -641,13 +639,13 @@ def test_jobs_part(
     runs: Workspace, built: tuple[Path, UUID], snap_compare: Snap, size: tuple[int, int], tabs: int
 ) -> None:
     job = StillJob(built[1], spent=Spent(109, 104_100, 0.0271))
-    app = at_work(runs, job, annotation=AnnotationSettings(model="scripted:x"))
+    app = at_work(runs, job, annotation=JobSettings(model="scripted:x"))
     assert snap_compare(app, terminal_size=size, run_before=job_steps(app, built[1], *["tab"] * tabs))
 
 
 @at(NARROW, WIDE)
 def test_jobs_all_parts_of_an_earlier_run(runs: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
-    app = app_of(runs, annotation=AnnotationSettings(model="scripted:x"))
+    app = app_of(runs, annotation=JobSettings(model="scripted:x"))
 
     async def steps(pilot: Pilot[Any]) -> None:
         screen = await at_jobs(pilot)
@@ -667,7 +665,7 @@ def test_jobs_all_parts_of_an_earlier_run(runs: Workspace, snap_compare: Snap, s
 def test_items_of_a_run(
     runs: Workspace, snap_compare: Snap, size: tuple[int, int], run: str, keys: list[str]
 ) -> None:
-    app = app_of(runs, annotation=AnnotationSettings(model="scripted:x"))
+    app = app_of(runs, annotation=JobSettings(model="scripted:x"))
 
     async def steps(pilot: Pilot[Any]) -> None:
         await at_jobs(pilot)

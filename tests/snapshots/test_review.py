@@ -31,7 +31,7 @@ from review_bench import (
 from scopes import scope
 from textual.pilot import Pilot
 
-from agents.expert_runs import ExpertRuns
+from agents.jobs.expert_tests import ExpertTests
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import ExpertRunSettings
 from screens.app import WorkbenchApp
@@ -108,14 +108,15 @@ async def palette_opened(pilot: Pilot[Any]) -> None:
 async def annotation_arrived(pilot: Pilot[Any]) -> None:
     from review_bench import uid
 
-    from agents.events import ItemAnnotated
+    from agents.jobs.events import ItemEnded
+    from agents.jobs.outcome import Verdict
 
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
     await painted(pilot)
     arrived = Case("not-looked", CASES[6].query, assessment="clear_nonmatch", label=0)
     app.context.workspace.lane.submit(lambda connection: write_case(connection, 7, arrived)).result()
-    app.post_message(JobReported(ItemAnnotated(1, uid(0), 7, "not-looked", 0.0, "screened", None)))
+    app.post_message(JobReported(ItemEnded(1, uid(0), 7, "not-looked", (Verdict(0.0, "screened", ""),))))
     await until(pilot, lambda: said(app).startswith("◆"))
     # The event came without a job: there is none whose line could be shown.
     app.screen.query_one(JobLine).show_job()
@@ -232,7 +233,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 @states(STATES, in_both={"tested", "override-asks", "comment", "last-item", "editor", "hostile", "help"})
 def test_review(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
     at, steps = STATES[state]
-    app = review_app(workspace, at=at, make_expert_runs=lambda: ExpertRuns(workspace, lambda: NOWHERE))
+    app = review_app(workspace, at=at, make_expert_runs=lambda: ExpertTests(workspace, lambda: NOWHERE))
     assert snap_compare(app, terminal_size=size, run_before=_then_still(steps))
 
 

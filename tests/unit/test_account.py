@@ -7,16 +7,16 @@ import pytest
 from loopback_models import Body, LoopbackModels, Reply, Slow, Status
 from small_workspace import GOOD, Told, pairs_workspace, rows, script_file, verdicts
 
-from agents.account import Account, Budget
-from agents.errors import BudgetReached
-from agents.estimate import estimate
-from agents.events import JobPaused, JobProgressed, Spent
-from agents.jobs import AnnotationJob, JobRunner, run_annotation
+from agents.jobs.budget import Budget, Spending
+from agents.jobs.errors import BudgetReached
+from agents.jobs.estimate import estimate
+from agents.jobs.events import JobPaused, JobProgressed, Spent
+from agents.jobs.runner import JobRequest, JobRunner, run_job
 from agents.llm.prices import Price, price_of
 from agents.llm.protocol import Usage
 from agents.prompts import load_prompt
 from agents.sandbox.settings import SandboxSettings
-from agents.settings import AnnotationSettings
+from agents.settings import JobSettings
 from store.errors import WorkbenchError
 from store.queries.replies import list_replies, reply_totals
 from store.queries.run_counts import run_counts
@@ -44,9 +44,7 @@ def workspace(tmp_path):
 
 def settings(server, **others):
     models = server.settings(max_retries=1, prices=PRICES)
-    return AnnotationSettings(
-        MODEL, **{"concurrency": FLYING, "sandbox": "process", "models": models, **others}
-    )
+    return JobSettings(MODEL, **{"concurrency": FLYING, "sandbox": "process", "models": models, **others})
 
 
 def another_run(seconds):
@@ -64,7 +62,7 @@ def another_run(seconds):
     ids=repr,
 )
 def test_a_budget_ends_a_run_with_what_was_in_flight_and_more_of_it_goes_on(workspace, server, budget, most):
-    first = run_annotation(workspace, settings(server, budget=budget), Told())
+    first = run_job(workspace, settings(server, budget=budget), Told())
     assert (first.state, first.error) == ("stopped", None)
     (what,) = budget.model_dump(exclude_none=True)
     assert first.used_up.what == what
@@ -75,10 +73,10 @@ def test_a_budget_ends_a_run_with_what_was_in_flight_and_more_of_it_goes_on(work
 
     # The same budget is spent: the next job asks for nothing.
     spent = len(server.requests)
-    again = run_annotation(workspace, settings(server, budget=budget), Told())
+    again = run_job(workspace, settings(server, budget=budget), Told())
     assert (again.state, again.used_up.what, len(server.requests)) == ("stopped", what, spent)
     told = Told()
-    rest = run_annotation(workspace, settings(server), told)
+    rest = run_job(workspace, settings(server), told)
     assert (rest.state, rest.used_up, rest.counts.labelled) == ("done", None, PAIRS)
     # What the last job tells as it works is what the run's records say of all its jobs.
     last, counts = told.of(JobProgressed)[-1], rest.counts
@@ -99,7 +97,7 @@ def test_a_budget_of_pairs_is_used_up_though_some_get_no_label(workspace, server
 
     server.script = late
     asked = settings(server, agents="ps-fa", budget=Budget(pairs=budget), concurrency=PAIRS)
-    report = run_annotation(workspace, asked, Told())
+    report = run_job(workspace, asked, Told())
     assert (report.state, report.done, report.failed) == expected
     assert (report.used_up is not None) == (report.state == "stopped")
 
@@ -107,7 +105,7 @@ def test_a_budget_of_pairs_is_used_up_though_some_get_no_label(workspace, server
 def test_what_fails_is_not_sent_again_beyond_the_budget(workspace, server):
     server.script = lambda seen, number: Status(500, retry_after=0.01)
     budget = Budget(requests=4)
-    report = run_annotation(workspace, settings(server, budget=budget), Told())
+    report = run_job(workspace, settings(server, budget=budget), Told())
     assert report.used_up.what == "requests"
     assert 4 <= len(server.requests) <= 4 + FLYING
     assert report.counts.requests == len(server.requests)
@@ -116,7 +114,7 @@ def test_what_fails_is_not_sent_again_beyond_the_budget(workspace, server):
 def test_behind_the_screens_a_job_pauses_at_its_budget_and_goes_on_with_more(workspace, server):
     told = Told()
     with JobRunner(workspace, told) as runner:
-        job = runner.start(AnnotationJob(settings(server, budget=Budget(requests=10))))
+        job = runner.start(JobRequest(settings(server, budget=Budget(requests=10))))
         paused = told.until(lambda event: isinstance(event, JobPaused))
         assert isinstance(paused.reason, BudgetReached)
         job.resume()  # with nothing more to spend it pauses again
@@ -131,7 +129,7 @@ def test_behind_the_screens_a_job_pauses_at_its_budget_and_goes_on_with_more(wor
 def test_a_budget_in_money_needs_a_price_before_anything_is_asked(workspace, server):
     models = server.settings(prices={"anthropic:*": PRICES[MODEL]})
     with pytest.raises(WorkbenchError) as refused:
-        run_annotation(workspace, settings(server, models=models, budget=Budget(money=5)), Told())
+        run_job(workspace, settings(server, models=models, budget=Budget(money=5)), Told())
     assert MODEL in refused.value.message
     assert "models.prices" in refused.value.hint
     assert (server.requests, rows(workspace, Run)) == ([], [])
@@ -143,7 +141,7 @@ def test_a_service_that_tells_no_tokens_cannot_keep_a_budget_of_tokens(workspace
     server.script = lambda seen, number: Body(
         {"object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": message}]}
     )
-    report = run_annotation(workspace, settings(server, budget=Budget(tokens=10**9)), Told())
+    report = run_job(workspace, settings(server, budget=Budget(tokens=10**9)), Told())
     assert (report.state, report.error.title) == ("failed", "Cost not told")
     assert len(server.requests) <= FLYING
     (money,) = {step["money"] for step in rows(workspace, StepRow)}
@@ -156,7 +154,7 @@ def test_an_answer_that_tells_no_tokens_and_is_asked_for_again_cannot_keep_a_bud
     message = {"role": "assistant", "content": "not yet"}
     first = Body({"object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": message}]})
     server.script = lambda seen, number: first if len(seen.body["messages"]) == 2 else again
-    report = run_annotation(workspace, settings(server, budget=Budget(money=1)), Told())
+    report = run_job(workspace, settings(server, budget=Budget(money=1)), Told())
     assert (report.state, report.error.title) == ("failed", "Cost not told")
     assert len(server.requests) <= 2 * FLYING
 
@@ -164,7 +162,7 @@ def test_an_answer_that_tells_no_tokens_and_is_asked_for_again_cannot_keep_a_bud
 def test_the_same_question_is_asked_once_whoever_asks_it_and_whenever(tmp_path, server):
     pairs = [(f"pair/{number}", "double", GOOD) for number in range(40)]
     with pairs_workspace(tmp_path, pairs) as workspace:
-        report = run_annotation(workspace, settings(server, concurrency=16), Told())
+        report = run_job(workspace, settings(server, concurrency=16), Told())
         assert (report.done, report.counts.from_cache, len(server.requests)) == (40, 39, 1)
         assert (report.counts.money, report.counts.unpriced) == (pytest.approx(MONEY), 0)
         steps = rows(workspace, StepRow)
@@ -185,33 +183,33 @@ def test_the_same_question_is_asked_once_whoever_asks_it_and_whenever(tmp_path, 
 
 def test_without_the_cache_it_is_asked_anew_and_the_newest_reply_is_kept(workspace, server):
     ten = {"item_ids": tuple(range(1, 11))}
-    run_annotation(workspace, settings(server, **ten), Told())
+    run_job(workspace, settings(server, **ten), Told())
     server.replies = {
         "ScreenerReply": Reply({"assessment": "clear_nonmatch", "justification": "no"}, 300, 30)
     }
-    anew = run_annotation(workspace, settings(server, **ten, sandboxes=another_run(1), cache=False), Told())
+    anew = run_job(workspace, settings(server, **ten, sandboxes=another_run(1), cache=False), Told())
     assert (anew.counts.labels, anew.counts.from_cache, len(server.requests)) == ({0.0: 10}, 0, 20)
     assert {reply["tokens_in"] for reply in rows(workspace, ReplyRow)} == {300}
-    taken = run_annotation(workspace, settings(server, **ten, sandboxes=another_run(2)), Told())
+    taken = run_job(workspace, settings(server, **ten, sandboxes=another_run(2)), Told())
     assert (taken.counts.labels, taken.counts.from_cache, len(server.requests)) == ({0.0: 10}, 10, 20)
 
 
 def test_another_service_and_another_model_are_asked_for_themselves(workspace, server):
     one = {"item_ids": (1,)}
-    run_annotation(workspace, settings(server, **one), Told())
+    run_job(workspace, settings(server, **one), Told())
     with LoopbackModels(replies=CLEAR) as other:
-        run_annotation(workspace, settings(other, **one), Told())
+        run_job(workspace, settings(other, **one), Told())
         assert len(other.requests) == 1
-    run_annotation(workspace, replace(settings(server, **one), model="openai:gpt-4o"), Told())
+    run_job(workspace, replace(settings(server, **one), model="openai:gpt-4o"), Told())
     assert len(server.requests) == 2
     assert len(rows(workspace, ReplyRow)) == 3
 
 
 def test_the_price_of_the_moment_stays(workspace, server):
-    run_annotation(workspace, settings(server, item_ids=(1,)), Told())
+    run_job(workspace, settings(server, item_ids=(1,)), Told())
     dearer = server.settings(prices={"openai:*": Price(input=10, output=20)})
-    run_annotation(workspace, settings(server, item_ids=(2,), models=dearer), Told())
-    unknown = run_annotation(workspace, settings(server, item_ids=(3,), models=server.settings()), Told())
+    run_job(workspace, settings(server, item_ids=(2,), models=dearer), Told())
+    unknown = run_job(workspace, settings(server, item_ids=(3,), models=server.settings()), Told())
     assert [step["money"] for step in rows(workspace, StepRow)] == [
         pytest.approx(MONEY),
         pytest.approx(10 * MONEY),
@@ -227,14 +225,14 @@ def test_scripted_replies_depend_on_their_subjects(tmp_path):
     lines = [("screener", name, {"assessment": word, "justification": "so"}) for name, word in words.items()]
     with pairs_workspace(tmp_path, [(name, "double", GOOD) for name in words]) as workspace:
         model = script_file(tmp_path, lines)
-        report = run_annotation(workspace, AnnotationSettings(model, sandbox="process"), Told())
+        report = run_job(workspace, JobSettings(model, sandbox="process"), Told())
     assert (report.counts.labels, report.counts.from_cache) == ({0.0: 1, 1.0: 1}, 0)
 
 
 def test_an_estimate_asks_nothing_and_tells_what_it_rests_on(workspace, server):
     at_first = estimate(workspace, settings(server))
     screener, writer, *_ = at_first.roles
-    assert (at_first.pairs, at_first.unclear_share) == (PAIRS, 0.33)
+    assert (at_first.pairs, at_first.facts["unclear_share"]) == (PAIRS, 0.33)
     assert (screener.questions, writer.questions) == (PAIRS, pytest.approx(PAIRS * 0.33))
     assert screener.earlier == 0
     prompt = sum(
@@ -245,10 +243,10 @@ def test_an_estimate_asks_nothing_and_tells_what_it_rests_on(workspace, server):
     assert "60 items" in at_first.based_on[0]
     assert (server.requests, rows(workspace, Run)) == ([], [])
 
-    run_annotation(workspace, settings(server, limit=25), Told())
+    run_job(workspace, settings(server, limit=25), Told())
     then = estimate(workspace, settings(server))
     screener, writer, *_ = then.roles
-    assert (then.pairs, then.unclear_share, writer.questions) == (35, 0.0, 0)
+    assert (then.pairs, then.facts["unclear_share"], writer.questions) == (35, 0.0, 0)
     assert (screener.tokens_in, screener.tokens_out, screener.earlier) == (35 * 100, 35 * 10, 25)
     assert then.money == pytest.approx(35 * MONEY)
     unpriced = estimate(workspace, settings(server, models=server.settings(), limit=5))
@@ -256,7 +254,7 @@ def test_an_estimate_asks_nothing_and_tells_what_it_rests_on(workspace, server):
 
 
 def test_an_estimate_takes_off_the_first_questions_that_are_answered_already(workspace, server):
-    run_annotation(workspace, settings(server, limit=24), Told())
+    run_job(workspace, settings(server, limit=24), Told())
     other = settings(server, sandboxes=another_run(1))
     screener, *later = (found := estimate(workspace, other)).roles
     assert (found.pairs, screener.kept, screener.questions) == (PAIRS, 24, PAIRS - 24)
@@ -267,7 +265,7 @@ def test_an_estimate_takes_off_the_first_questions_that_are_answered_already(wor
     (fresh, *_) = estimate(workspace, replace(other, cache=False)).roles
     assert (fresh.kept, fresh.questions) == (0, PAIRS)
     sent = len(server.requests)
-    assert run_annotation(workspace, other, Told()).counts.from_cache == 24
+    assert run_job(workspace, other, Told()).counts.from_cache == 24
     assert len(server.requests) == sent + PAIRS - 24
 
 
@@ -278,7 +276,7 @@ def test_a_price_counts_cached_and_written_input_by_itself():
     assert Price(input=3, output=15).money(usage) == pytest.approx((1000 * 3 + 100 * 15) / 1e6)
     assert full.money(Usage(tokens_in=10, tokens_cached=999)) == pytest.approx(10 * 0.3 / 1e6)
     assert full.money(Usage(untold=1)) is None
-    assert Account(Budget(), {}).price("x:y", usage) == (None, "")
+    assert Spending(Budget(), {}).price("x:y", usage) == (None, "")
 
 
 def test_the_longest_name_that_fits_gives_the_price():

@@ -21,16 +21,17 @@ from small_workspace import (
     verdicts,
 )
 
-from agents.annotation.arbiter import ModelArbiter, structured_report
-from agents.events import ItemAnnotated, JobEnded, JobLog, JobProgressed, JobStarted
-from agents.jobs import run_annotation
+from agents.jobs.events import ItemEnded, JobEnded, JobLog, JobProgressed, JobStarted
+from agents.jobs.report import counts_as_json
+from agents.jobs.runner import run_job
 from agents.llm.errors import ModelError
 from agents.llm.settings import ModelSettings
-from agents.report import counts_as_json
+from agents.pipelines.pair_annotation.arbiter import structured_report
+from agents.pipelines.pair_annotation.pipeline import PairPipeline
 from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import ExecutionReport, TestOutcome, TestProgram
 from agents.sandbox.settings import SandboxSettings
-from agents.settings import AnnotationSettings
+from agents.settings import JobSettings
 from screens.items.pair import view
 from store.cuts import Cut
 from store.errors import UnknownName, WorkbenchError
@@ -72,7 +73,7 @@ def workspace(tmp_path):
 
 def annotate(workspace, model, told=None, **settings):
     settings = {"sandbox": "process", "concurrency": 3, **settings}
-    return run_annotation(workspace, AnnotationSettings(model, **settings), told or Told())
+    return run_job(workspace, JobSettings(model, **settings), told or Told())
 
 
 def test_every_path_is_taken_and_counted(workspace, tmp_path):
@@ -167,9 +168,9 @@ def test_a_program_that_cannot_be_executed_is_ruled_on_all_the_same(workspace, t
 def test_a_failed_item_has_its_reason_and_is_tried_again_from_where_it_failed(workspace, tmp_path):
     told = Told()
     annotate(workspace, script_file(tmp_path, REPLIES), told)
-    failed = [event for event in told.of(ItemAnnotated) if event.failure]
-    assert [(event.external_id, event.value, event.failure.title) for event in failed] == [
-        ("declined", None, "Model declined")
+    failed = [event for event in told.of(ItemEnded) if event.failure]
+    assert [(event.external_id, event.outcomes, event.failure.title) for event in failed] == [
+        ("declined", (), "Model declined")
     ]
     (step,) = [step for step in rows(workspace, StepRow, item_id=6) if step["outcome"] == "failed"]
     assert step["role"] == "arbiter"
@@ -191,7 +192,7 @@ def test_a_failed_item_has_its_reason_and_is_tried_again_from_where_it_failed(wo
 
 def test_how_far_tests_can_be_trusted_is_found_once_and_told_to_the_arbiter(workspace, tmp_path, monkeypatch):
     ran = []
-    run, rule = ProcessSandbox.run, ModelArbiter.rule
+    run, rule = ProcessSandbox.run, PairPipeline.rule
     ruled_on = []
 
     async def counted(self, program, limits=None):
@@ -203,7 +204,7 @@ def test_how_far_tests_can_be_trusted_is_found_once_and_told_to_the_arbiter(work
         return await rule(self, pair, test, report, turns)
 
     monkeypatch.setattr(ProcessSandbox, "run", counted)
-    monkeypatch.setattr(ModelArbiter, "rule", told)
+    monkeypatch.setattr(PairPipeline, "rule", told)
     replies = [*through_test("passes", 1)[:2], ("arbiter", "passes", "!refused")]
     annotate(workspace, script_file(tmp_path, replies), item_ids=(3,))
     everything = [(None, 0), (None, 1), ("none", 0), ("input", 0)]
@@ -261,7 +262,7 @@ def test_everything_of_a_report_is_kept_and_the_arbiter_is_told_of_it(workspace,
         raise ModelError("refused", "Model declined", "no")
 
     monkeypatch.setattr(ProcessSandbox, "run", run)
-    monkeypatch.setattr(ModelArbiter, "rule", told)
+    monkeypatch.setattr(PairPipeline, "rule", told)
     model = script_file(tmp_path, through_test("passes", 1)[:2])
     for _ in range(2):
         annotate(workspace, model, item_ids=(3,), sandboxes=SandboxSettings(trust_checks=False))
@@ -392,12 +393,12 @@ def test_a_sandbox_that_breaks_is_a_failure_and_no_finding(workspace, tmp_path):
     fake = tmp_path / "python3"
     fake.write_text("#!/bin/sh\necho broken >&2\nexit 3\n")
     fake.chmod(0o755)
-    settings = AnnotationSettings(
+    settings = JobSettings(
         script_file(tmp_path, REPLIES),
         allowed=_every_digest(),
         sandboxes=SandboxSettings(python=str(fake), bwrap="no-such-bubblewrap"),
     )
-    report = run_annotation(workspace, settings, Told())
+    report = run_job(workspace, settings, Told())
     assert report.counts.reasons == {"The sandbox broke": 4}
     assert report.counts.executed == 0
     assert {row["exit_reason"] for row in executions(workspace)} == {"infrastructure"}
@@ -414,7 +415,7 @@ def test_a_limit_and_chosen_items_are_kept_to(workspace, tmp_path):
 
     report = annotate(workspace, model, told, item_ids=(6, 2, 4, 99), concurrency=1)
     assert report.done == 2
-    assert [event.item_id for event in told.of(ItemAnnotated)] == [1, 2, 6, 4]
+    assert [event.item_id for event in told.of(ItemEnded)] == [1, 2, 6, 4]
     starts = told.of(JobStarted)
     assert [(start.total, start.done_before) for start in starts] == [(2, 0), (2, 2)]
 
@@ -432,8 +433,6 @@ def test_progress_is_told_and_the_last_state_always_comes(workspace, tmp_path):
     assert isinstance(told.events[-1], JobEnded)
     last = told.of(JobProgressed)[-1]
     assert (last.done, last.failed, last.total) == (5, 1, 6)
-    assert (last.counts.unclear, last.counts.executed, last.counts.executable) == (4, 4, 3)
-    assert last.labels == ((0.0, 2), (1.0, 3))
     assert (last.spent.requests, last.spent.tokens) == (15, 180)
     assert last.seconds_left == 0
     assert counts_as_json(report.counts)["labels"] == {"0": 2, "1": 3}

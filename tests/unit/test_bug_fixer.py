@@ -16,14 +16,14 @@ from small_workspace import (
     verdicts,
 )
 
-from agents.annotation.distributions import distribution_of
-from agents.annotation.environment_errors import may_be_repaired, missing_distribution
-from agents.jobs import run_annotation
+from agents.jobs.runner import run_job
+from agents.pipelines.pair_annotation.distributions import distribution_of
+from agents.pipelines.pair_annotation.environment_errors import may_be_repaired, missing_distribution
 from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from agents.sandbox.package_index import allowed_settings
 from agents.sandbox.protocol import ExecutionReport
 from agents.sandbox.settings import SandboxSettings
-from agents.settings import AnnotationSettings
+from agents.settings import JobSettings
 from store.tables.runs import StepRow
 
 # Not a missing module, so that nothing is installed directly.
@@ -47,8 +47,8 @@ def annotate(tmp_path):
         def work(replies, **settings):
             sandboxes = SandboxSettings(snapshots=str(tmp_path / "snapshots"), trust_checks=False, **settings)
             model = script_file(tmp_path, [*ASKED, *replies])
-            job = AnnotationSettings(model, sandbox="bubblewrap", sandboxes=sandboxes)
-            return workspace, run_annotation(workspace, job, Told())
+            job = JobSettings(model, sandbox="bubblewrap", sandboxes=sandboxes)
+            return workspace, run_job(workspace, job, Told())
 
         yield work
 

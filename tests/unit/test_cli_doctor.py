@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.kinds import agents_parts
+from agents.pipelines.registry import agents_parts
 from screens.commands import all_commands
 from store.formats.protocol import formats
 from store.kinds.protocol import task_kinds

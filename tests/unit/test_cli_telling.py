@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from agents.events import ItemAnnotated, JobLog, JobProgressed, PathCounts, Spent
+from agents.jobs.events import ItemEnded, JobLog, JobProgressed, Spent
 from agents.llm.errors import ModelError
 from agents.sandbox.errors import NeedsSandbox
 from workbench.cli import telling
@@ -22,15 +22,14 @@ def teller():
 def fail(teller, number, failure):
     """What a job tells of an item that failed: the item, then a line for its log."""
     name = f"q{number}"
-    teller(ItemAnnotated(1, RUN, number, name, None, "", failure))
+    teller(ItemEnded(1, RUN, number, name, (), failure))
     if not isinstance(failure, NeedsSandbox):
         teller(JobLog(1, "warning", f"{name}: {failure}"))
 
 
 def progressed(ended):
     spent, labelled = Spent(requests=1_000, tokens=1_200, money=0.62, unpriced=1), ended - 2
-    counts = PathCounts()
-    return JobProgressed(1, RUN, ended - 2, 2, 412_080, counts, (), 60.0, 500.0, "q9", spent, labelled, 30)
+    return JobProgressed(1, RUN, ended - 2, 2, 412_080, 60.0, 500.0, "q9", spent, labelled, 30)
 
 
 def test_failures_of_a_kind_are_told_a_few_times(teller, capsys):

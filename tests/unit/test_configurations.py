@@ -19,17 +19,17 @@ from small_workspace import (
     turns_of,
 )
 
-from agents.annotation.configurations import CONFIGURATIONS
-from agents.annotation.kind import PAIR
-from agents.events import JobLog, JobStarted
-from agents.jobs import run_annotation
+from agents.jobs.events import JobLog, JobStarted
+from agents.jobs.role_models import RoleModels
+from agents.jobs.run_configuration import run_configuration
+from agents.jobs.runner import run_job
 from agents.llm.scripted import ScriptedModel
 from agents.llm.settings import ModelSettings
+from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
+from agents.pipelines.pair_annotation.part import PAIR
 from agents.prompts import load_prompt
-from agents.role_models import RoleModels
-from agents.run_configuration import run_configuration
 from agents.sandbox.settings import SandboxSettings
-from agents.settings import AnnotationSettings, RoleSettings, RoleTable
+from agents.settings import JobSettings, RoleSettings, RoleTable
 from store.errors import UnknownName
 from store.tables.people import Rater
 from store.tables.runs import Run, StepRow, VerdictRow
@@ -100,7 +100,7 @@ def asked(monkeypatch):
 
 
 def annotate(workspace, model, agents, told=None, **settings):
-    return run_annotation(workspace, AnnotationSettings(model, agents=agents, **settings), told or Told())
+    return run_job(workspace, JobSettings(model, agents=agents, **settings), told or Told())
 
 
 def user(request):
@@ -200,7 +200,7 @@ def test_it_goes_on_at_the_turn_that_failed(workspace, tmp_path, asked, name):
 
 def named(agents="full", model="openai:m", roles=None, **settings):
     """What names a run of such settings."""
-    job = AnnotationSettings(
+    job = JobSettings(
         model,
         agents=agents,
         roles={role: RoleSettings(**values) for role, values in (roles or {}).items()},
@@ -208,7 +208,7 @@ def named(agents="full", model="openai:m", roles=None, **settings):
         sandboxes=SandboxSettings(**settings),
     )
     configuration = PAIR.configuration(agents)
-    models = RoleModels.open(job, configuration.roles(repairs=job.sandboxes.repairs))
+    models = RoleModels.open(job.role_choices(), job.models)
     return run_configuration(configuration, models, job)
 
 
@@ -277,10 +277,8 @@ def test_each_role_asks_its_model_at_its_temperature(tmp_path):
         "annotator": RoleSettings(model="openai:nobody"),
     }
     with pairs_workspace(tmp_path, PAIRS[:1]) as workspace, LoopbackModels(replies=replies) as server:
-        settings = AnnotationSettings(
-            "openai:middle", agents="ps-tpg-sim-fa", roles=roles, models=server.settings()
-        )
-        report = run_annotation(workspace, settings, Told())
+        settings = JobSettings("openai:middle", agents="ps-tpg-sim-fa", roles=roles, models=server.settings())
+        report = run_job(workspace, settings, Told())
         assert report.done == 1, report.counts.reasons
         sent = [
             (seen.schema_name, seen.api, seen.body["model"], seen.body.get("temperature"))
@@ -302,9 +300,9 @@ def test_each_role_asks_its_model_at_its_temperature(tmp_path):
 
         # Another model for one role is another run: nothing of the first one's is taken for its own.
         warmer = {**roles, "screener": RoleSettings(model="openai:small", temperature=1)}
-        again = run_annotation(workspace, replace(settings, roles=warmer), Told())
+        again = run_job(workspace, replace(settings, roles=warmer), Told())
         assert again.run_id != report.run_id
-        assert run_annotation(workspace, settings, Told()).run_id == report.run_id
+        assert run_job(workspace, settings, Told()).run_id == report.run_id
 
 
 def test_every_role_can_be_set_and_every_prompt_is_there():

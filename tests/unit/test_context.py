@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.events import JobEnded, JobProgressed
-from agents.jobs import AnnotationJob
+from agents.jobs.events import JobEnded, JobProgressed
+from agents.jobs.runner import JobRequest
 from screens.settings import ScreenSettings
 from store.errors import JudgmentRefused
 from store.events import silent
@@ -118,7 +118,7 @@ def test_a_job_of_the_app_ends_with_it(workspace):
     events = []
     with Runners(workspace) as runners:
         runner = runners.make(events.append)
-        runner.start(AnnotationJob(sample_annotation(Config())))
+        runner.start(JobRequest(sample_annotation(Config())))
         assert runner.running is not None
     assert runner.running is None
     assert isinstance(events[-1], JobEnded)

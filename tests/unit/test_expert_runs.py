@@ -15,9 +15,9 @@ from review_bench import Case, Ran, bench, uid
 from small_workspace import rows
 from sqlalchemy import delete, insert, update
 
-from agents.expert_runs import ExpertRun, ExpertRuns
-from agents.recorded_reports import told_of
-from agents.records import committed
+from agents.jobs.expert_tests import ExpertRun, ExpertTests
+from agents.jobs.recorded_reports import told_of
+from agents.jobs.run_record import committed
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.registry import find_sandbox
 from agents.sandbox.repair import RepairAction
@@ -48,7 +48,7 @@ def run(
     workspace: Workspace, settings: ExpertRunSettings, test: str, sandbox: str = "", item: int = 1
 ) -> Any:
     """Run a test of dana's and wait for what comes of it."""
-    with closing(ExpertRuns(workspace, lambda: settings)) as runs:
+    with closing(ExpertTests(workspace, lambda: settings)) as runs:
         wanted = ExpertRun(item, ensure_rater(workspace, "dana"), test)
         return runs.start(wanted).result(60)
 
@@ -103,7 +103,7 @@ def test_a_sandbox_that_breaks_is_an_error_and_no_record(workspace: Workspace, t
 def test_closing_ends_what_is_running_and_records_nothing(workspace: Workspace) -> None:
     endless = "def test_ever():\n    while True:\n        pass\n"
     settings = ExpertRunSettings(sandboxes=SandboxSettings(wall_seconds=600, cpu_seconds=600))
-    runs = ExpertRuns(workspace, lambda: settings)
+    runs = ExpertTests(workspace, lambda: settings)
     future = runs.start(ExpertRun(1, ensure_rater(workspace, "dana"), endless))
     runs.close()
     runs.close()
@@ -121,7 +121,7 @@ def test_an_item_that_is_not_there_is_said(workspace: Workspace) -> None:
 def test_what_ran_in_a_container_is_run_again_in_one(workspace: Workspace, docker_settings: Any) -> None:
     workspace.native().execute("UPDATE execution SET sandbox = 'docker'")
     settings = ExpertRunSettings(sandboxes=docker_settings)
-    with closing(ExpertRuns(workspace, lambda: settings)) as runs:
+    with closing(ExpertTests(workspace, lambda: settings)) as runs:
         wanted = ExpertRun(1, ensure_rater(workspace, "dana"), EDITED, like=uid(110))
         executed = runs.start(wanted).result(120)
     row = rows(workspace, ExecutionRow)[-1]
@@ -160,7 +160,7 @@ def test_a_repaired_environment_that_was_removed_is_made_again(workspace: Worksp
     workspace.lane.submit(lambda connection: connection.execute(changed)).result()
     shutil.rmtree(tmp_path / "s")
     both = "from candidate import double\n\ndef test_both():\n    open('/opt/repaired/a')\n    open('/opt/repaired/b')\n"
-    with closing(ExpertRuns(workspace, lambda: settings)) as runs:
+    with closing(ExpertTests(workspace, lambda: settings)) as runs:
         like = rows(workspace, ExecutionRow)[0]["id"]
         wanted = ExpertRun(1, ensure_rater(workspace, "dana"), both, like)
         executed = runs.start(wanted).result(60)

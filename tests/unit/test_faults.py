@@ -8,10 +8,10 @@ import pytest
 from loopback_models import HangUp, LoopbackModels, Refusal, Reply, Slow, Status, Truncated
 from small_workspace import GOOD, Told, pairs_workspace, rows, verdicts
 
-from agents.jobs import run_annotation
+from agents.jobs.runner import run_job
 from agents.llm.prices import Price
 from agents.sandbox.settings import SandboxSettings
-from agents.settings import AnnotationSettings
+from agents.settings import JobSettings
 from store.tables.runs import ReplyRow, StepRow
 
 PAIRS = 1000
@@ -68,10 +68,10 @@ def test_every_pair_ends_labelled_or_with_a_reason_and_the_second_run_is_free(tm
         LoopbackModels(faults, replies=CLEAR) as server,
     ):
         models = server.settings(timeout_seconds=1.0, max_retries=2, prices={MODEL: PRICE})
-        settings = AnnotationSettings(
+        settings = JobSettings(
             MODEL, concurrency=32, sandbox="process", failures_in_a_row=PAIRS, models=models
         )
-        report = run_annotation(workspace, settings, Told())
+        report = run_job(workspace, settings, Told())
         counts = report.counts
         assert (report.state, report.done, report.failed) == ("done", PAIRS - len(LASTING), len(LASTING))
         assert counts.causes == Counter(fault_of(pair)[1] for pair in LASTING)
@@ -95,14 +95,14 @@ def test_every_pair_ends_labelled_or_with_a_reason_and_the_second_run_is_free(tm
         # The service mended, only the failed ones are asked for.
         server.script = None
         server.requests.clear()
-        mended = run_annotation(workspace, replace(settings, retry_failed=True), Told())
+        mended = run_job(workspace, replace(settings, retry_failed=True), Told())
         assert (mended.run_id, mended.done, mended.counts.causes) == (report.run_id, len(LASTING), {})
         assert len(server.requests) == len(LASTING)
         assert set(verdicts(workspace)) == set(range(1, PAIRS + 1))
 
         # A second run over the same pairs asks for nothing.
         server.requests.clear()
-        free = run_annotation(workspace, replace(settings, sandboxes=other_run()), Told())
+        free = run_job(workspace, replace(settings, sandboxes=other_run()), Told())
         assert free.run_id != report.run_id
         assert (free.done, len(server.requests)) == (PAIRS, 0)
         spent = free.counts

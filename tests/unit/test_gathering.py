@@ -6,7 +6,7 @@ import threading
 import pytest
 from small_workspace import pairs_workspace, rows
 
-from agents.gathering import Gathering
+from agents.jobs.row_batches import RowBatcher
 from store.ids import now
 from store.tables.runs import Verdict, VerdictRow
 
@@ -44,7 +44,7 @@ def add(gathering, row):
 
 
 async def test_many_rows_at_the_same_time_are_each_written_once(workspace):
-    gathering, kept = Gathering(workspace.lane), []
+    gathering, kept = RowBatcher(workspace.lane), []
     for _ in range(20):
         some = [verdict(workspace) for _ in range(30)]
         kept += some
@@ -56,7 +56,7 @@ async def test_many_rows_at_the_same_time_are_each_written_once(workspace):
 
 
 async def test_a_row_that_the_database_refuses_fails_alone(workspace):
-    gathering = Gathering(workspace.lane)
+    gathering = RowBatcher(workspace.lane)
     first, wrong, last = (
         verdict(workspace),
         verdict(workspace).model_copy(update={"path": None}),
@@ -72,7 +72,7 @@ async def test_a_row_that_the_database_refuses_fails_alone(workspace):
 
 
 async def test_rows_of_a_caller_who_was_cancelled_are_waited_for_by_the_end(workspace, held):
-    gathering = Gathering(workspace.lane)
+    gathering = RowBatcher(workspace.lane)
     row, after = verdict(workspace), verdict(workspace)
     for each in (row, after):
         task = add(gathering, each)
@@ -88,7 +88,7 @@ async def test_rows_of_a_caller_who_was_cancelled_are_waited_for_by_the_end(work
 
 
 async def test_a_closed_lane_is_told_to_every_caller(workspace):
-    gathering = Gathering(workspace.lane)
+    gathering = RowBatcher(workspace.lane)
     workspace.lane.close()
 
     for _ in range(2):

@@ -22,8 +22,8 @@ from small_workspace import (
     verdicts,
 )
 
-from agents.events import (
-    ItemAnnotated,
+from agents.jobs.events import (
+    ItemEnded,
     JobEnded,
     JobLog,
     JobPaused,
@@ -31,11 +31,11 @@ from agents.events import (
     JobResumed,
     JobStarted,
 )
-from agents.feed import PAGE
-from agents.jobs import AnnotationJob, JobRunner, run_annotation
+from agents.jobs.runner import JobRequest, JobRunner, run_job
+from agents.jobs.work_queue import PAGE
 from agents.llm.registry import open_model
 from agents.llm.settings import ModelSettings
-from agents.settings import AgentSettings, AnnotationSettings
+from agents.settings import AgentSettings, JobSettings
 from store.errors import WorkbenchError, WorkspaceError
 from store.tables.runs import Run, StepRow, VerdictRow
 from store.workspace import Workspace
@@ -54,7 +54,7 @@ def several(count):
 
 def settings(server, **others):
     fields = {"sandbox": "process", "concurrency": 2, "models": server.settings(max_retries=0), **others}
-    return AnnotationSettings("openai:gpt-test", **fields)
+    return JobSettings("openai:gpt-test", **fields)
 
 
 class Latch:
@@ -95,7 +95,7 @@ def test_paused_nothing_is_asked_and_resumed_it_goes_on(workspace):
 
     replies = {**UNCLEAR, "ArbiterReply": rule}
     with LoopbackModels(latch, replies=replies) as server, JobRunner(workspace, told) as runner:
-        job = runner.start(AnnotationJob(settings(server, concurrency=1)))
+        job = runner.start(JobRequest(settings(server, concurrency=1)))
         assert latch.held.wait(60)
         job.pause()
         told.until(lambda event: isinstance(event, JobPaused))
@@ -123,7 +123,7 @@ def test_stopped_between_turns_it_goes_on_without_paying_twice(workspace):
     with LoopbackModels(latch, replies=UNCLEAR) as server:
         told = Told()
         with JobRunner(workspace, told) as runner:
-            job = runner.start(AnnotationJob(settings(server, concurrency=1)))
+            job = runner.start(JobRequest(settings(server, concurrency=1)))
             assert latch.held.wait(60)
             job.stop(60.0)
             latch.go.set()
@@ -136,7 +136,7 @@ def test_stopped_between_turns_it_goes_on_without_paying_twice(workspace):
         before = len(server.requests)
         assert before == 6
 
-        again = run_annotation(workspace, settings(server), Told())
+        again = run_job(workspace, settings(server), Told())
         assert (again.state, again.done, again.run_id) == ("done", 4, report.run_id)
         assert len(server.requests) == 18
         assert again.counts.requests == 18
@@ -146,7 +146,7 @@ def test_cut_off_in_a_turn_it_asks_only_that_again(workspace):
     latch = Latch(lambda seen: seen.schema_name == "ArbiterReply")
     with LoopbackModels(latch, replies=UNCLEAR) as server:
         with JobRunner(workspace, Told()) as runner:
-            job = runner.start(AnnotationJob(settings(server, concurrency=1)))
+            job = runner.start(JobRequest(settings(server, concurrency=1)))
             assert latch.held.wait(60)
             job.stop(0.0)
             assert job.wait(60)
@@ -157,7 +157,7 @@ def test_cut_off_in_a_turn_it_asks_only_that_again(workspace):
             ("test_writer", 0, "ok"),
             ("executor", 0, "ok"),
         ]
-        report = run_annotation(workspace, settings(server), Told())
+        report = run_job(workspace, settings(server), Told())
         assert report.done == 6
         assert [asked(server, name, "# 1\n") for name in UNCLEAR] == [1, 1, 2]
         assert [asked(server, name, "# 5\n") for name in UNCLEAR] == [1, 1, 1]
@@ -169,7 +169,7 @@ def test_closing_the_runner_ends_a_job_in_the_middle_and_the_next_owner_goes_on(
     with LoopbackModels(latch, replies=UNCLEAR) as server:
         with pairs_workspace(tmp_path, several(4)) as workspace:
             runner = JobRunner(workspace, Told())
-            job = runner.start(AnnotationJob(settings(server, concurrency=1)))
+            job = runner.start(JobRequest(settings(server, concurrency=1)))
             assert latch.held.wait(60)
             runner.close(0.0)
             runner.close(0.0)
@@ -178,10 +178,10 @@ def test_closing_the_runner_ends_a_job_in_the_middle_and_the_next_owner_goes_on(
             job.resume()
             job.stop()
             with pytest.raises(RuntimeError):
-                runner.start(AnnotationJob(settings(server)))
+                runner.start(JobRequest(settings(server)))
         latch.go.set()
         with Workspace.open(tmp_path / "pairs.duckdb") as workspace:
-            report = run_annotation(workspace, settings(server), Told())
+            report = run_job(workspace, settings(server), Told())
             assert report.done == 3
             assert asked(server, "ScreenerReply") == 4
             assert verdicts(workspace).keys() == {1, 2, 3, 4}
@@ -190,14 +190,14 @@ def test_closing_the_runner_ends_a_job_in_the_middle_and_the_next_owner_goes_on(
 def test_killed_in_the_middle_it_goes_on_without_paying_twice(tmp_path):
     pairs_workspace(tmp_path, several(5)).close()
     program = (
-        "import sys, agents.jobs as jobs\n"
+        "import sys, agents.jobs.runner as jobs\n"
         "from agents.llm.settings import ModelSettings\n"
-        "from agents.settings import AnnotationSettings\n"
+        "from agents.settings import JobSettings\n"
         "from store.workspace import Workspace\n"
         "models = ModelSettings(openai_base_url=sys.argv[2], openai_api_key='loopback-key')\n"
         "with Workspace.open(sys.argv[1]) as workspace:\n"
-        "    told = AnnotationSettings('openai:gpt-test', sandbox='process', concurrency=1, models=models)\n"
-        "    jobs.run_annotation(workspace, told, lambda event: None)\n"
+        "    told = JobSettings('openai:gpt-test', sandbox='process', concurrency=1, models=models)\n"
+        "    jobs.run_job(workspace, told, lambda event: None)\n"
     )
     latch = Latch(lambda seen: seen.schema_name == "ArbiterReply" and "# 3\n" in seen.text)
     with LoopbackModels(latch, replies=UNCLEAR) as server:
@@ -216,7 +216,7 @@ def test_killed_in_the_middle_it_goes_on_without_paying_twice(tmp_path):
             JobRunner(workspace, Told()).close()
             workspace.lane.drain()
             assert the_run(workspace)["state"] == "stopped"
-            report = run_annotation(workspace, settings(server, models=server.settings()), Told())
+            report = run_job(workspace, settings(server, models=server.settings()), Told())
             assert (report.done, report.counts.labelled) == (3, 5)
             assert [asked(server, name) for name in UNCLEAR] == [5, 5, 6]
 
@@ -224,16 +224,16 @@ def test_killed_in_the_middle_it_goes_on_without_paying_twice(tmp_path):
 def test_ctrl_c_stops_a_command_and_its_report_still_comes(tmp_path):
     pairs_workspace(tmp_path, several(40)).close()
     program = (
-        "import os, signal, sys, agents.jobs as jobs\n"
-        "from agents.events import ItemAnnotated\n"
-        "from agents.settings import AnnotationSettings\n"
+        "import os, signal, sys, agents.jobs.runner as jobs\n"
+        "from agents.jobs.events import ItemEnded\n"
+        "from agents.settings import JobSettings\n"
         "from store.workspace import Workspace\n"
         "def emit(event):\n"
-        "    if isinstance(event, ItemAnnotated) and event.item_id == 3:\n"
+        "    if isinstance(event, ItemEnded) and event.item_id == 3:\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
         "with Workspace.open(sys.argv[1]) as workspace:\n"
-        "    told = AnnotationSettings(sys.argv[2], concurrency=1)\n"
-        "    report = jobs.run_annotation(workspace, told, emit)\n"
+        "    told = JobSettings(sys.argv[2], concurrency=1)\n"
+        "    report = jobs.run_job(workspace, told, emit)\n"
         "    print(report.state, 3 <= report.done < 40, report.counts.labelled == report.done)\n"
     )
     replies = [clear(name) for name, _, _ in several(40)]
@@ -256,14 +256,14 @@ def test_ctrl_c_stops_a_command_and_its_report_still_comes(tmp_path):
 def test_one_job_at_a_time(workspace):
     latch = Latch(lambda seen: True)
     with LoopbackModels(latch, replies=CLEAR) as server, JobRunner(workspace, Told()) as runner:
-        first = runner.start(AnnotationJob(settings(server)))
+        first = runner.start(JobRequest(settings(server)))
         assert latch.held.wait(60)
         with pytest.raises(WorkbenchError) as refused:
-            runner.start(AnnotationJob(settings(server)))
+            runner.start(JobRequest(settings(server)))
         assert refused.value.title == "A job is at work"
         latch.go.set()
         assert first.wait(60)
-        second = runner.start(AnnotationJob(settings(server)))
+        second = runner.start(JobRequest(settings(server)))
         assert second.wait(60)
         assert [job.number for job in runner.jobs] == [1, 2]
         assert runner.running is None
@@ -274,13 +274,13 @@ def test_a_wrong_key_ends_the_job_at_once(tmp_path):
     with pairs_workspace(tmp_path, several(50)) as workspace, LoopbackModels(key="right") as server:
         told = Told()
         models = server.settings(openai_api_key="wrong")
-        report = run_annotation(workspace, settings(server, models=models), told)
+        report = run_job(workspace, settings(server, models=models), told)
         assert (report.state, report.done) == ("failed", 0)
         assert (report.error.title, report.error.kind) == ("Key not accepted", "unauthorised")
         assert len(server.requests) <= 2
         assert the_run(workspace)["state"] == "failed"
         assert told.of(JobEnded)[0].error is report.error
-        again = run_annotation(workspace, settings(server, models=server.settings()), Told())
+        again = run_job(workspace, settings(server, models=server.settings()), Told())
         assert (again.state, again.run_id) == ("done", report.run_id)
 
 
@@ -288,7 +288,7 @@ def test_a_wrong_key_ends_the_job_at_once(tmp_path):
 def test_two_services_with_a_model_of_the_same_name_are_two_runs(workspace, model):
     with LoopbackModels(replies=CLEAR) as one, LoopbackModels(replies=CLEAR) as other:
         reports = [
-            run_annotation(workspace, AnnotationSettings(model, models=server.settings()), Told())
+            run_job(workspace, JobSettings(model, models=server.settings()), Told())
             for server in (one, other, one)
         ]
         assert (len(one.requests), len(other.requests)) == (6, 6)
@@ -301,7 +301,7 @@ def test_two_services_with_a_model_of_the_same_name_are_two_runs(workspace, mode
 
 def test_a_run_at_the_provider_s_own_service_is_named_as_it_was_before(workspace, tmp_path):
     model = script_file(tmp_path, [clear(f"pair/{number}") for number in range(1, 7)])
-    report = run_annotation(workspace, AnnotationSettings(model), Told())
+    report = run_job(workspace, JobSettings(model), Told())
     run = the_run(workspace)
     assert report.done == 6
     assert "service" not in json.loads(run["configuration"])
@@ -327,7 +327,7 @@ def test_the_address_of_a_service_is_kept_without_secrets(settings, address):
 def test_a_model_that_the_service_does_not_know_ends_the_job_at_once(tmp_path):
     with pairs_workspace(tmp_path, several(50)) as workspace:
         with LoopbackModels(lambda seen, number: Status(404, "The model does not exist")) as server:
-            report = run_annotation(workspace, settings(server), Told())
+            report = run_job(workspace, settings(server), Told())
         assert (report.state, report.failed <= 4) == ("failed", True)
         assert report.error.title == "Model or address not known"
 
@@ -337,7 +337,7 @@ def test_a_request_that_is_rejected_later_is_the_item_s_failure(workspace):
         return Status(400, "too long") if "# 2\n" in seen.text or "# 5\n" in seen.text else None
 
     with LoopbackModels(script, replies=CLEAR) as server:
-        report = run_annotation(workspace, settings(server, concurrency=1), Told())
+        report = run_job(workspace, settings(server, concurrency=1), Told())
     assert (report.state, report.done, report.failed) == ("done", 4, 2)
     assert report.counts.reasons == {"Request not accepted": 2}
 
@@ -355,7 +355,7 @@ def test_many_failures_in_a_row_pause_a_job_until_somebody_looks(tmp_path):
         LoopbackModels(script, replies=CLEAR) as server,
         JobRunner(workspace, told) as runner,
     ):
-        job = runner.start(AnnotationJob(settings(server, failures_in_a_row=4)))
+        job = runner.start(JobRequest(settings(server, failures_in_a_row=4)))
         paused = told.until(lambda event: isinstance(event, JobPaused))
         assert paused.reason.title == "Agents keep failing"
         assert "4 items in a row failed" in paused.reason.message
@@ -373,7 +373,7 @@ def test_many_failures_in_a_row_pause_a_job_until_somebody_looks(tmp_path):
 def test_many_failures_in_a_row_end_a_command(tmp_path):
     with pairs_workspace(tmp_path, several(30)) as workspace:
         with LoopbackModels(lambda seen, number: Status(503)) as server:
-            report = run_annotation(workspace, settings(server, failures_in_a_row=4), Told())
+            report = run_job(workspace, settings(server, failures_in_a_row=4), Told())
         assert (report.state, report.error.title) == ("failed", "Agents keep failing")
         assert report.failed < 10
         assert the_run(workspace)["state"] == "failed"
@@ -384,10 +384,10 @@ def test_items_come_in_pages_and_all_of_them_come(tmp_path):
     with pairs_workspace(tmp_path, several(count)) as workspace:
         told = Told()
         model = script_file(tmp_path, [clear(name) for name, _, _ in several(count)])
-        report = run_annotation(workspace, AnnotationSettings(model, concurrency=4), told)
+        report = run_job(workspace, JobSettings(model, concurrency=4), told)
         assert (report.done, report.counts.labels) == (count, {1.0: count})
         assert verdicts(workspace).keys() == set(range(1, count + 1))
-        assert len(told.of(ItemAnnotated)) == count
+        assert len(told.of(ItemEnded)) == count
         assert told.of(JobStarted)[0].total == count
 
 
@@ -401,7 +401,7 @@ def test_what_is_cut_off_while_it_is_written_is_still_kept(workspace):
 
     latch = Latch(lambda seen: True)
     with LoopbackModels(latch, replies=CLEAR) as server, JobRunner(workspace, Told()) as runner:
-        job = runner.start(AnnotationJob(settings(server, concurrency=1)))
+        job = runner.start(JobRequest(settings(server, concurrency=1)))
         assert latch.held.wait(60)
         holding = workspace.lane.submit(hold, urgent=True)
         assert writing.wait(60)
@@ -425,10 +425,10 @@ def test_a_bug_ends_the_job_with_a_traceback_and_is_raised_to_a_command(workspac
     def broken(*_):
         raise KeyError("a mistake")
 
-    monkeypatch.setattr("agents.annotation.pipeline.PairAnnotator._label", broken)
+    monkeypatch.setattr("agents.pipelines.pair_annotation.pipeline.PairPipeline.run", broken)
     told = Told()
     with LoopbackModels(replies=CLEAR) as server, pytest.raises(KeyError, match="a mistake"):
-        run_annotation(workspace, settings(server), told)
+        run_job(workspace, settings(server), told)
     (end,) = told.of(JobEnded)
     assert (end.state, end.error.title) == ("failed", "The job broke")
     assert "Traceback" in told.of(JobLog)[-1].text
@@ -443,11 +443,11 @@ def test_a_full_disk_ends_the_job_and_is_no_mistake_of_the_program(workspace):
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
         try:
             with pytest.raises(WorkspaceError, match="Not written"):
-                run_annotation(workspace, settings(server, concurrency=1), told)
+                run_job(workspace, settings(server, concurrency=1), told)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert [log for log in told.of(JobLog) if log.level == "error"] == []
-        report = run_annotation(workspace, settings(server), Told())
+        report = run_job(workspace, settings(server), Told())
     assert report.failed == 0
     assert len(rows(workspace, VerdictRow)) == report.counts.items
 
@@ -461,7 +461,7 @@ def test_a_slow_reply_is_waited_for_no_longer_than_asked(workspace):
     told = Told()
     slow = LoopbackModels(lambda seen, number: Slow(50), replies=CLEAR)
     with slow as server, JobRunner(workspace, told) as runner:
-        job = runner.start(AnnotationJob(settings(server, stop_seconds=0.05)))
+        job = runner.start(JobRequest(settings(server, stop_seconds=0.05)))
         told.until(lambda event: isinstance(event, JobStarted))
         job.stop()
         assert job.wait(30)

@@ -16,12 +16,12 @@ from loopback_wire import Seen
 from pydantic import BaseModel
 from small_workspace import GOOD, Told, pairs_workspace, rows
 
-from agents.jobs import run_annotation
+from agents.jobs.runner import run_job
 from agents.llm.errors import ModelError
 from agents.llm.protocol import Message, ModelRequest
 from agents.llm.registry import open_model
 from agents.llm.scrub import scrubbed
-from agents.settings import AnnotationSettings
+from agents.settings import JobSettings
 from store.tables.runs import ReplyRow, StepRow, VerdictRow
 
 KEY = "sk-loopback/key+with=all~signs-0123456789"
@@ -152,11 +152,9 @@ def test_a_key_that_a_service_repeats_is_stored_nowhere(tmp_path: Path, model: s
 
     pairs = [(f"p{number}", f"query {number}", GOOD) for number in range(8)]
     with pairs_workspace(tmp_path, pairs) as workspace, LoopbackModels(hostile, key=KEY) as server:
-        settings = AnnotationSettings(
-            model, concurrency=1, sandbox="process", models=server.settings(max_retries=0)
-        )
+        settings = JobSettings(model, concurrency=1, sandbox="process", models=server.settings(max_retries=0))
         told = Told()
-        report = run_annotation(workspace, settings, told)
+        report = run_job(workspace, settings, told)
         assert report.done >= 2
         assert report.failed >= 4
         stored = json.dumps(

@@ -15,9 +15,9 @@ from kinds import json_lines
 from small_workspace import TEST, Told, clear, executions, rows, script_file, the_run, through_test, verdicts
 from sqlalchemy import delete, insert, update
 
-from agents.jobs import run_annotation
+from agents.jobs.runner import run_job
 from agents.llm.settings import ModelSettings
-from agents.settings import AnnotationSettings
+from agents.settings import JobSettings
 from store.carried import CARRIED
 from store.copying import copy_workspace
 from store.errors import WorkspaceError, WorkspaceLocked, WorkspaceTooNew
@@ -67,8 +67,8 @@ def copied(workspace, name="copy.duckdb"):
 
 
 def annotate(workspace, model, **settings):
-    job = AnnotationSettings(model, **{"sandbox": "process", "concurrency": 2, **settings})
-    return run_annotation(workspace, job, Told())
+    job = JobSettings(model, **{"sandbox": "process", "concurrency": 2, **settings})
+    return run_job(workspace, job, Told())
 
 
 def everything(workspace):
@@ -324,11 +324,11 @@ def test_the_log_of_a_killed_copy_is_read_and_left(workspace, tmp_path, model, r
     copy = copied(workspace)
     code = f"""if True:
         import os
-        from agents.jobs import run_annotation
-        from agents.settings import AnnotationSettings
+        from agents.jobs.runner import run_job
+        from agents.settings import JobSettings
         from store.workspace import Workspace
         workspace = Workspace.open({str(copy)!r})
-        run_annotation(workspace, AnnotationSettings({model!r}, sandbox="process"), print)
+        run_job(workspace, JobSettings({model!r}, sandbox="process"), print)
         os._exit(9)
     """
     path = os.pathsep.join([str(repository), str(repository / "tests")])

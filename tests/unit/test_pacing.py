@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from loopback_models import LoopbackModels, Status
 
-from agents.annotation.replies import ScreenerReply
 from agents.llm.errors import ModelError
 from agents.llm.pacing import _LIMITS, Pacing, asked_to_wait, hearing, pacing_of, patiently, until_reset
 from agents.llm.protocol import Message, ModelRequest
 from agents.llm.registry import open_model
+from agents.pipelines.pair_annotation.reply_models import ScreenerReply
 
 
 async def test_after_a_429_half_as_many_go_at_a_time_and_one_more_after_each_round():

@@ -7,11 +7,11 @@ import pytest
 from loopback_models import LoopbackModels, Reply, Status
 from small_workspace import GOOD, LACKING, TEST, WRONG, Told, pairs_workspace, rows, the_run, verdicts
 
-from agents.events import JobEnded, JobProgressed
-from agents.jobs import run_annotation
+from agents.jobs.events import JobEnded, JobProgressed
+from agents.jobs.runner import run_job
 from agents.prompts import load_prompt
 from agents.sandbox.settings import SandboxSettings
-from agents.settings import AnnotationSettings
+from agents.settings import JobSettings
 from store.tables.runs import ExecutionRow, StepRow
 
 KINDS = {
@@ -89,14 +89,14 @@ class Stumbles:
 def test_every_pair_is_labelled_though_the_service_stumbles(tmp_path, model, sandbox):
     told, stumbles = Told(), Stumbles()
     with pairs_workspace(tmp_path, PAIRS) as workspace, LoopbackModels(stumbles, replies=REPLIES) as server:
-        settings = AnnotationSettings(
+        settings = JobSettings(
             model,
             concurrency=4,
             sandbox=sandbox,
             models=server.settings(),
             sandboxes=SandboxSettings(repairs=False),
         )
-        report = run_annotation(workspace, settings, told)
+        report = run_job(workspace, settings, told)
 
         assert stumbles.left == {}
         assert (report.state, report.done, report.failed) == ("done", 15, 0), report.counts.reasons
@@ -143,8 +143,8 @@ def test_a_reply_that_stays_malformed_fails_its_item_alone(tmp_path, model):
 
     with pairs_workspace(tmp_path, PAIRS[:5]) as workspace:
         with LoopbackModels(script, replies=REPLIES) as server:
-            settings = AnnotationSettings(model, sandbox="process", models=server.settings())
-            report = run_annotation(workspace, settings, Told())
+            settings = JobSettings(model, sandbox="process", models=server.settings())
+            report = run_job(workspace, settings, Told())
             assert (report.state, report.done, report.failed) == ("done", 4, 1)
             assert report.counts.reasons == {"Unusable reply": 1}
             assert report.counts.requests == len(server.requests) == 5 + 3 + 4
@@ -154,7 +154,7 @@ def test_a_reply_that_stays_malformed_fails_its_item_alone(tmp_path, model):
             # The service mended, only the ruling is asked for again.
             server.script = None
             server.requests.clear()
-            again = run_annotation(workspace, settings, Told())
+            again = run_job(workspace, settings, Told())
             assert (again.run_id, again.done) == (report.run_id, 1)
             assert [seen.schema_name for seen in server.requests] == ["ArbiterReply"]
         assert again.counts.labelled == 5
@@ -165,10 +165,10 @@ def test_a_reply_that_stays_malformed_fails_its_item_alone(tmp_path, model):
 def test_what_all_questions_of_a_role_share_comes_first(tmp_path, model):
     """Services keep beginnings in their caches: instructions first, then the query, then what changes most."""
     with pairs_workspace(tmp_path, PAIRS[:5]) as workspace, LoopbackModels(replies=REPLIES) as server:
-        settings = AnnotationSettings(
+        settings = JobSettings(
             model, sandbox="process", models=server.settings(), sandboxes=SandboxSettings(repairs=False)
         )
-        run_annotation(workspace, settings, Told())
+        run_job(workspace, settings, Told())
         for name, role in (("ScreenerReply", "screener"), ("TestWriterReply", "test_writer")):
             texts = [seen.text for seen in server.requests if seen.schema_name == name]
             differs = next(

@@ -16,7 +16,7 @@ def agents_command(*, config: ConfigFile = None, as_json: AsJson = False) -> Non
 
     For each: its roles in the order of their turns, with the prompt, the model and the temperature of each.
     """
-    from agents.kinds import kinds_with_agents
+    from agents.pipelines.registry import kinds_with_agents
     from store.kinds.counting import in_order, joined
     from store.kinds.protocol import task_kinds
     from workbench.output import harmless, print_facts, print_json, say

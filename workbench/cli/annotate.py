@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agents.annotation.configurations import CONFIGURATIONS
+from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
 from store.errors import WorkbenchError
 from workbench.cli.estimating import print_estimates
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
@@ -14,8 +14,8 @@ from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settin
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agents.report import AnnotationReport
-    from agents.settings import AnnotationSettings
+    from agents.jobs.report import JobReport
+    from agents.settings import JobSettings
     from store.queries.run_counts import RunCounts
     from store.workspace import Workspace as OpenWorkspace
 
@@ -151,7 +151,7 @@ def annotate_command(
         "sample_queries": sample_queries,
         "seed": (seed or 0) if sample_queries is not None else None,
     }
-    reports: list[AnnotationReport] = []
+    reports: list[JobReport] = []
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         jobs = [replace(job, kind=_kind(opened, job.kind)) for job in jobs]
@@ -185,7 +185,7 @@ def _kind(opened: OpenWorkspace, otherwise: str) -> str:
     Raises:
         WorkbenchError: There are items, and agents work on none of them.
     """
-    from agents.kinds import kinds_with_agents
+    from agents.pipelines.registry import kinds_with_agents
     from store.kinds.counting import counted_kinds
     from store.queries.queue import items_by_kind
     from store.queries.runs import kind_for_agents
@@ -211,17 +211,17 @@ def _drawn(opened: OpenWorkspace, kind: str, queries: int | None, seed: int) -> 
         return items_of_drawn_queries(connection, kind, queries, seed)
 
 
-def annotate(opened: OpenWorkspace, job: AnnotationSettings) -> AnnotationReport:
+def annotate(opened: OpenWorkspace, job: JobSettings) -> JobReport:
     """Run a job, tell on stderr how it goes on, and return what it came to."""
-    from agents.jobs import run_annotation
+    from agents.jobs.runner import run_job
     from workbench.cli.telling import Teller
     from workbench.output import Bar
 
     with Bar("annotating") as bar:
-        return run_annotation(opened, job, Teller(bar))
+        return run_job(opened, job, Teller(bar))
 
 
-def tell_the_end(*reports: AnnotationReport, as_json: bool) -> None:
+def tell_the_end(*reports: JobReport, as_json: bool) -> None:
     """Say why jobs did not end by themselves or left items out, and end the command accordingly.
 
     Args:
@@ -259,14 +259,14 @@ def tell_the_end(*reports: AnnotationReport, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def print_report(report: AnnotationReport, *, blind: bool) -> None:
+def print_report(report: JobReport, *, blind: bool) -> None:
     """Print what a job came to."""
     from workbench.output import print_facts
 
     print_facts(f"{report.run_name}: {report.state}", report_facts(report, blind=blind))
 
 
-def report_facts(report: AnnotationReport, *, blind: bool) -> list[tuple[str, Any]]:
+def report_facts(report: JobReport, *, blind: bool) -> list[tuple[str, Any]]:
     """Return the facts of a job and its run, for people.
 
     Args:
@@ -300,7 +300,7 @@ def report_facts(report: AnnotationReport, *, blind: bool) -> list[tuple[str, An
     ]
 
 
-def _ended(report: AnnotationReport) -> str:
+def _ended(report: JobReport) -> str:
     """Say what a job did."""
     if report.state == "done" and not report.done + report.failed + report.waiting:
         return "nothing to do: none of the items asked for is left"

@@ -9,13 +9,13 @@ from store.counted import dollars
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from agents.estimate import Estimate
-    from agents.settings import AnnotationSettings
+    from agents.jobs.estimate import Estimate
+    from agents.settings import JobSettings
     from store.workspace import Workspace
 
 
 def print_estimates(
-    opened: Workspace, jobs: Sequence[AnnotationSettings], asked: Mapping[str, Any], *, as_json: bool
+    opened: Workspace, jobs: Sequence[JobSettings], asked: Mapping[str, Any], *, as_json: bool
 ) -> None:
     """Print what some jobs would take.
 
@@ -25,7 +25,7 @@ def print_estimates(
         asked: Which items were asked for, for programs.
         as_json: Whether a program reads it.
     """
-    from agents.estimate import estimate
+    from agents.jobs.estimate import estimate
     from workbench.output import print_json
 
     found = [estimate(opened, job) for job in jobs]
@@ -64,7 +64,10 @@ def _print(found: Estimate) -> None:
         f"Estimate: {found.configuration}",
         [
             ("pairs to do", f"{found.pairs:,}"),
-            ("unclear", None if found.unclear_share is None else f"{100 * found.unclear_share:.1f} %"),
+            *(
+                (name.removesuffix("_share"), None if share is None else f"{100 * share:.1f} %")
+                for name, share in found.facts.items()
+            ),
             ("requests", f"{found.total('requests'):,}"),
             ("tokens", f"{found.total('tokens_in'):,} in, {found.total('tokens_out'):,} out"),
             ("cost", _UNKNOWN if found.money is None else _cost(found)),

@@ -27,7 +27,7 @@ def report_pipeline(path: Path, run: str | None, *, blind: bool, as_json: bool) 
     Raises:
         UnknownName: No run, or more than one, is called so.
     """
-    from agents.records import settle_interrupted
+    from agents.jobs.run_record import settle_interrupted
     from store.pipeline_figures import figures_of
     from store.queries.runs import all_runs, named_run
     from store.workspace import Workspace

@@ -91,7 +91,7 @@ def report_command(
 
 
 def _print_progress(name: str, found: Progress) -> None:
-    from agents.kinds import kinds_with_agents
+    from agents.pipelines.registry import kinds_with_agents
     from store.kinds.counting import counted_kinds, told_unknown
     from store.kinds.protocol import task_kinds
     from workbench.output import cost, print_facts, print_table, say, share

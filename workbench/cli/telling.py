@@ -7,14 +7,14 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from agents.events import ItemAnnotated, JobLog, JobProgressed
+from agents.jobs.events import ItemEnded, JobLog, JobProgressed
 from agents.sandbox.errors import NeedsSandbox
 from store.counted import counted, dollars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agents.events import JobEvent
+    from agents.jobs.events import JobEvent
     from workbench.output import Bar
 
 TOLD_IN_FULL = 3
@@ -42,9 +42,7 @@ class Teller:
         match event:
             case JobProgressed():
                 self._progressed(event)
-            case ItemAnnotated(failure=failure) if failure is not None and not isinstance(
-                failure, NeedsSandbox
-            ):
+            case ItemEnded(failure=failure) if failure is not None and not isinstance(failure, NeedsSandbox):
                 self._told = f"{event.external_id}: {failure}"
                 self._failed(failure.title, self._told)
             case JobLog(level="warning") if event.text != self._told:  # an error is raised besides

@@ -1,0 +1,1 @@
+"""Jobs: a pipeline at work on items, with its budget, events and records."""

@@ -1,0 +1,273 @@
+"""The expected cost of a job: from the prompts of its items and from the workspace's earlier replies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from agents.jobs.cached_questions import first_questions_kept
+from agents.jobs.role_models import RoleModels
+from agents.jobs.run_configuration import run_configuration
+from agents.jobs.run_record import RunRecord
+from agents.jobs.work_queue import WorkQueue
+from agents.llm.prices import price_of
+from agents.llm.protocol import Usage
+from agents.pipelines.registry import agents_part
+from agents.pipelines.spec import ExpectedRole
+from agents.prompts import load_prompt
+from store.counted import counted
+from store.ids import now
+from store.queries.estimating import ENOUGH, drawn_items, past_replies
+from store.queries.runs import find_run
+from store.tables.runs import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from agents.llm.prices import Price
+    from agents.pipelines.spec import AgentsPart, Configuration, WorkItem
+    from agents.settings import JobSettings
+    from store.queries.estimating import PastReplies
+    from store.workspace import Workspace
+
+DRAWN = 200
+"""Items whose prompts are measured."""
+
+CHARACTERS_PER_TOKEN = 4
+_OTHER_PLACE_CHARACTERS = 500
+"""Of a text that is known only when a prompt is made, and whose length the pipeline does not give."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleEstimate:
+    """What one role is expected to take.
+
+    Attributes:
+        role: The role.
+        model: Whom it asks.
+        questions: How many questions are put to the model.
+        kept: How many further ones are answered by replies that the workspace keeps, as far as that is known.
+        requests: How many requests that takes.
+        tokens_in: Input tokens of all of them; `tokens_cached` is a part of them.
+        tokens_out: Output tokens of all of them.
+        tokens_cached: See `tokens_in`.
+        money: US dollars; None where the price is not known.
+        earlier: From how many earlier replies of this model that is taken; 0 where it is assumed from the
+            lengths of prompts.
+    """
+
+    role: str
+    model: str
+    questions: float
+    kept: float
+    requests: float
+    tokens_in: float
+    tokens_out: float
+    tokens_cached: float
+    money: float | None
+    earlier: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a job is expected to take.
+
+    Attributes:
+        configuration: Which agents take part.
+        pairs: Items that it will work on.
+        facts: Shares that the pipeline expects, by name.
+        roles: Each role, in the order of the turns.
+        based_on: What it rests on, in sentences.
+    """
+
+    configuration: str
+    pairs: int
+    facts: Mapping[str, float | None]
+    roles: tuple[RoleEstimate, ...]
+    based_on: tuple[str, ...]
+
+    @property
+    def money(self) -> float | None:
+        """US dollars; None where the price of a role that is asked at all is not known."""
+        known = [role.money for role in self.roles if role.questions]
+        return None if None in known else sum(money for money in known if money is not None)
+
+    def total(self, what: str) -> int:
+        """Return a sum over the roles, such as that of "tokens_in"."""
+        amounts: list[float] = [getattr(role, what) for role in self.roles]
+        return round(sum(amounts))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as values that JSON knows."""
+        roles = [
+            {name: round(value) if _a_count(name) else value for name, value in asdict(role).items()}
+            for role in self.roles
+        ]
+        return {
+            "estimate": True,
+            "configuration": self.configuration,
+            "pairs": self.pairs,
+            **{name: self.total(name) for name in ("requests", "tokens_in", "tokens_out", "tokens_cached")},
+            "cost": self.money,
+            "cost_per_pair": None if self.money is None or not self.pairs else self.money / self.pairs,
+            **self.facts,
+            "roles": [{**role, "cost": role.pop("money")} for role in roles],
+            "based_on": list(self.based_on),
+        }
+
+
+def _a_count(name: str) -> bool:
+    return name in ("questions", "kept", "requests", "tokens_in", "tokens_out", "tokens_cached")
+
+
+def estimate(workspace: Workspace, settings: JobSettings) -> Estimate:
+    """Estimate what a job will take; no service is asked for anything.
+
+    What the workspace keeps already is taken off where it is known: the first question on each item. What
+    later questions will find there is not known, so that their numbers are upper bounds.
+
+    Args:
+        workspace: The open workspace.
+        settings: What the job is told.
+
+    Raises:
+        WorkbenchError: A model is unknown, or lacks something it needs.
+    """
+    return asyncio.run(_estimate(workspace, settings))
+
+
+async def _estimate(workspace: Workspace, settings: JobSettings) -> Estimate:
+    part = agents_part(settings.kind)
+    configuration = part.configuration(settings.agents)
+    models = RoleModels.open(settings.role_choices(), settings.models)
+    try:
+        return await _with_models(workspace, settings, part, configuration, models)
+    finally:
+        await models.close()
+
+
+async def _with_models(
+    workspace: Workspace,
+    settings: JobSettings,
+    part: AgentsPart,
+    configuration: Configuration,
+    models: RoleModels,
+) -> Estimate:
+    names = {role: models[role].model.name for role in settings.taking_part()}
+    run = _run(workspace, run_configuration(configuration, models, settings), settings, models.name)
+    record = RunRecord(workspace, run)
+    queue = WorkQueue(workspace, record, part, settings)
+    pairs, _ = await queue.count()
+    with workspace.reading() as connection:
+        drawn = drawn_items(
+            connection,
+            run.id,
+            settings.kind,
+            min(DRAWN, pairs),
+            chosen=queue.chosen,
+            missing_at=settings.missing_at,
+        )
+        items = part.load(connection, drawn)
+        past = past_replies(connection)
+        workload = part.workload(connection, names)
+    kept = 0
+    if settings.cache:
+        pipeline = part.make_pipeline(configuration, None, settings.sandboxes)
+        kept = await first_questions_kept(
+            workspace, record, items, pipeline=pipeline, models=models, settings=settings.models
+        )
+    found: list[RoleEstimate] = []
+    for role, model in names.items():
+        expected = workload.roles.get(role, ExpectedRole())
+        known = pairs * kept / len(items) if kept and not found else 0.0
+        earlier = past.get((role, model))
+        prompt = _prompt_characters(configuration.prompts[role], items, part.placeholder_characters)
+        price = price_of(settings.models.prices, model)
+        lengths = prompt, expected.reply_characters
+        questions = pairs * expected.share - known
+        found.append(_of_role(role, model, questions, known, earlier, lengths=lengths, price=price))
+    return Estimate(
+        settings.asked or settings.agents,
+        pairs,
+        workload.facts,
+        tuple(found),
+        (*_based_on(found, len(items), kept), *workload.based_on),
+    )
+
+
+def _run(workspace: Workspace, configuration: dict[str, Any], settings: JobSettings, model: str) -> Run:
+    """Return the run that the job would go on with, or one that is not there."""
+    text = json.dumps(configuration, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    with workspace.reading() as connection:
+        known = find_run(connection, text)
+    return known or Run(
+        id=workspace.ids.next(),
+        kind=settings.kind,
+        name="",
+        configuration=text,
+        model=model,
+        rater_id=0,
+        state="stopped",
+        total=0,
+        started_at=now(),
+    )
+
+
+def _of_role(
+    role: str,
+    model: str,
+    questions: float,
+    kept: float,
+    earlier: PastReplies | None,
+    *,
+    lengths: tuple[float, float],
+    price: Price | None,
+) -> RoleEstimate:
+    if earlier is not None and earlier.count >= ENOUGH:
+        count, requests = earlier.count, earlier.requests
+        tokens = (earlier.tokens_in, earlier.tokens_out, earlier.tokens_cached)
+    else:
+        count, requests = 0, 1.0
+        prompt, reply = (characters / CHARACTERS_PER_TOKEN for characters in lengths)
+        tokens = (prompt, reply, 0.0)
+    tokens_in, tokens_out, cached = (questions * each for each in tokens)
+    usage = Usage(round(tokens_in), round(tokens_out), round(cached))
+    money = None if price is None else price.money(usage)
+    return RoleEstimate(
+        role, model, questions, kept, questions * requests, tokens_in, tokens_out, cached, money, count
+    )
+
+
+def _prompt_characters(name: str, items: Sequence[WorkItem], later: Mapping[str, int]) -> float:
+    """Return the mean length of a role's prompt over some items; 0 without any."""
+    prompt = load_prompt(name)
+    lengths = []
+    for item in items:
+        values = {
+            place: getattr(item, place, None) or "x" * later.get(place, _OTHER_PLACE_CHARACTERS)
+            for place in prompt.places
+        }
+        lengths.append(sum(len(message.content) for message in prompt.messages(**values)))
+    return sum(lengths) / len(lengths) if lengths else 0.0
+
+
+def _based_on(roles: Sequence[RoleEstimate], drawn: int, kept: int) -> list[str]:
+    sentences = []
+    if kept:
+        first, *later = (role.role for role in roles)
+        rest = f" {', '.join(later)}: upper bounds, since theirs are not known yet." if later else ""
+        sentences.append(
+            f"{first}: of {counted(drawn, 'item')}, {kept:,} have the reply kept here, at no cost.{rest}"
+        )
+    if assumed := [role.role for role in roles if not role.earlier]:
+        sentences.append(
+            f"{', '.join(assumed)}: the prompts of {counted(drawn, 'item')}, at {CHARACTERS_PER_TOKEN} "
+            "characters a token, and usual lengths of what is not written yet."
+        )
+    return sentences + [
+        f"{role.role}: {counted(role.earlier, 'earlier reply', 'earlier replies')} of this model here."
+        for role in roles
+        if role.earlier
+    ]

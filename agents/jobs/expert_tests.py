@@ -1,0 +1,153 @@
+"""Runs tests that an expert asks for, behind the screens, and records what came of them as the expert's.
+
+A test runs against the item's code as the agents' did: in a sandbox, with the same limits, and with the
+same checks of how far it can be trusted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from agents.jobs.environment_rebuild import make_again
+from agents.jobs.loop_thread import LoopThread
+from agents.jobs.recorded_reports import rows_of
+from agents.jobs.run_record import committed
+from agents.jobs.step_recorder import RecordedExecution
+from agents.sandbox.errors import SandboxError
+from agents.sandbox.protocol import TestProgram
+from agents.sandbox.registry import RESTRICTED, choose_sandbox
+from agents.sandbox.repair import SnapshotMissing
+from agents.sandbox.trust import trusted
+from store.errors import UnknownName, WorkbenchError
+from store.expert_runs import record_expert_run
+from store.queries.expert_runs import agents_tests, place_of, repairs_of
+from store.queries.runs import pair_texts
+
+if TYPE_CHECKING:
+    from agents.sandbox.protocol import ExecutionReport
+    from agents.settings import ExpertRunSettings
+    from store.tables.runs import Step
+    from store.who import AnyRater
+    from store.workspace import Workspace
+
+AT_ONCE = 2
+"""How many tests of an expert run at the same time; further ones wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertRun:
+    """A test that an expert wants to be run.
+
+    Attributes:
+        item_id: The item whose code is tested.
+        rater: The expert.
+        test: The test program, exactly.
+        like: The execution in whose environment it runs; None where there is none.
+    """
+
+    item_id: int
+    rater: AnyRater
+    test: str
+    like: UUID | None = None
+
+
+class ExpertTests:
+    """Runs the tests of experts in a thread of its own; closed before the workspace is.
+
+    Args:
+        workspace: The open workspace.
+        settings: Says where tests run; called in another thread than the caller's, for each run.
+    """
+
+    def __init__(self, workspace: Workspace, settings: Callable[[], ExpertRunSettings]) -> None:
+        self._workspace = workspace
+        self._settings = settings
+        self._thread = LoopThread("expert-runs")
+        self._idle = asyncio.Semaphore(AT_ONCE)
+        self._closed = False
+
+    def start(self, run: ExpertRun) -> Future[RecordedExecution]:
+        """Run a test.
+
+        Args:
+            run: What is to be run.
+
+        Returns:
+            A future of the execution as it is on disk. Cancelling it ends the program, and nothing is
+            recorded.
+
+        Raises:
+            SandboxError: (from the future) No sandbox takes the test, or the sandbox broke; nothing was
+                recorded.
+            WorkbenchError: No further test is run, since the program ends.
+        """
+        if self._closed:
+            raise WorkbenchError("Not run", "The program is about to end.", "")
+        return self._thread.submit(self._run(run))
+
+    def close(self) -> None:
+        """End what is running, of which nothing is recorded; closing twice is harmless."""
+        self._closed = True
+        self._thread.close()
+
+    async def _run(self, run: ExpertRun) -> RecordedExecution:
+        async with self._idle:
+            program, rather = await asyncio.to_thread(self._program, run)
+            settings = await asyncio.to_thread(self._settings)
+            program, report = await self._execute(run.item_id, program, rather, settings)
+        key = self._workspace.ids.next()
+        execution, outcomes = rows_of(report, program, key, item_id=run.item_id, rater_id=run.rater.id)
+        await committed(record_expert_run(self._workspace, run.rater, execution, outcomes))
+        return RecordedExecution(execution.id, report)
+
+    def _program(self, run: ExpertRun) -> tuple[TestProgram, str]:
+        """Put together what is run, and the sandbox that is tried first.
+
+        The test is an edited one unless an agent wrote just this.
+        """
+        with self._workspace.reading() as connection:
+            texts = pair_texts(connection, [run.item_id])
+            written = agents_tests(connection, run.item_id)
+            sandbox, snapshot = ("", "") if run.like is None else place_of(connection, run.like)
+        if not texts:
+            raise UnknownName(
+                "Unknown item", f"There is no pair {run.item_id}.", "List them: workbench items WORKSPACE"
+            )
+        edited = run.test not in written
+        program = TestProgram(candidate=texts[0].code, test=run.test, edited=edited, snapshot=snapshot)
+        return program, sandbox
+
+    async def _execute(
+        self, item_id: int, program: TestProgram, rather: str, settings: ExpertRunSettings
+    ) -> tuple[TestProgram, ExecutionReport]:
+        asked = settings.sandbox
+        if program.edited and asked == RESTRICTED:
+            # What isolates nothing was asked for the agents' programs, and takes no edited one.
+            asked = None
+        sandbox = await choose_sandbox(settings.sandboxes, asked, settings.allowed, rather=rather)
+        try:
+            box = trusted(sandbox, settings.sandboxes)
+            try:
+                report = await box.run(program)
+            except SnapshotMissing:
+                steps = await asyncio.to_thread(self._repairs_of, item_id)
+                program = replace(program, snapshot=await make_again(program.snapshot, steps, box))
+                report = await box.run(program)
+        finally:
+            await sandbox.close()
+        if report.exit_reason == "infrastructure":
+            raise SandboxError(
+                "The sandbox broke",
+                f"{sandbox.name} did not run the test: {report.error or 'it does not say why'}.",
+                "Nothing was recorded. See: workbench doctor.",
+            )
+        return program, report
+
+    def _repairs_of(self, item_id: int) -> list[Step]:
+        with self._workspace.reading() as connection:
+            return repairs_of(connection, item_id)

@@ -1,0 +1,69 @@
+"""Outcomes: what a pipeline yields for an item, each for any question of any task kind.
+
+The record takes verdicts, responses and scores of a run. Retrieved candidates come with a table that names
+their run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from store.response_names import ResponseName
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A final value for a question.
+
+    Attributes:
+        value: On the scale of the question.
+        path: How the pipeline came to it, in one of its own words (`AgentsPart.paths`).
+        reason: Why, in the words of the agent that decided.
+        question: The name of the question; empty for the first one of the kind.
+        response: The response that the question is about; None for the item itself.
+        execution_id: The execution that it rests on.
+    """
+
+    value: float
+    path: str
+    reason: str
+    question: str = ""
+    response: ResponseName | None = None
+    execution_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A text that the pipeline made for the item: a completion, an answer.
+
+    Attributes:
+        name: What tells it from the item's other responses.
+        text: The text.
+    """
+
+    name: ResponseName
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A value that the pipeline gives a response, with the run's rater as its judge.
+
+    Attributes:
+        response: The response.
+        question: The name of the question, whose last part is the measure: "accuracy" of "answer.accuracy".
+        value: The score.
+        reason: Why.
+    """
+
+    response: ResponseName
+    question: str
+    value: float
+    reason: str = ""
+
+
+Outcome = Verdict | Response | Score

@@ -1,0 +1,86 @@
+"""What stands between a job's turns: open, closed while the job is paused, or the end of the job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+
+class Halted(Exception):
+    """The job is stopping: no further turn may begin."""
+
+
+class PauseGate:
+    """Awaited before every turn, in the job's own loop."""
+
+    def __init__(self) -> None:
+        self._open = asyncio.Event()
+        self._open.set()
+        self.stopping = False
+
+    @property
+    def paused(self) -> bool:
+        """Whether turns wait here."""
+        return not self._open.is_set()
+
+    def close(self) -> None:
+        """Let every further turn wait."""
+        self._open.clear()
+
+    def open(self) -> None:
+        """Let waiting turns go on."""
+        self._open.set()
+
+    def stop(self) -> None:
+        """Let no further turn begin; those that wait are told."""
+        self.stopping = True
+        self._open.set()
+
+    async def passing(self) -> None:
+        """Wait until a turn may begin.
+
+        Raises:
+            Halted: None may any more.
+        """
+        await self._open.wait()
+        if self.stopping:
+            raise Halted
+
+
+class IdleWorkers:
+    """Where workers wait that may begin nothing further, while others come to the end of what they began.
+
+    Args:
+        workers: How many there are.
+        all_wait: Called when none of them is at work any more, and some wait here.
+    """
+
+    def __init__(self, workers: int, all_wait: Callable[[], None]) -> None:
+        self._workers = workers
+        self._all_wait = all_wait
+        self._waiting = 0
+        self._again = asyncio.Event()
+
+    async def wait(self) -> None:
+        """Wait until there may be something to begin."""
+        self._waiting += 1
+        try:
+            # What is called then may open at once, for this one too.
+            asyncio.get_running_loop().call_soon(self._look)
+            await self._again.wait()
+        finally:
+            self._waiting -= 1
+
+    def leave(self) -> None:
+        """A worker has ended."""
+        self._workers -= 1
+        self._look()
+
+    def open(self) -> None:
+        """Let those who wait look again."""
+        self._again.set()
+        self._again.clear()
+
+    def _look(self) -> None:
+        if self._waiting and self._waiting == self._workers:
+            self._all_wait()

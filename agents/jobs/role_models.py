@@ -1,0 +1,87 @@
+"""Which model each role asks, and at what temperature; one client for all roles that ask the same model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agents.llm.registry import open_model
+
+if TYPE_CHECKING:
+    from agents.llm.protocol import LanguageModel
+    from agents.llm.settings import ModelSettings
+
+
+@dataclass(frozen=True, slots=True)
+class RoleModel:
+    """Who is asked in a role, and at what temperature (None leaves it to the service)."""
+
+    model: LanguageModel
+    temperature: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what of it tells one run from another."""
+        told = {"model": self.model.name, "temperature": self.temperature}
+        # The same name stands for different models at different services.
+        return {**told, "service": self.model.address} if self.model.address else told
+
+
+class RoleModels:
+    """The models of a job, by role.
+
+    Args:
+        by_role: Who is asked in each role, in the order of the turns; the last one gives the labels.
+    """
+
+    def __init__(self, by_role: Mapping[str, RoleModel]) -> None:
+        self._by_role = dict(by_role)
+
+    @classmethod
+    def open(cls, choices: Mapping[str, tuple[str, float | None]], settings: ModelSettings) -> RoleModels:
+        """Make the clients of some roles; they connect to nothing until they are asked.
+
+        Args:
+            choices: Model name and temperature of each role that asks, in the order of their turns.
+            settings: How services are reached.
+
+        Raises:
+            WorkbenchError: A model is unknown, or lacks something it needs, such as a key or a file.
+        """
+        names = dict.fromkeys(name for name, _ in choices.values())
+        clients = {name: open_model(name, settings) for name in names}
+        return cls(
+            {role: RoleModel(clients[name], temperature) for role, (name, temperature) in choices.items()}
+        )
+
+    def __getitem__(self, role: str) -> RoleModel:
+        """Return who is asked in a role."""
+        return self._by_role[role]
+
+    @property
+    def name(self) -> str:
+        """The models' names, each once, in the order of the turns, joined by "+"."""
+        return "+".join(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The models' names, each once, in the order of the turns."""
+        return tuple(dict.fromkeys(each.model.name for each in self._by_role.values()))
+
+    def configuration(self) -> dict[str, Any]:
+        """Return what of the models tells one run from another.
+
+        It says of the last role which model it asks, and of another role only what is different there, so
+        that one model for all reads the same however it was set.
+        """
+        *others, last = self._by_role
+        told = self._by_role[last].as_json()
+        further = {role: each for role in others if (each := self._by_role[role].as_json()) != told}
+        return {**told, "roles": further} if further else told
+
+    async def close(self) -> None:
+        """Close every client once, in the loop that used them, whatever one of them raises."""
+        async with AsyncExitStack() as stack:
+            for model in {id(each.model): each.model for each in self._by_role.values()}.values():
+                stack.push_async_callback(model.close)

@@ -1,0 +1,293 @@
+"""Runs agents' jobs behind the screens, or for a command that waits: one thread with its own asyncio loop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from sqlalchemy.exc import OperationalError
+
+from agents.jobs.events import ENDED, JobEnded, JobEvent, JobLog, JobProgressed, JobState
+from agents.jobs.job import PipelineJob
+from agents.jobs.loop_thread import LoopThread
+from agents.jobs.report import JobReport
+from agents.jobs.run_record import settle_interrupted
+from agents.settings import JobSettings
+from store.errors import WorkbenchError, not_written
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from agents.jobs.budget import Budget
+    from agents.jobs.errors import BudgetReached
+    from store.workspace import Workspace
+
+Emit = Callable[[JobEvent], None]
+CLOSE_SECONDS = 2.0
+
+# For commands. The write lane and the requests' loop hand the interpreter to and fro; each time costs both.
+_SWITCH_SECONDS = 0.02
+_THRESHOLDS = 10_000, 10, 10
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """An result to be done.
+
+    Attributes:
+        settings: What is annotated, by which model, where test programs run.
+        when_failing: After many failures in a row: pause, for somebody to look, or end.
+    """
+
+    settings: JobSettings
+    when_failing: Literal["pause", "end"] = "pause"
+
+
+class Job:
+    """A job that was started; its methods can be called from any thread.
+
+    Attributes:
+        number: Tells jobs of one runner apart; events carry it.
+        job: What was asked for.
+        progress: How far it is, as told last; None before its first item.
+        bug: What broke it, when that was a mistake of the program.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        job: JobRequest,
+        workspace: Workspace,
+        emit: Emit,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.number = number
+        self.job = job
+        self.progress: JobProgressed | None = None
+        self.bug: Exception | None = None
+        self._emit = emit
+        self._loop = loop
+        self._ended = threading.Event()
+        self._work = PipelineJob(number, job.settings, workspace, self._tell, when_failing=job.when_failing)
+
+    @property
+    def state(self) -> JobState:
+        """How it stands."""
+        return self._work.state
+
+    @property
+    def error(self) -> WorkbenchError | None:
+        """Why it failed."""
+        return self._work.error
+
+    @property
+    def run_id(self) -> UUID | None:
+        """The run it works on; None until that is known."""
+        return None if self._work.record is None else self._work.record.id
+
+    @property
+    def budget(self) -> Budget:
+        """What its run may spend."""
+        return self._work.budget
+
+    @property
+    def used_up(self) -> BudgetReached | None:
+        """The budget at which it paused or stopped; None while there is something left to spend."""
+        return self._work.used_up
+
+    def pause(self) -> None:
+        """Take up no further turn until it is resumed."""
+        self._call(self._work.pause)
+
+    def resume(self, budget: Budget | None = None) -> None:
+        """Go on after a pause.
+
+        Args:
+            budget: What the run may spend from now on; None to leave that as it is. A job that paused since
+                it had spent what it may pauses again otherwise.
+        """
+        self._call(lambda: self._work.resume(budget))
+
+    def stop(self, seconds: float | None = None) -> None:
+        """Begin no further turn; the job can be started again and goes on where it stopped.
+
+        Args:
+            seconds: How long turns under way may take to end before they are cut off; None for what the
+                settings say. A second call can shorten it.
+        """
+        wait = self.job.settings.stop_seconds if seconds is None else seconds
+        self._call(lambda: self._work.stop(wait))
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for its end, outside the jobs' thread; return whether it came in `timeout` seconds."""
+        return self._ended.wait(timeout)
+
+    def result(self) -> JobReport:
+        """Return what an ended job came to.
+
+        Raises:
+            WorkbenchError: It could not begin.
+        """
+        if not self._ended.is_set():
+            raise RuntimeError("the job has not ended")
+        if self.bug is not None:
+            raise self.bug
+        if self._work.report is None:
+            raise self._work.error or RuntimeError("the job ended without a report")
+        return self._work.report
+
+    async def drive(self) -> None:
+        """Do the work, in the jobs' loop, and tell its end whatever happens."""
+        state: Literal["done", "stopped", "failed"] = "failed"
+        try:
+            state = await self._work.run()
+        except WorkbenchError as error:
+            self._work.error = error
+        except OperationalError as error:
+            self._work.error = not_written(error.orig)
+        except Exception as bug:  # noqa: BLE001 - it must reach the one who waits, not die in a thread
+            self.bug = bug
+            self._work.error = WorkbenchError(
+                "The job broke",
+                f"A mistake in the program ended it: {type(bug).__name__}: {bug}",
+                "What it recorded is kept. Please report this with the job's log.",
+            )
+            self._tell(JobLog(self.number, "error", traceback.format_exc()))
+        finally:
+            self._work.state = state
+            try:
+                self._tell(JobEnded(self.number, state, self.run_id, self._work.error or self._work.used_up))
+            finally:
+                self._ended.set()
+
+    def _tell(self, event: JobEvent) -> None:
+        if isinstance(event, JobProgressed):
+            self.progress = event
+        self._emit(event)
+
+    def _call(self, action: Callable[[], None]) -> None:
+        # The loop is closed when the runner is; then there is nothing left to steer.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(action)
+
+
+class JobRunner:
+    """Starts jobs and ends them; made by whoever opened the workspace, and closed before it.
+
+    Runs that an earlier process left at work are marked as stopped.
+
+    Args:
+        workspace: The open workspace.
+        emit: Told of every event, from the jobs' thread; it must not block.
+    """
+
+    def __init__(self, workspace: Workspace, emit: Emit) -> None:
+        self.jobs: list[Job] = []
+        self._workspace = workspace
+        self._emit = emit
+        self._thread = LoopThread("agents-jobs")
+        self._closed = False
+        settle_interrupted(workspace)
+
+    @property
+    def running(self) -> Job | None:
+        """The job that has not ended; None when all have."""
+        return next((job for job in self.jobs if job.state not in ENDED), None)
+
+    def start(self, job: JobRequest) -> Job:
+        """Start a job; one at a time.
+
+        Args:
+            job: What is to be done.
+
+        Returns:
+            The job at work. That its model is unknown, or another error of this kind, is told by its end.
+
+        Raises:
+            WorkbenchError: Another job is at work.
+        """
+        if self._closed:
+            raise RuntimeError("the job runner is closed")
+        if (busy := self.running) is not None:
+            raise WorkbenchError(
+                "A job is at work",
+                f"Job {busy.number} is {busy.state}; one job works at a time.",
+                "Stop it, or wait for its end.",
+            )
+        started = Job(len(self.jobs) + 1, job, self._workspace, self._emit, self._thread.loop)
+        self.jobs.append(started)
+        self._thread.submit(started.drive())
+        return started
+
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Stop every job and end the thread; closing twice is harmless.
+
+        Args:
+            seconds: How long turns under way may take to end before they are cut off.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        for job in self.jobs:
+            job.stop(seconds)
+        for job in self.jobs:
+            job.wait()
+        self._thread.close()
+
+    def __enter__(self) -> JobRunner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@contextmanager
+def _nobody_types() -> Iterator[None]:
+    """Let threads change less often, and the collector look at what is new, and at that less often."""
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.freeze()
+    gc.set_threshold(*_THRESHOLDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
+
+
+def run_job(workspace: Workspace, settings: JobSettings, emit: Emit) -> JobReport:
+    """Annotate and wait for the end, for a command.
+
+    Ctrl-C stops the job and lets turns under way end; a second one cuts them off. Either way the report
+    comes, with the state "stopped", and the same call goes on where this one stopped.
+
+    Args:
+        workspace: The open workspace.
+        settings: What is annotated.
+        emit: Told of every event, from another thread.
+
+    Returns:
+        What the job came to; a job that gave up says why in `error`.
+
+    Raises:
+        WorkbenchError: The job could not begin: no such model or sandbox, no key.
+    """
+    with _nobody_types(), JobRunner(workspace, emit) as runner:
+        job = runner.start(JobRequest(settings, when_failing="end"))
+        patience: float | None = None
+        while True:
+            try:
+                job.wait()
+            except KeyboardInterrupt:
+                job.stop(patience)
+                patience = 0.0
+            else:
+                return job.result()

@@ -1,0 +1,1 @@
+"""Pipelines: how agents work on the items of a task kind."""

@@ -1,0 +1,125 @@
+"""Algorithm 1 of CoSQA+ for one pair: screen, and where that is unclear, test and rule.
+
+Any agent but the one that rules can be left out (section V.D); the others then work with what there is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agents.jobs.outcome import Verdict
+from agents.pipelines.pair_annotation.arbiter import prediction, structured_report
+from agents.pipelines.pair_annotation.bug_fixer import BugFixer
+from agents.pipelines.pair_annotation.configurations import (
+    BUG_FIXER,
+    EXECUTOR,
+    SCREENER,
+    SIMULATOR,
+    TEST_WRITER,
+)
+from agents.pipelines.pair_annotation.reply_models import (
+    ArbiterReply,
+    ScreenerReply,
+    SimulationReply,
+    TestWriterReply,
+)
+from agents.prompts import load_prompt
+from agents.sandbox.protocol import TestProgram
+from agents.sandbox.trust import trusted
+
+if TYPE_CHECKING:
+    from agents.jobs.step_recorder import RecordedExecution, StepRecorder
+    from agents.pipelines.spec import Configuration
+    from agents.sandbox.protocol import ExecutionReport, Sandbox
+    from agents.sandbox.settings import SandboxSettings
+    from store.queries.runs import PairTexts
+
+_CLEAR = {"clear_match": 1.0, "clear_nonmatch": 0.0}
+
+
+class PairPipeline:
+    """Labels query-code pairs, one after another or many at a time.
+
+    Args:
+        configuration: Which agents take part.
+        sandbox: Where test programs run; None where nothing is executed.
+        settings: What test programs may use, and how they are repaired and checked.
+    """
+
+    def __init__(
+        self, configuration: Configuration, sandbox: Sandbox | None, settings: SandboxSettings
+    ) -> None:
+        self._prompts = {role: load_prompt(name) for role, name in configuration.prompts.items()}
+        self._ruling_role = configuration.roles()[-1]
+        self._sandbox = None if sandbox is None else trusted(sandbox, settings)
+        self._limits = settings.limits
+        self._bug_fixer: BugFixer | None = None
+        if sandbox is not None and BUG_FIXER in self._prompts and settings.repairs:
+            prompt = self._prompts[BUG_FIXER]
+            self._bug_fixer = BugFixer(prompt, sandbox, self._execute, settings.max_try_time)
+
+    async def run(self, item: PairTexts, recorder: StepRecorder) -> tuple[Verdict]:
+        """Label one pair; see `agents.pipelines.spec.Pipeline`.
+
+        A pair that failed can be worked on again, and goes on at the step that failed.
+        """
+        doubt = ""
+        if SCREENER in self._prompts:
+            messages = self._prompts[SCREENER].messages(query=item.query, code=item.code)
+            screening = await recorder.ask(SCREENER, messages, ScreenerReply)
+            doubt = screening.justification
+            if screening.assessment != "unclear":
+                return (Verdict(_CLEAR[screening.assessment], "screened", doubt),)
+        if TEST_WRITER not in self._prompts:
+            ruling = await self.rule(item, None, None, recorder)
+            return (Verdict(ruling.label, "read", ruling.reason),)
+        messages = self._prompts[TEST_WRITER].messages(query=item.query, code=item.code, doubt=doubt)
+        test = await recorder.ask(TEST_WRITER, messages, TestWriterReply)
+        if SIMULATOR in self._prompts:
+            # It is not given the query: it predicts and does not judge.
+            messages = self._prompts[SIMULATOR].messages(code=item.code, test_program=test.test_program)
+            predicted = await recorder.ask(SIMULATOR, messages, SimulationReply)
+            ruling = await self.rule(item, test, predicted, recorder)
+            return (Verdict(ruling.label, "simulated", ruling.reason),)
+        if self._sandbox is None:
+            ruling = await self.rule(item, test, None, recorder)
+            return (Verdict(ruling.label, "read", ruling.reason),)
+        executed = await self._execute(item, test.test_program, recorder, "")
+        if self._bug_fixer is not None:
+            executed = await self._bug_fixer.fix(item, test, executed, recorder)
+        ruling = await self.rule(item, test, executed.report, recorder)
+        path = "repaired" if executed.report.snapshot and executed.report.executable else "tested"
+        return (Verdict(ruling.label, path, ruling.reason, execution_id=executed.id),)
+
+    async def rule(
+        self,
+        pair: PairTexts,
+        test: TestWriterReply | None,
+        found: ExecutionReport | SimulationReply | None,
+        recorder: StepRecorder,
+    ) -> ArbiterReply:
+        """Ask for the final label, with what the configuration found out (section IV.C.d).
+
+        Args:
+            pair: The pair.
+            test: The test program and its interpretation of the query; None where none is written.
+            found: What its last execution showed, or what a model predicted of one; None where it was not
+                run.
+            recorder: Asks and records.
+        """
+        values = {"query": pair.query, "code": pair.code}
+        if test is not None:
+            values |= {"interpretation": test.interpretation, "test_program": test.test_program}
+        if isinstance(found, SimulationReply):
+            values["prediction"] = prediction(found)
+        elif found is not None:
+            values["report"] = structured_report(found)
+        messages = self._prompts[self._ruling_role].messages(**values)
+        return await recorder.ask(self._ruling_role, messages, ArbiterReply)
+
+    async def _execute(
+        self, pair: PairTexts, test_program: str, recorder: StepRecorder, snapshot: str
+    ) -> RecordedExecution:
+        assert self._sandbox is not None
+        program = TestProgram(candidate=pair.code, test=test_program, snapshot=snapshot)
+        return await recorder.execute(EXECUTOR, program, self._sandbox, self._limits)

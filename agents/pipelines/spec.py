@@ -1,0 +1,154 @@
+"""The agents part of a task kind: its pipeline, in one or more configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from store.errors import UnknownName
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from agents.jobs.outcome import Outcome
+    from agents.jobs.step_recorder import StepRecorder
+    from agents.sandbox.protocol import Sandbox
+    from agents.sandbox.settings import SandboxSettings
+
+
+class WorkItem(Protocol):
+    """What a pipeline gets of an item: at least its key and its name in the imported file."""
+
+    @property
+    def item_id(self) -> int:
+        """The key of the item."""
+        ...
+
+    @property
+    def external_id(self) -> str:
+        """The name of the item in the imported file."""
+        ...
+
+
+class Pipeline(Protocol):
+    """Works on one item after another, or on many at a time."""
+
+    async def run(self, item: Any, recorder: StepRecorder) -> Sequence[Outcome]:
+        """Work on one item.
+
+        Args:
+            item: A value that the kind's `load` returned.
+            recorder: Asks models, runs programs and repairs environments, and records each step. A step that
+                the run has recorded before is not taken again.
+
+        Returns:
+            At least one outcome. All of them are recorded together, and the item is done then.
+
+        Raises:
+            ModelError: There was no usable reply.
+            SandboxError: A program was refused, or the sandbox broke. Like the one before, it is recorded as
+                the item's failure, and a later job tries the item again.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One way of a kind's agents to work together.
+
+    Attributes:
+        name: Its name on the command line.
+        pipeline: The first part of the names of its runs and raters.
+        sentence: What its agents do.
+        prompts: The prompt of every role that asks a model, in the order of their turns; the last role
+            gives the label.
+        executes: Whether it runs test programs, and so needs a sandbox.
+        repairer: The role that repairs what a program lacks, which can be switched off; empty without one.
+    """
+
+    name: str
+    pipeline: str
+    sentence: str
+    prompts: Mapping[str, str]
+    executes: bool = False
+    repairer: str = ""
+
+    def roles(self, *, repairs: bool = True) -> tuple[str, ...]:
+        """Return the roles that ask a model, in the order of their turns.
+
+        Args:
+            repairs: Whether the repairer works.
+        """
+        return tuple(role for role in self.prompts if repairs or role != self.repairer)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedRole:
+    """How often a role is expected to ask, and at what length.
+
+    Attributes:
+        share: Questions of the role for each item.
+        reply_characters: The length of a reply.
+    """
+
+    share: float = 1.0
+    reply_characters: int = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What a pipeline expects to do, for an estimate of its cost.
+
+    Attributes:
+        roles: By role; a role that is left out asks once for each item.
+        facts: Shares that the estimate reports, by name; None where the configuration knows none.
+        based_on: What they rest on, in sentences.
+    """
+
+    roles: Mapping[str, ExpectedRole] = field(default_factory=dict)
+    facts: Mapping[str, float | None] = field(default_factory=dict)
+    based_on: tuple[str, ...] = ()
+
+
+def _each_role_once(_connection: Connection, _models: Mapping[str, str]) -> Workload:
+    return Workload()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentsPart:
+    """The agents part of a task kind.
+
+    Attributes:
+        kind: The task kind, as items carry it.
+        configurations: The ways in which its agents can work; one is called "full".
+        load: Reads items by id, in the order given; ids of missing items are left out.
+        make_pipeline: Makes the pipeline of a configuration over a sandbox (None for a configuration that
+            executes nothing) and the settings of executions.
+        paths: The words for how the pipeline comes to a verdict, in the order in which they are listed.
+        workload: Given the model of each role that takes part, returns what the pipeline expects to do.
+        placeholder_characters: The lengths of texts that are known only when a prompt is made, by place.
+    """
+
+    kind: str
+    configurations: tuple[Configuration, ...]
+    load: Callable[[Connection, Sequence[int]], Sequence[WorkItem]]
+    make_pipeline: Callable[[Configuration, Sandbox | None, SandboxSettings], Pipeline]
+    paths: tuple[str, ...] = ()
+    workload: Callable[[Connection, Mapping[str, str]], Workload] = _each_role_once
+    placeholder_characters: Mapping[str, int] = field(default_factory=dict)
+
+    def configuration(self, name: str) -> Configuration:
+        """Return a configuration by its name.
+
+        Raises:
+            UnknownName: There is none of that name.
+        """
+        for each in self.configurations:
+            if each.name == name:
+                return each
+        raise UnknownName(
+            "No such configuration",
+            f"The agents have no configuration {name!r}.",
+            f"Configurations: {', '.join(each.name for each in self.configurations)}. See: workbench agents",
+        )
