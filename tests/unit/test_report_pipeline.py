@@ -331,9 +331,7 @@ def test_a_cost_that_nobody_knows_stays_unknown_and_what_nobody_was_asked_for_co
 
         def asked(agents, item, requests, money):
             step = agents.step(item, "screener", {"assessment": "clear_match"})
-            agents.records[StepRow][-1] = step.model_copy(
-                update={"requests": requests, "money": money}
-            )
+            agents.records[StepRow][-1] = step.model_copy(update={"requests": requests, "money": money})
 
         asked(unknown, 1, 1, None)
         asked(part, 1, 1, None)
