@@ -24,7 +24,7 @@ SpanStyle = Literal[
     "markup",
     "rule",
 ]
-"""What a stretch is; how it looks is in `text.tcss`, never by colour alone."""
+"""What a stretch is; how it looks is in `paint.STYLES`, never by colour alone."""
 
 SPAN_STYLES: tuple[SpanStyle, ...] = get_args(SpanStyle)
 

@@ -25,39 +25,70 @@ BAR = "│"
 _CITED = "▌"
 _POINTED = "▸"
 
-PARTS = ("gutter", "pointed", "cited", "replaced", "match", "current-match", "empty", *SPAN_STYLES)
-"""What has a style of its own in a text."""
+STYLES: Mapping[str, str] = {
+    "pointed": "reverse",
+    "cited": "$text-accent bold",
+    "replaced": "$text-error reverse",
+    "match": "$text-warning on $warning-muted underline",
+    "current-match": "$text-warning on $background bold reverse underline",
+    "cursor": "$text-accent bold",
+    "reference": "on $success-muted underline",
+    "changed": "on $warning-muted bold underline",
+    "removed": "$text-error strike",
+    "missing": "$text-error bold",
+    "heading": "$text-primary bold underline",
+    "strong": "bold",
+    "emphasis": "italic",
+    "struck": "strike",
+    "code": "$text-secondary",
+    "link": "$text-primary underline",
+}
+"""The styles that are laid over a text, never told apart by colour alone."""
+
+ANSI_STYLES: Mapping[str, str] = {
+    **STYLES,
+    "replaced": "ansi_red reverse",
+    "match": "ansi_default on ansi_default bold underline",
+    "current-match": "ansi_default on ansi_default bold reverse underline",
+    "reference": "on ansi_default underline",
+    "changed": "on ansi_default bold underline",
+}
+"""The same in the sixteen colours of the terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """The styles of a pane, resolved for its theme; all but `base` are laid over it."""
+    """The styles of a pane, resolved for its theme; all but `base` are laid over it.
+
+    Only the muted colour is a component class of the pane: Textual styles each component class of each pane
+    again whenever a class of the screen changes.
+    """
 
     base: Style
     selection: Style
     gutter: Style
+    empty: Style
     pointed: Style
     cited: Style
     replaced: Style
     match: Style
     current_match: Style
-    empty: Style
     spans: Mapping[SpanStyle, Style]
 
     @classmethod
     def of(cls, widget: Widget) -> Palette:
-        """Return the styles of a widget in the current theme."""
-        # Colours with transparency exist only against a background.
-        found = {
-            part: widget.get_component_rich_style(
-                f"text--{part}", partial=part not in {"gutter", "empty", *MUTED}
-            )
-            for part in PARTS
-        }
+        """Return the styles of a widget with the component class `text--muted`, in the current theme."""
+        styles = ANSI_STYLES if widget.app.native_ansi_color else STYLES
+        found = {part: VisualStyle.parse(style).rich_style for part, style in styles.items()}
+        muted = widget.get_component_rich_style("text--muted")
+        spans: dict[SpanStyle, Style] = dict.fromkeys(MUTED, muted)
+        spans |= {style: found.pop(style) for style in SPAN_STYLES if style not in MUTED}
         return cls(
             base=widget.rich_style,
             selection=widget.screen.get_component_rich_style("screen--selection"),
-            spans={style: found.pop(style) for style in SPAN_STYLES},
+            gutter=muted,
+            empty=muted + Style(italic=True),
+            spans=spans,
             **{part.replace("-", "_"): style for part, style in found.items()},
         )
 
@@ -131,7 +162,7 @@ class Painter:
     """Paints rows of text in the styles of a widget.
 
     Args:
-        widget: The widget, which has a component class for each of `PARTS`.
+        widget: The widget, which has the component class `text--muted`.
     """
 
     def __init__(self, widget: Widget) -> None:

@@ -31,7 +31,7 @@ from screens.commands import bindings
 from screens.widgets.text import highlight, markdown
 from screens.widgets.text.document import NO_GLYPHS, Document, Flow, Row, TextKind, Turns
 from screens.widgets.text.overlay import Span, Spans
-from screens.widgets.text.paint import PARTS, LineMarks, Painter, places
+from screens.widgets.text.paint import LineMarks, Painter, places
 from screens.widgets.text.sanitize import one_line, visible
 from screens.widgets.text.search import TextSearch
 
@@ -90,7 +90,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     ALLOW_SELECT = True
     DEFAULT_CSS = files(__package__ or "").joinpath("text.tcss").read_text(encoding="utf-8")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"text--{part}" for part in PARTS}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"text--muted"}
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("text"))
 
     def __init__(self, *, id: str | None = None) -> None:
