@@ -1,1 +1,1 @@
-"""What is shown: the Textual app. Imports agents and store."""
+"""The Textual app and its screens. Imports agents and store."""

@@ -21,15 +21,15 @@ from textual.driver import Driver
 from textual.message import Message
 from textual.screen import Screen
 
+from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings, key_map
 from screens.context import AppContext, ReviewSession, ScreenContext
+from screens.external_programs import ExternalPrograms
 from screens.input_guard.guard import InputGuard
-from screens.jobs.running import Jobs
+from screens.jobs.jobs import JobReported, Jobs
 from screens.memory import collect_when_idle, keep_what_is_there
-from screens.messages import JobReported
 from screens.notices import Notices
-from screens.outside import OtherPrograms
-from screens.recording import KEY_SECONDS, Recorder, Undone
+from screens.recording import KEY_SECONDS, Recorder, UndoResult
 from screens.test_runner import TestRunner
 from store.counted import counted
 from store.errors import WorkbenchError
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from textual.command import Provider
 
     from screens.navigator import OpenedReview
-    from screens.queue.asked import Asked
+    from screens.queue.query import QueueQuery
     from store.queries.rows import Ids
 
 LEAVE_SECONDS = 10.0
@@ -51,7 +51,7 @@ QUEUE = "queue"
 """The name under which the queue is kept, so that it is as it was when one comes back."""
 
 BEHIND = ("store.recording", "screens.review.screen", "screens.items.pair")
-"""What the first judgment needs, imported behind the first screen."""
+"""Modules of the first judgment, imported behind the first screen."""
 
 SWITCH_SECONDS = 0.001
 """How long a thread keeps the interpreter while the keys' thread wants it; Python's own choice is 5 ms, and
@@ -68,7 +68,7 @@ class WorkbenchApp(App[None]):
     """The workbench on a terminal; it implements `Navigator`.
 
     Attributes:
-        context: What every screen works with.
+        context: The context of every screen.
     """
 
     TITLE = "workbench"
@@ -84,7 +84,7 @@ class WorkbenchApp(App[None]):
     def __init__(self, program: AppContext) -> None:
         super().__init__()
         notices = Notices(self)
-        self._guard = InputGuard(self._is_typing, notices.tell)
+        self._guard = InputGuard(self._is_typing, notices.show)
         self.context = ScreenContext(
             program,
             recorder=Recorder(
@@ -93,16 +93,16 @@ class WorkbenchApp(App[None]):
                 rater=program.rater,
                 prepare=program.prepare,
                 notices=notices,
-                show_undone=self._show_undone,
+                show_undo_result=self._show_undone,
             ),
             tests=TestRunner(self, program.rater, program.make_expert_runs, notices),
             jobs=Jobs(self, program.make_runner, notices),
             session=ReviewSession(program.workspace, program.rater),
             notices=notices,
             last_key=self._guard.last_key,
-            others=OtherPrograms(self),
+            others=ExternalPrograms(self),
         )
-        # What the lines of every screen follow.
+        # Followed by the lines of every screen.
         recorder = self.context.recorder
         self.saved, self.failed, self.failures = recorder.saved, recorder.failed, recorder.failures
         self._leaving = False
@@ -110,12 +110,12 @@ class WorkbenchApp(App[None]):
     # -- keys -----------------------------------------------------------------------------------------
 
     def get_driver_class(self) -> type[Driver]:
-        """Return what reads the terminal; on Linux and macOS the one that tells pasting from keys."""
+        """Return what reads the terminal; on Linux and macOS the one that distinguishes pasting from keys."""
         found = super().get_driver_class()
         if found.__name__ == "LinuxDriver":
-            from screens.input_guard.terminal import CarefulDriver
+            from screens.input_guard.terminal import GuardedDriver
 
-            return CarefulDriver
+            return GuardedDriver
         return found
 
     def post_message(self, message: Message) -> bool:
@@ -157,7 +157,7 @@ class WorkbenchApp(App[None]):
 
     def _first_screen_shown(self) -> None:
         if self.context.program.begin_with is not None:
-            # Only now is there somebody to hear what the job tells.
+            # Only now is there a screen for the events of the job.
             self.context.jobs.start(self.context.program.begin_with)
         self._warm_up()
 
@@ -167,7 +167,7 @@ class WorkbenchApp(App[None]):
         try:
             self.context.program.prepare()
         except (WorkbenchError, OSError) as error:
-            self.call_later(self.context.notices.tell, "Not prepared", str(error), alarm=True)
+            self.call_later(self.context.notices.show, "Not prepared", str(error), alarm=True)
         for name in BEHIND:
             import_module(name)
         if not gc.isenabled():
@@ -212,7 +212,7 @@ class WorkbenchApp(App[None]):
         self.exit(return_code=128 + number)
 
     async def action_quit(self) -> None:
-        """Write what is still queued, then leave; what cannot be written is said first."""
+        """Write queued records, then leave; records that cannot be written are reported first."""
         selected: str = getattr(self.focused, "selected_text", "")
         if self.context.last_key.name == "ctrl+c" and selected:
             await self.run_action("focused.copy")
@@ -222,7 +222,7 @@ class WorkbenchApp(App[None]):
         recorder, problem = self.context.recorder, self.context.recorder.problem
         if problem is not None and not recorder.warned:
             recorder.warned = True
-            self.context.notices.tell(
+            self.context.notices.show(
                 "Not saved",
                 f"Not on disk: {counted(len(recorder.unsaved), 'record')}, {problem}. That is tried again; "
                 "quit once more to leave without it.",
@@ -238,23 +238,23 @@ class WorkbenchApp(App[None]):
             if keep is not None:
                 keep()
 
-    # -- what comes back ------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------
 
     @on(JobReported)
     def _job_reported(self, message: JobReported) -> None:
         self.context.jobs.take(message.event)
 
-    def _show_undone(self, undone: Undone) -> None:
-        """Have the screen go to the item of an undo or redo; one that cannot says what it was."""
-        show = getattr(self.screen, "show_undone", None)
+    def _show_undone(self, undone: UndoResult) -> None:
+        """Have the screen go to the item of an undo or redo; other screens show a notice."""
+        show = getattr(self.screen, "show_undo_result", None)
         if show is not None:
             show(undone)
         else:
-            from screens.judging.undone import undone_in_words
+            from screens.judging.undo_text import describe_undo
 
             recorder, blind = self.context.recorder, self.context.scope.blind
-            what = undone_in_words(undone.action, recorder.question_names, blind=blind, since=recorder.began)
-            self.context.notices.tell("Brought back" if undone.redo else "Taken back", what)
+            what = describe_undo(undone.action, recorder.question_names, blind=blind, since=recorder.began)
+            self.context.notices.show("Brought back" if undone.redo else "Taken back", what)
 
     # -- moving about ---------------------------------------------------------------------------------
 
@@ -278,17 +278,17 @@ class WorkbenchApp(App[None]):
             self.install_screen(QueueScreen(self.context, self), QUEUE)
         self.push_screen(QUEUE)
 
-    def open_review(self, ids: Ids, index: int, asked: Asked | None = None) -> OpenedReview:
+    def open_review(self, ids: Ids, index: int, query: QueueQuery | None = None) -> OpenedReview:
         """Review the items of a queue, in its frozen order, from one of them on.
 
         Args:
             ids: The items in their order.
             index: The place of the one to begin with.
-            asked: Which queue it is; all items in the order of import by default.
+            query: The query of the queue; all items in the order of import by default.
         """
         from screens.review.screen import ReviewScreen
 
-        review = ReviewScreen(self.context, self, ids.tolist(), index, asked)
+        review = ReviewScreen(self.context, self, ids.tolist(), index, query)
         self.push_screen(review)
         return review
 
@@ -304,8 +304,8 @@ class WorkbenchApp(App[None]):
 
         if not isinstance(self.screen, KeysScreen):
             scope: Scope = getattr(self.screen, "SCOPE", "app")
-            asked = getattr(self.screen, "scale", None)
-            self.push_screen(KeysScreen(scope, self.context.settings, asked))
+            scale = self.screen.command_state.scale if isinstance(self.screen, BaseScreen) else None
+            self.push_screen(KeysScreen(scope, self.context.settings, scale))
 
     def action_show_jobs(self) -> None:
         """Show the agents at work."""

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 from textual.binding import Binding
 
 from store.errors import WorkbenchError
 from store.kinds.protocol import task_kinds
-from store.scales import ScaleValue
+from store.scales import Scale, ScaleValue
 
 Scope = Literal[
     "app",
@@ -75,7 +75,7 @@ WHERE: dict[Scope, str] = {
     "start": "Start the agents",
     "keys": "List of keys",
 }
-"""What each scope is called."""
+"""Titles of the scopes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +153,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("queue.back", "escape,q", "back", "home", "Go back to the first screen."),
     Command("review.accept", "a", "", "accept", "Take over the agents' label that is shown.", judging=True),
     Command(
-        "review.undecided",
-        "d",
-        "",
-        "cannot decide",
-        "Say that you cannot decide, and why.",
-        judging=True,
+        "review.undecided", "d", "", "cannot decide", "Say that you cannot decide, and why.", judging=True
     ),
     Command("review.skip", "s", "", "skip", "Put the item off; it comes back last.", judging=True),
     Command("review.flag", "f", "", "flag", "Flag the item, or take the flag away.", judging=True),
@@ -172,41 +167,16 @@ COMMANDS: tuple[Command, ...] = (
     Command("review.previous", "p", "", "previous", "Go to the previous item."),
     Command("review.unjudged", "j", "", "next unjudged", "Go to the next item without your label."),
     Command("review.pane", "tab", "", "pane", "Move to the next pane.", on_line=False),
+    Command("review.pane_back", "shift+tab", "", "pane back", "Move to the previous pane.", on_line=False),
     Command(
-        "review.pane_back",
-        "shift+tab",
-        "",
-        "pane back",
-        "Move to the previous pane.",
-        on_line=False,
+        "review.tab", "right_square_bracket", "", "tab", "Show the next part of the case.", on_line=False
     ),
-    Command(
-        "review.tab",
-        "right_square_bracket",
-        "",
-        "tab",
-        "Show the next part of the case.",
-        on_line=False,
-    ),
-    Command(
-        "review.tab_back",
-        "left_square_bracket",
-        "",
-        "tab back",
-        "Show the part before.",
-        on_line=False,
-    ),
+    Command("review.tab_back", "left_square_bracket", "", "tab back", "Show the part before.", on_line=False),
     Command("review.find", "slash", "", "find", "Search in the pane that has the focus."),
     Command("review.find_back", "N", "", "match before", "Go to the match before.", on_line=False),
     Command("review.failure", "g", "", "failure", "Jump to the first failure in the log."),
     Command("review.run", "r", "", "run again", "Run the test that is shown once more."),
-    Command(
-        "review.edit",
-        "e",
-        "",
-        "edit test",
-        "Edit the test that is shown, or a text of the item.",
-    ),
+    Command("review.edit", "e", "", "edit test", "Edit the test that is shown, or a text of the item."),
     Command(
         "review.edit_outside",
         "E",
@@ -238,20 +208,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("review.source", "M", "", "source", "Show Markdown as it stands, or rendered.", on_line=False),
     Command("review.copy", "y", "", "copy", "Copy the selection, or the pane, exactly.", on_line=False),
     Command(
-        "review.copy_file",
-        "Y",
-        "",
-        "to a file",
-        "Write the selection or the pane to a file.",
-        on_line=False,
+        "review.copy_file", "Y", "", "to a file", "Write the selection or the pane to a file.", on_line=False
     ),
     Command("review.pager", "V", "", "pager", "Read the pane in $PAGER.", on_line=False),
     Command(
-        "review.back",
-        "q,escape",
-        "",
-        "back",
-        "Go back to where you came from; Escape first ends a search.",
+        "review.back", "q,escape", "", "back", "Go back to where you came from; Escape first ends a search."
     ),
     Command("jobs.start", "g", "start", "start", "Let the agents annotate what has no label."),
     Command("jobs.pause", "p", "pause", "pause", "Let the agents finish their turn and wait, or go on."),
@@ -307,26 +268,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "line.close", "escape", "screen.close_line", "closes", "Close the line; a comment stays as a draft."
     ),
-    Command(
-        "editor.run",
-        "ctrl+s",
-        "run",
-        "runs",
-        "Run the test, or record the text.",
-        priority=True,
-    ),
+    Command("editor.run", "ctrl+s", "run", "runs", "Run the test, or record the text.", priority=True),
     Command("editor.leave", "escape", "leave", "leaves", "Put the text aside as a draft.", priority=True),
     Command(
         "editor.outside", "ctrl+o", "outside", "in $EDITOR", "Go on with the text in $EDITOR.", priority=True
     ),
-    Command(
-        "editor.reset",
-        "ctrl+r",
-        "reset",
-        "resets",
-        "Begin again with the test or text.",
-        priority=True,
-    ),
+    Command("editor.reset", "ctrl+r", "reset", "resets", "Begin again with the test or text.", priority=True),
     Command("filter.apply", "enter", "apply", "lists these", "List what is chosen.", priority=True),
     Command("filter.leave", "escape", "leave", "leaves", "Leave the filter as it was."),
     Command("filter.up", "up,shift+tab", "app.focus_previous", "line above", "Go to the line above."),
@@ -375,9 +322,9 @@ _MEANINGS = 3
 
 @cache
 def all_commands() -> tuple[Command, ...]:
-    """Return every command; those that give a label, one for each key, stand before the review's others."""
+    """Return every command; those that give a label, one for each key, come before the review's others."""
     meanings: dict[str, list[ScaleValue]] = {}
-    # A kind that cannot be loaded is told by what needs it, not by its keys.
+    # A kind that cannot be loaded is reported by what needs it, not by its keys.
     with suppress(WorkbenchError):
         for kind in task_kinds().values():
             for question in kind.questions:
@@ -420,7 +367,7 @@ def _binding(command: Command) -> Binding:
 def key_map(keys: Mapping[str, str]) -> dict[str, str]:
     """Return the key map for the app.
 
-    Some keys of a review stand for two commands. Textual takes a key from all of its commands when it gives
+    Some keys of a review belong to two commands. Textual takes a key from all of its commands when it gives
     another one to one of them, or when it is given to one, unless the others have theirs in the map too.
 
     Args:
@@ -436,38 +383,21 @@ def commands_of(*scopes: Scope) -> Iterable[Command]:
     return (command for command in known if command.scope in scopes)
 
 
-@runtime_checkable
-class OffersCommands(Protocol):
-    """A screen on which some commands have no effect at times; their keys then say why."""
+class CommandState(Protocol):
+    """Which commands of a screen have an effect now, under which keys and words."""
+
+    @property
+    def scale(self) -> Scale | None:
+        """The scale of the question on the screen; None without a question."""
 
     def offers(self, command: Command) -> bool:
         """Return whether a command has an effect now."""
 
-
-@runtime_checkable
-class SharesKeys(Protocol):
-    """A screen on which keys answer a question, and are those of other commands without it."""
-
-    def value_keys(self) -> Mapping[str, str]:
-        """Return the keys that answer the question, with the keys of its scale, in the order of that."""
-
-    def keys_now(self, command: Command) -> Sequence[str]:
-        """Return the keys of a command that stand for it now."""
-
-
-@runtime_checkable
-class RelabelsCommands(Protocol):
-    """A screen on which a key does another thing at times."""
-
     def label_now(self, command: Command) -> str:
         """Return what a command does now, in a word or two."""
 
+    def keys_now(self, command: Command) -> Sequence[str]:
+        """Return the keys of a command that are no answers to the question; empty for all its keys."""
 
-def is_offered(screen: object, command: Command) -> bool:
-    """Return whether a command is to be named on a screen now.
-
-    Args:
-        screen: The screen; one that does not implement `OffersCommands` offers everything.
-        command: One of its commands, or of every screen's.
-    """
-    return not isinstance(screen, OffersCommands) or screen.offers(command)
+    def value_keys(self) -> Mapping[str, str]:
+        """Return the keys that answer the question, with the keys of its scale, in the order of that."""

@@ -1,4 +1,4 @@
-"""What the program hands to the app, and what the app gives to every screen of it."""
+"""The contexts of the app and of its screens."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.runner import JobRunner
     from agents.settings import JobSettings
+    from screens.external_programs import ExternalPrograms
     from screens.input_guard.guard import LastKey
-    from screens.jobs.running import Jobs
+    from screens.jobs.jobs import Jobs
     from screens.notices import Notices
-    from screens.outside import OtherPrograms
     from screens.recording import Recorder
     from screens.settings import ScreenSettings
     from screens.test_runner import TestRunner
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run started from the app does.
+    """The plan of a run started from the app.
 
     Attributes:
         annotation: The configured model, the sandbox, the limits; None when no run can be started.
@@ -63,7 +63,7 @@ class AppContext:
         make_runner: Makes the job runner, given where its events go.
         make_expert_runs: Makes what runs the tests that the rater asks for. Called in a thread.
         make_plan: Composes what a run started from the app does; see `plan`.
-        import_file: Imports a file, given its path and what is told how far it is.
+        import_file: Imports a file, given its path and a callback for progress.
         load_sample: Loads the sample data into an empty workspace and returns what annotates it.
         is_sample: Whether the workspace holds the sample data, whose replies are scripted by hand.
         first_look: What was read of the workspace before there was a screen; None for nothing.
@@ -92,7 +92,7 @@ class AppContext:
 
     @cached_property
     def plan(self) -> Plan:
-        """What a run started from the app does; the first time the whole configuration is loaded for it."""
+        """The plan of a run; the first time the whole configuration is loaded for it."""
         return self.make_plan()
 
 
@@ -128,7 +128,7 @@ class ReviewSession:
 
 @dataclass(frozen=True, slots=True)
 class ScreenContext:
-    """What every screen works with.
+    """The context of every screen.
 
     Attributes:
         program: What the program handed over.
@@ -148,7 +148,7 @@ class ScreenContext:
     session: ReviewSession
     notices: Notices
     last_key: LastKey
-    others: OtherPrograms
+    others: ExternalPrograms
 
     @property
     def workspace(self) -> Workspace:
@@ -167,12 +167,12 @@ class ScreenContext:
 
     @property
     def scope(self) -> Scope:
-        """What every query for people is given."""
+        """The scope of every query for people."""
         return self.program.scope
 
 
 class Shell(Protocol):
-    """What widgets of every screen find at the app."""
+    """The app as widgets of every screen need it."""
 
     context: ScreenContext
     saved: Signal[Action]

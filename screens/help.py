@@ -5,12 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from screens.commands import (
-    Command,
-    all_commands,
-    command_named,
-    label_key,
-)
+from screens.commands import Command, all_commands, command_named, label_key
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings
@@ -86,7 +81,7 @@ def first_key(settings: ScreenSettings, command_id: str, *, rather: str = "") ->
 
 
 def with_keys(settings: ScreenSettings, text: str) -> str:
-    """Return a sentence in which `{app.jobs}`, a command's id, stands for that command's first key."""
+    """Return a sentence in which `{app.jobs}`, a command's id, is replaced by that command's first key."""
     known = {command.id for command in all_commands()}
     return _PLACE.sub(lambda found: first_key(settings, found[1]) if found[1] in known else found[0], text)
 

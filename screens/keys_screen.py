@@ -35,7 +35,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Tests and texts", ("run", "edit", "edit_outside", "other_run")),
     ("Copy", ("copy", "copy_file", "pager")),
 )
-"""The commands of the review in groups, by what stands behind `review.` in their ids."""
+"""The commands of the review in groups, by their ids without `review.`."""
 
 SIGNS = (
     ("●  ○", "You have labelled the item, or not yet."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from screens.queue.asked import Asked
+    from screens.queue.query import QueueQuery
     from store.queries.rows import Ids
 
 
@@ -26,13 +26,13 @@ class Navigator(Protocol):
     def open_queue(self) -> None:
         """Show the queue as it was left; the first time, as it was in the session before."""
 
-    def open_review(self, ids: Ids, index: int, asked: Asked | None = None) -> OpenedReview:
+    def open_review(self, ids: Ids, index: int, query: QueueQuery | None = None) -> OpenedReview:
         """Review the items of a queue, in its frozen order, from one of them on.
 
         Args:
             ids: The items in their order.
             index: The place of the one to begin with.
-            asked: Which queue it is; all items in the order of import by default.
+            query: The query of the queue; all items in the order of import by default.
         """
 
     def resume(self) -> None:

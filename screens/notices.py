@@ -1,4 +1,4 @@
-"""Saying something to the user where it covers nothing: in the screen's own line, else in a toast."""
+"""Notices to the user: in the screen's own message line, else in a toast."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from store.errors import JudgmentRefused, WorkbenchError
 
 
 class Notices:
-    """Says what happened on the screen that is shown.
+    """Shows notices on the current screen.
 
     Args:
         app: The app whose screen says it.
@@ -20,17 +20,17 @@ class Notices:
     def __init__(self, app: App[Any]) -> None:
         self._app = app
 
-    def tell(self, title: str, text: str, *, alarm: bool = False) -> None:
-        """Say something in the line of the screen that is shown, in a toast where it has none.
+    def show(self, title: str, text: str, *, alarm: bool = False) -> None:
+        """Show a notice in the message line of the current screen, in a toast where it has none.
 
         Args:
             title: What it is, in a word or two.
             text: The sentence; may hold data, and is never interpreted.
             alarm: Whether something went wrong.
         """
-        told = getattr(self._app.screen, "tell", None)
-        if told is not None:
-            told(f"{title}: {text}" if text else f"{title}.", alarm=alarm)
+        show = getattr(self._app.screen, "show_notice", None)
+        if show is not None:
+            show(f"{title}: {text}" if text else f"{title}.", alarm=alarm)
         else:
             self._app.notify(
                 one_line(text or f"{title}.", 600),
@@ -41,15 +41,15 @@ class Notices:
             )
 
     def toast(self, text: str) -> None:
-        """Say something in a toast, beside what the screen says itself."""
+        """Show a toast, beside the message of the screen itself."""
         self._app.notify(text, markup=False)
 
     def report_error(self, error: WorkbenchError) -> None:
         """Show an error that the user can mend."""
-        self.tell(error.title, " ".join(filter(None, (error.message, error.hint))), alarm=True)
+        self.show(error.title, " ".join(filter(None, (error.message, error.hint))), alarm=True)
 
     def say_no_rater(self) -> None:
-        """Say why nothing can be judged."""
+        """Show why nothing can be judged."""
         self.report_error(
             JudgmentRefused(
                 "No rater",

@@ -8,35 +8,35 @@ from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from screens.commands import Command, RelabelsCommands, Scope, commands_of
+from screens.base_screen import BaseScreen
+from screens.commands import Command, Scope, commands_of
 from screens.help import help_on, key_name, keys_of
-from store.scales import Scale
 
 if TYPE_CHECKING:
     from screens.context import Shell
 
 
 class CatalogueProvider(Provider):
-    """Finds the actions of the screen below the palette by their names and by what their help says."""
+    """Finds the actions of the screen below the palette by their names and their help."""
 
     def _known(self) -> Iterable[Command]:
         screen = self.screen
         scope: Scope = getattr(screen, "SCOPE", "app")
         scopes: tuple[Scope, ...] = ("app",) if scope == "app" else (scope, "app")
         for command in commands_of(*scopes):
-            # All of them: what has no effect now can be looked for too, and says why. A value that the
+            # All of them: commands without an effect now show why when run. A value that the
             # question does not have is none.
             if command.action != "command_palette" and self._name(command):
                 yield command
 
     def _name(self, command: Command) -> str:
         """Return what a command does; of one that gives a label, which one the question that is asked has."""
-        scale = getattr(self.screen, "scale", None)
-        return help_on(command, scale) if isinstance(scale, Scale) else command.help
+        scale = self.screen.command_state.scale if isinstance(self.screen, BaseScreen) else None
+        return command.help if scale is None else help_on(command, scale)
 
     def _about(self, command: Command) -> str:
         settings, screen = cast("Shell", self.app).context.settings, self.screen
-        label = screen.label_now(command) if isinstance(screen, RelabelsCommands) else command.label
+        label = screen.command_state.label_now(command) if isinstance(screen, BaseScreen) else command.label
         return f"{label} · key {key_name(keys_of(command, settings))}"
 
     async def _do(self, command: Command) -> None:

@@ -45,8 +45,8 @@ class Override:
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
-    """What an undo or redo came to.
+class UndoResult:
+    """The result of an undo or redo.
 
     Attributes:
         action: What was recorded; what was dropped when it never came to disk.
@@ -63,7 +63,7 @@ class Recorder:
     """Records one rater's actions in the order of the keys.
 
     Args:
-        app: In whose order of messages results are told.
+        app: In whose order of messages results are delivered.
         workspace: Where they are recorded.
         rater: Who records; None where nobody does, and then nothing can be judged.
         prepare: Completes a workspace that an earlier version made; called before the first record.
@@ -78,7 +78,7 @@ class Recorder:
         failures: Why some of that could not be written, by the same ids.
         last_override: The override that was recorded last, while nothing else was; None without one.
         taken_back: The actions of this session that an undo took back, and no redo brought back.
-        warned: Whether the rater, about to leave, was told of what is not on disk.
+        warned: Whether the rater, about to leave, was warned of unsaved records.
     """
 
     RETRY_SECONDS: ClassVar[float] = 5.0
@@ -92,7 +92,7 @@ class Recorder:
         rater: AnyRater | None,
         prepare: Callable[[], None],
         notices: Notices,
-        show_undone: Callable[[Undone], None],
+        show_undo_result: Callable[[UndoResult], None],
     ) -> None:
         self.began = now()
         self.saved: Signal[Action] = Signal(app, "saved")
@@ -107,7 +107,7 @@ class Recorder:
         self._rater = rater
         self._prepare = prepare
         self._notices = notices
-        self._show_undone = show_undone
+        self._show_undone = show_undo_result
         self._submitted: dict[UUID, Future[Action]] = {}
         self._retrying: Timer | None = None
 
@@ -141,10 +141,10 @@ class Recorder:
         if self._store is None:
             self._notices.say_no_rater()
             return
-        # A label and its reason are two writes of one action, so the action's id does not tell them apart.
+        # A label and its reason are two writes of one action, so the action's id does not identify them.
         number = action.records[0].id
         self.unsaved[number] = action
-        # What the key did is painted first: both need the interpreter, and only one of them is waited for.
+        # The effect of the key is painted first: both need the interpreter, and only painting is waited for.
         self._workspace.lane.hold(KEY_SECONDS)
         self._submitted[number] = future = self._store.submit(action)
         follow(self._app, future, self._submit_saved, partial(self._submit_failed, action))
@@ -155,12 +155,12 @@ class Recorder:
         self._settle(number)
         self.saved.publish(action)
         if was_failing and not self.failures:
-            self._notices.tell("Saved", "What could not be saved before is on disk now.")
+            self._notices.show("Saved", "What could not be saved before is on disk now.")
 
     def _submit_failed(self, action: Action, error: BaseException) -> None:
         number = action.records[0].id
         if isinstance(error, JudgmentRefused):
-            # What the record cannot take will not be taken a second time either.
+            # A record that was refused would be refused again.
             self._settle(number)
             self._notices.report_error(error)
         elif number in self.unsaved:
@@ -168,7 +168,7 @@ class Recorder:
             self.failures[number] = error
             if not again:
                 what = str(error).rstrip(".")
-                self._notices.tell(
+                self._notices.show(
                     "Not saved",
                     f"{what}. The record is kept and tried again every {self.RETRY_SECONDS:.0f} s.",
                     alarm=True,
@@ -247,7 +247,7 @@ class Recorder:
 
     def _undo_failed(self, error: BaseException) -> None:
         self._retry_later()
-        self._notices.tell("Not undone", f"{error}. Nothing was changed; try again.", alarm=True)
+        self._notices.show("Not undone", f"{error}. Nothing was changed; try again.", alarm=True)
 
     def _undo_done(
         self, action: Action | None, *, redo: bool, since: UUID | None, before: UUID | None
@@ -262,12 +262,12 @@ class Recorder:
                 # Of an action that is only partly on disk the rest goes with it.
                 self._drop_failed(target)
             self.saved.publish(action)
-            self._show_undone(Undone(action, redo))
+            self._show_undone(UndoResult(action, redo))
         elif since is None:
-            self._notices.tell("Nothing to redo" if redo else "Nothing to undo", "")
+            self._notices.show("Nothing to redo" if redo else "Nothing to undo", "")
         elif (dropped := self._drop_failed(since)) is not None:
             self.taken_back.add(since)
-            self._show_undone(Undone(dropped, redo=False, stored=False))
+            self._show_undone(UndoResult(dropped, redo=False, stored=False))
         else:
             # Another undo has taken it back meanwhile.
             self.undo(before=before)

@@ -137,19 +137,19 @@ class ScreenSettings:
             for code in ascii_lowercase + digits
             if not (code in taken or any(code in codes for codes in tables.values()))
         ]
-        told = []
+        problems = []
         spare = (key for key in _SPARE_KEYS if key not in taken)
         spare_codes = iter(free[::-1])
         for name, code in both:
             command = next(each for each in all_commands() if each.id == taken[code])
             other = next(spare_codes if command.judging else spare, "...")
-            told.append(
+            problems.append(
                 f"{code!r} is the code of the reason {tables[name][code]!r} ([screens.{name}]) and the key "
                 f"of {command.id} ({command.label}). Change one: give the reason a free letter or digit in "
                 f"[screens.{name}] ({' '.join(free)}), or the action another key in [screens.keys], such as "
                 f'"{command.id}" = "{other}"'
             )
-        raise SettingRefused("; ".join(told), ".".join(both[0]))
+        raise SettingRefused("; ".join(problems), ".".join(both[0]))
 
     def _is_left_to_codes(self, key: str, command_id: str) -> bool:
         """Return whether a key is a code while a reason is asked for, and that of a command otherwise."""

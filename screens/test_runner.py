@@ -45,10 +45,10 @@ class TestEnded:
 
 
 class TestRunner:
-    """Runs tests, and tells what came of them wherever the rater is then.
+    """Runs tests, and reports their results on whichever screen is shown then.
 
     Args:
-        app: In whose order of messages results are told.
+        app: In whose order of messages results are delivered.
         rater: Who has them run; None where nobody can.
         make_expert_runs: Makes what runs them; called in a thread, with the first one.
         notices: Says what came of them.
@@ -126,9 +126,9 @@ class TestRunner:
             # A start does without: the tables that it reads take longer to import than the first screen.
             from screens.items.runs import results
 
-            self._notices.tell(f"Test of {name}", " · ".join(results(test.executed.report)))
+            self._notices.show(f"Test of {name}", " · ".join(results(test.executed.report)))
         else:
-            self._notices.tell(f"Test of {name} not run", _why(test.error), alarm=True)
+            self._notices.show(f"Test of {name} not run", _why(test.error), alarm=True)
         self.ended.publish(test)
 
 

@@ -74,7 +74,7 @@ def _own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: py
 @pytest.fixture(autouse=True)
 def _keys_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let tests press keys as soon as an item is painted; those of the wait itself set it."""
-    monkeypatch.setattr("screens.judging.painted.SEEN_SECONDS", 0.0)
+    monkeypatch.setattr("screens.judging.paint_guard.SEEN_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -160,7 +160,7 @@ async def on_screen(file: Path) -> None:
     from app_at_work import until
     from review_bench import judgments, line_of, painted, press, review_app, said, screen_text, settled
 
-    from screens.judging.key_line import JudgingKeys
+    from screens.judging.keys import JudgingKeyLine
     from screens.review.bars import ClaimLine
     from store.queries.queue import queue_ids
     from store.queries.rows import QueueFilter
@@ -170,21 +170,21 @@ async def on_screen(file: Path) -> None:
         app = review_app(workspace)
         async with app.run_test(size=(80, 24)) as pilot:
             screen = await painted(pilot, 1)
-            assert line_of(app, JudgingKeys).startswith("1 match · 0 no match")
+            assert line_of(app, JudgingKeyLine).startswith("1 match · 0 no match")
             await pilot.press("f")  # a flag on a pair
             await until(pilot, lambda: screen.item.own.flagged)
             await press(pilot, "0")
             await painted(pilot, 2)
             # The same key is a value of a report's first question.
-            assert line_of(app, JudgingKeys).startswith("b bug · f feature · n neither"), line_of(
-                app, JudgingKeys
+            assert line_of(app, JudgingKeyLine).startswith("b bug · f feature · n neither"), line_of(
+                app, JudgingKeyLine
             )
             assert " 1 of 2 · What is this report?" in line_of(app, ClaimLine)
             await press(pilot, "f")
             await until(pilot, lambda: screen.item.at == 1)
             assert not screen.item.own.flagged
             assert said(app) == "● sort: 2 feature · 1 · u undo"
-            assert line_of(app, JudgingKeys).startswith("0 rude · 1 polite"), line_of(app, JudgingKeys)
+            assert line_of(app, JudgingKeyLine).startswith("0 rude · 1 polite"), line_of(app, JudgingKeyLine)
             assert "● 2 feature · [○]" in line_of(app, ClaimLine)
             await press(pilot, "u")
             await until(pilot, lambda: screen.item.at == 0 and screen.item.label is None)

@@ -17,8 +17,8 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from screens.app import WorkbenchApp
-from screens.judging.saying import SayLine
-from screens.queue.asked import Asked
+from screens.judging.context import MessageLine
+from screens.queue.query import QueueQuery
 from screens.review.screen import ReviewScreen
 from screens.widgets.text.view import TextPane
 from store.cuts import Cut, cut_as_text
@@ -306,7 +306,7 @@ def review_app(
     workspace: Workspace,
     *,
     at: int | None = 0,
-    asked: Asked | None = None,
+    asked: QueueQuery | None = None,
     rater: str | None = "dana",
     **changes: Any,
 ) -> WorkbenchApp:
@@ -320,7 +320,7 @@ class Reviewing(WorkbenchApp):
     """The app, in which a review is the first thing to be seen."""
 
     at: int | None = 0
-    asked: Asked | None = None
+    asked: QueueQuery | None = None
 
     def _open_first_screen(self) -> None:
         super()._open_first_screen()
@@ -328,7 +328,7 @@ class Reviewing(WorkbenchApp):
             self.resume()
         else:
             rater = self.context.rater
-            asked = self.asked or Asked()
+            asked = self.asked or QueueQuery()
             ids = queue_ids(self.context.workspace, scope(rater.id if rater else 0), asked.wanted, asked.sort)
             self.open_review(ids, self.at, self.asked)
 
@@ -349,9 +349,15 @@ async def painted(pilot: Pilot[Any], number: int | None = None) -> ReviewScreen:
         screen = pilot.app.screen
         if isinstance(screen, ReviewScreen) and screen.order.at_end:
             return number is None
-        if not isinstance(screen, ReviewScreen) or not screen.guard.is_painted or screen.count is None:
+        if (
+            not isinstance(screen, ReviewScreen)
+            or not screen.guard.is_painted
+            or screen.header.progress is None
+        ):
             return (
-                isinstance(screen, ReviewScreen) and screen.guard.is_painted and screen.judging.desk is None
+                isinstance(screen, ReviewScreen)
+                and screen.guard.is_painted
+                and screen.judging.builder is None
             )
         return number is None or screen.order.index == number - 1
 
@@ -382,7 +388,7 @@ async def press(pilot: Pilot[Any], *keys: str) -> None:
 
 def said(app: WorkbenchApp) -> str:
     """What the line at the foot says."""
-    return app.screen.query_one(SayLine).said
+    return app.screen.query_one(MessageLine).text
 
 
 def line_of(app: WorkbenchApp, kind: type[Static]) -> str:

@@ -1,4 +1,4 @@
-"""What Home shows of a workspace: read in a thread, worded here."""
+"""The facts on Home: read in a thread, put into sentences here."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class HomeFacts:
-    """What is in a workspace, and where the rater goes on.
+    """The contents of a workspace, and where the rater goes on.
 
     Attributes:
         progress: The counts.
@@ -71,13 +71,13 @@ def read_facts(workspace: Workspace, scope: Scope, *, sample: bool) -> HomeFacts
 
 
 def _resume(workspace: Workspace, scope: Scope, left: int) -> Resume | None:
-    from screens.queue.asked import Asked
-    from screens.review.resuming import resumed_item
+    from screens.queue.query import QueueQuery
+    from screens.review.next_item import resumed_item
     from store.queries.queue import queue_rows
 
     session = load_session(workspace, scope.rater_id, REVIEW_SESSION) if scope.rater_id else {}
-    asked = Asked.of(session.get("queue"), blind=scope.blind)
-    item = resumed_item(workspace, scope, session, asked)
+    query = QueueQuery.of(session.get("queue"), blind=scope.blind)
+    item = resumed_item(workspace, scope, session, query)
     rows = queue_rows(workspace, scope, [item] if item is not None else [])
     left_off = item is not None and item == session.get("item")
     if not rows or not (left or left_off):
@@ -98,16 +98,16 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
     named = ", ".join(one_line(name, 30) for name in counts.sources[:SOURCES_NAMED])
     more = len(counts.sources) - SOURCES_NAMED
     source = f" from {named}{f' and {more:,} more' if more > 0 else ''}" if named else ""
-    said = [f"{counted_kinds(counts.items)}{source}."]
+    sentences = [f"{counted_kinds(counts.items)}{source}."]
     if unknown := told_unknown(counts.items):
-        said.append(unknown)
+        sentences.append(unknown)
     if judges:
         own = f"You judged {counts.judged:,}"
         own += f" ({counts.today:,} today)" if counts.today else ""
         own += f", cannot decide {counts.cannot_decide:,}" if counts.cannot_decide else ""
         own += f", skipped {counts.skipped:,}" if counts.skipped else ""
         own += f", flagged {counts.flagged:,}" if counts.flagged else ""
-        said.append(f"{own}; {counts.left:,} left.")
+        sentences.append(f"{own}; {counts.left:,} left.")
     others = [
         rater
         for rater in counts.raters
@@ -115,18 +115,18 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
     ]
     if others:
         names = ", ".join(f"{one_line(rater.name, 20)} {rater.labelled:,}" for rater in others[:4])
-        said.append(f"Labels of others: {names}{' …' if len(others) > 4 else ''}.")
-    said += _of_agents(counts)
+        sentences.append(f"Labels of others: {names}{' …' if len(others) > 4 else ''}.")
+    sentences += _of_agents(counts)
     if counts.tokens:
         money = f", {dollars(counts.money)}" if counts.money is not None else "; their price is not known"
         if counts.money is not None and counts.unpriced:
             money += f", and what {counted(counts.unpriced, 'step')} cost, which is unknown"
-        said.append(f"Spent: {counted(counts.tokens, 'token')}{money}.")
-    return said
+        sentences.append(f"Spent: {counted(counts.tokens, 'token')}{money}.")
+    return sentences
 
 
 def for_agents(counts: Progress) -> Progress:
-    """Return what counts say of the items of kinds on which agents can work."""
+    """Return the counts of the kinds on which agents can work."""
     return counts.only(kinds_with_agents())
 
 
@@ -142,17 +142,17 @@ def _of_agents(counts: Progress) -> list[str]:
         hidden = ["the agents' labels"] if theirs.total else []
         hidden += ["judges' scores"] if _asks_of_responses(counts.items) else []
         return [f"You judge blind: {joined(hidden) or 'labels of others'} are not read."]
-    said = []
+    sentences = []
     if counts.agent_labelled:
         labelled = sum(one.agent_labelled or 0 for one in theirs.kinds)
         share = f"{labelled:,} of {counted_kinds(theirs.items)} ({labelled / theirs.total:.0%})"
-        said.append(f"◆ The agents labelled {share}.")
+        sentences.append(f"◆ The agents labelled {share}.")
         if counts.compared:
             agreed = f"{(counts.agreed or 0) / counts.compared:.0%}"
             both = counted(counts.compared, "item")
-            said.append(f"You agree with them on {agreed} (n = {both} that both labelled).")
+            sentences.append(f"You agree with them on {agreed} (n = {both} that both labelled).")
     elif theirs.total:
-        said.append("The agents have labelled nothing yet.")
+        sentences.append("The agents have labelled nothing yet.")
     if counts.scored:
-        said.append(f"◆ Judges scored {counted(counts.scored, 'response')}.")
-    return said
+        sentences.append(f"◆ Judges scored {counted(counts.scored, 'response')}.")
+    return sentences

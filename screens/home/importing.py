@@ -20,7 +20,7 @@ from textual.widgets import Input, Static
 
 from screens.commands import bindings
 from screens.help import first_key, hint
-from screens.jobs.wording import bar, in_words
+from screens.jobs.job_line import bar, in_words
 from screens.widgets.text.sanitize import one_line
 from store.counted import counted
 from store.errors import WorkbenchError
@@ -52,7 +52,7 @@ def matching_files(typed: str) -> list[str]:
     """Return what a typed path may become: folders (ending in /) and files that can be imported.
 
     Args:
-        typed: The beginning of a path; `~` stands for the home folder.
+        typed: The beginning of a path; `~` is the home folder.
 
     Returns:
         Paths that begin with what was typed, in order.
@@ -91,7 +91,7 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
     """Imports a file; dismissed with the report of the last one that was, None when none was.
 
     Args:
-        import_file: Imports a file, and tells how far it is; called in a thread.
+        import_file: Imports a file, and reports its progress; called in a thread.
     """
 
     CSS_PATH: ClassVar[str] = "home.tcss"
@@ -104,7 +104,7 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         self._report: ImportReport | None = None
         self._importing = False
         # Written by the thread that imports, read by the timer.
-        self._told: Progress | None = None
+        self._progress: Progress | None = None
         self._began = 0.0
         self._what = ""
         self._ticking: Timer | None = None
@@ -181,7 +181,7 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
                 self.dismiss(self._report)
             return
         self._importing = True
-        self._told, self._began = None, time.monotonic()
+        self._progress, self._began = None, time.monotonic()
         self._what = f"Importing {one_line(typed, 60)} …"
         self._say(self._what)
         self._ticking = self.set_interval(TICK_SECONDS, self._show_progress)
@@ -197,22 +197,22 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
             self.call_later(self._import_done, report)
 
     def _take_progress(self, progress: Progress) -> None:
-        self._told = progress
+        self._progress = progress
 
     def _show_progress(self) -> None:
         """Show how far a long import is; a quick one is over before there is something to see."""
-        seconds, told = time.monotonic() - self._began, self._told
+        seconds, progress = time.monotonic() - self._began, self._progress
         if seconds < BAR_AFTER_SECONDS:
             return
         width = max(10, self.query_one("#outcome", Static).content_size.width)
-        done, total = (told.done, told.total or 0) if told is not None else (0, 0)
-        said = [one_line(told.stage, 48)] if told is not None else []
+        done, total = (progress.done, progress.total or 0) if progress is not None else (0, 0)
+        words = [one_line(progress.stage, 48)] if progress is not None else []
         if total:
-            said.append(f"{min(done, total) / total:.0%}")
+            words.append(f"{min(done, total) / total:.0%}")
         elif done:
-            said.append(counted(done, "record"))
-        said.append(in_words(seconds))
-        self._say(f"{self._what}\n{bar(done, total, width)}\n{' · '.join(said)}")
+            words.append(counted(done, "record"))
+        words.append(in_words(seconds))
+        self._say(f"{self._what}\n{bar(done, total, width)}\n{' · '.join(words)}")
 
     def _ended(self) -> None:
         self._importing = False
@@ -221,8 +221,8 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
 
     def _import_failed(self, error: WorkbenchError) -> None:
         self._ended()
-        told = [error.title, *error.message.splitlines(), *error.hint.splitlines()]
-        lines = [one_line(line, 300) for line in told if line.strip()]
+        parts = [error.title, *error.message.splitlines(), *error.hint.splitlines()]
+        lines = [one_line(line, 300) for line in parts if line.strip()]
         if len(lines) > TOLD:
             lines[TOLD:] = ["… the same command without the app says all: workbench import WORKSPACE FILE"]
         self._say("! " + "\n".join(lines), "failed")
@@ -237,7 +237,7 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         self.query_one("#path", Input).value = ""
 
     def action_leave(self) -> None:
-        """Leave; while a file is imported, it is said that this goes on."""
+        """Leave; while a file is imported, show that the import goes on."""
         if self._importing:
             again = f"Press {self._leaving_key} once more when it is done."
             self._what = f"Still importing; it cannot be left half done. {again}"

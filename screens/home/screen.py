@@ -12,12 +12,12 @@ from textual.content import Content
 from textual.widgets import Static
 
 from agents.jobs.events import ItemEnded, JobEnded, JobEvent, JobStarted
+from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings, commands_of
-from screens.covering import CoveredScreen
 from screens.help import key_name, keys_of
 from screens.home.facts import TITLE_CELLS, HomeFacts, for_agents, paragraph, read_facts
 from screens.home.importing import ImportScreen
-from screens.jobs.line import JobLine
+from screens.jobs.job_line import JobLine
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -39,7 +39,7 @@ SAMPLE_NOTE = (
 )
 
 READ_SECONDS = 1.0
-"""How long changes are gathered before the numbers are read anew."""
+"""How long changes are gathered before the numbers are read again."""
 
 STEPS = 3
 """Sentences of what to do next, at most."""
@@ -49,7 +49,7 @@ Step = tuple[str, str]
 
 
 class NextStep(Horizontal):
-    """A key, and the sentence that says what it is good for."""
+    """A key, and a sentence on its use."""
 
     def compose(self) -> ComposeResult:
         """Lay out the two beside each other."""
@@ -64,7 +64,7 @@ class NextStep(Horizontal):
         self.query_one(".step-words", Static).update(Content(words))
 
 
-class HomeScreen(CoveredScreen):
+class HomeScreen(BaseScreen):
     """The first screen; the others lie over it."""
 
     SCOPE: ClassVar[Scope] = "home"
@@ -97,7 +97,7 @@ class HomeScreen(CoveredScreen):
     def on_mount(self) -> None:
         """Follow what changes the numbers."""
         self.context.recorder.saved.subscribe(self, self._action_saved)
-        self.context.jobs.events.subscribe(self, self._job_told)
+        self.context.jobs.events.subscribe(self, self._job_event)
         self._lay_out()
 
     def on_screen_resume(self) -> None:
@@ -134,7 +134,7 @@ class HomeScreen(CoveredScreen):
     def _action_saved(self, action: Action) -> None:
         self._read_soon()
 
-    def _job_told(self, event: JobEvent) -> None:
+    def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, ItemEnded):
             self._read_soon()
         elif isinstance(event, JobStarted | JobEnded):
@@ -152,7 +152,7 @@ class HomeScreen(CoveredScreen):
         if self.is_current:
             self.read()
 
-    # -- saying ---------------------------------------------------------------------------------------
+    # -- layout ---------------------------------------------------------------------------------------
 
     @property
     def empty(self) -> bool:
@@ -174,10 +174,10 @@ class HomeScreen(CoveredScreen):
         return self.empty and not self._loading_sample if command.id == "home.sample" else True
 
     def _holds_items(self) -> bool:
-        """Return whether there is something to work with; say so when not."""
+        """Return whether there is an item; show a notice when not."""
         if self.empty:
             key = self._key("home.import")
-            self.context.notices.tell(
+            self.context.notices.show(
                 "Nothing to do here yet", f"The workspace is empty. {key} imports a file."
             )
         return not self.empty
@@ -211,12 +211,12 @@ class HomeScreen(CoveredScreen):
                 "They come from files: CoSQA, CoSQA+, CrossCodeEval, SWE-QA, MT-bench, issue threads, or "
                 "JSON lines, CSV or Parquet of your own.",
             ]
-        said = paragraph(self.facts.progress, judges=context.rater is not None)
+        lines = paragraph(self.facts.progress, judges=context.rater is not None)
         if context.rater is None:
-            said.append(
+            lines.append(
                 "! Nobody judges: labels need a name. Start with --rater NAME, or set rater in the config."
             )
-        return said
+        return lines
 
     def _steps(self) -> list[tuple[str, str]]:
         """Return what to do next, as (key, sentence)."""
@@ -279,7 +279,7 @@ class HomeScreen(CoveredScreen):
 
     def action_resume(self) -> None:
         """Go on where the rater left off, or with the first item without a label."""
-        # A key that comes before the numbers opens the review too, which says when there is no item.
+        # A key that comes before the numbers opens the review too, which handles the lack of items.
         if self._holds_items():
             self.navigator.resume()
 
@@ -306,11 +306,11 @@ class HomeScreen(CoveredScreen):
     def action_load_sample(self) -> None:
         """Load the sample data and annotate it."""
         if self._loading_sample:
-            self.context.notices.tell("Loading the sample", "It is being loaded.")
+            self.context.notices.show("Loading the sample", "It is being loaded.")
             return
         if not self.empty:
-            said = "The sample needs an empty workspace. `workbench demo` opens one of its own."
-            self.context.notices.tell("No sample here", said)
+            message = "The sample needs an empty workspace. `workbench demo` opens one of its own."
+            self.context.notices.show("No sample here", message)
             return
         self._loading_sample = True
         self._lay_out()

@@ -1,1 +1,1 @@
-"""What keeps other than key presses of a person away from the screens."""
+"""Keeps input that is no key press of a person away from the screens."""

@@ -1,4 +1,4 @@
-"""Reads the terminal so that pasted text and torn escape sequences can be told from keys.
+"""Reads the terminal so that pasted text and split escape sequences are distinguished from keys.
 
 Textual's own reader hands on each key by itself, and gives up on an escape sequence after a tenth of a
 second; over a slow line what is left of the sequence would then come as letters and digits.
@@ -21,7 +21,7 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from screens.input_guard.keys import TORN_SECONDS, is_text
+from screens.input_guard.guard import TORN_SECONDS, is_text
 
 READ_SIZE = 4096
 POLL_SECONDS = 0.1
@@ -35,7 +35,7 @@ class InputReads:
     """Turns what is read from a terminal into messages, one read at a time.
 
     A sequence in two parts is put together when the second one comes within a second of the first: the key
-    that it stands for is handed on, and none of its letters.
+    that it encodes is handed on, and none of its letters.
     """
 
     def __init__(self, debug: bool = False) -> None:
@@ -96,13 +96,13 @@ def text_times(messages: Iterable[Message]) -> list[float]:
 
 
 class Mark(str):
-    """Written to the terminal it is nothing; it tells when all that was written before it is there."""
+    """An empty text; written to the terminal, it reports when all that was written before it is there."""
 
     reached: Callable[[float], None]
 
 
 class MarkedFile:
-    """The terminal's file as Textual's writing thread has it; it tells when a `Mark` has been reached.
+    """The terminal's file as Textual's writing thread has it; it reports when a `Mark` is reached.
 
     Args:
         file: The file itself.
@@ -123,14 +123,14 @@ class MarkedFile:
         return getattr(self._file, name)
 
 
-class HearsReads(Protocol):
-    """What the app offers to the driver: it is told which keys came together."""
+class ReadListener(Protocol):
+    """An app that the driver notifies of keys that came together."""
 
     def keys_came_together(self, times: Sequence[float]) -> None:
         """Take note of keys that were in one read; called in the terminal's thread."""
 
 
-class CarefulDriver(LinuxDriver):
+class GuardedDriver(LinuxDriver):
     """The terminal on Linux and macOS, read by `InputReads`; a terminal that is gone ends the program."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -1,1 +1,1 @@
-"""What each kind of item shows: its screen part, and the texts that it is made of."""
+"""The screen parts of the task kinds, and the texts that their panes share."""

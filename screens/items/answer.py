@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from screens.items.history import history
 from screens.items.responses import RULE, context, named
 from screens.items.revisions import editable_of, revisions
-from screens.items.views import Ask, Claim, ItemView, PaneText, ReviewPart
+from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart
 from screens.widgets.text.overlay import Span
 from store.counted import counted
 from store.kinds.answer import ANSWER, GUIDELINE
@@ -45,7 +45,7 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
 def view(entry: EntryView) -> ItemView:
     """Lay out a question in panes: the reference answer beside the one that is scored."""
     fields, blind = entry.fields, entry.blind
-    asks = tuple(_asks(entry))
+    questions = tuple(_questions(entry))
     issue = _issue(fields)
     editable = editable_of(ANSWER, fields, entry.revisions, blind=blind)
     revised = {one.part: one.revised for one in editable}
@@ -57,7 +57,7 @@ def view(entry: EntryView) -> ItemView:
         *([_judges(entry.responses)] if entry.responses and not blind else []),
         context(entry.chunks, fields["language"] or None, _NO_CONTEXT),
         *revisions(ANSWER, entry.revisions, blind=blind),
-        history(entry.history, asks, nothing),
+        history(entry.history, questions, nothing),
         PaneText("guideline", "Guide", GUIDELINE),
     ]
     thread_first = bool(issue.text) and not reference.text
@@ -70,7 +70,7 @@ def view(entry: EntryView) -> ItemView:
         subject=issue if thread_first else reference,
         subject_word="Issue" if thread_first else "Reference",
         case=tuple(panes),
-        asks=asks,
+        questions=questions,
         own=entry.own,
         editable=editable,
         blind=blind,
@@ -78,7 +78,7 @@ def view(entry: EntryView) -> ItemView:
     )
 
 
-def _asks(entry: EntryView) -> Iterator[Ask]:
+def _questions(entry: EntryView) -> Iterator[QuestionPrompt]:
     """Yield the questions answer by answer; of the reference or the thread where nobody has answered."""
     if not entry.responses:
         judged = ANSWER.stand_in(entry.fields)
@@ -86,11 +86,11 @@ def _asks(entry: EntryView) -> Iterator[Ask]:
         nothing = _NOTHING_TO_SCORE if judged is None else ""
         for spec in ANSWER.questions:
             target = QuestionTarget(entry.question_ids[spec.name])
-            yield Ask(spec, target, about, unclaimed=nothing, nothing=nothing)
+            yield QuestionPrompt(spec, target, about, unclaimed=nothing, nothing=nothing)
     for response in entry.responses:
         for spec in ANSWER.questions:
             claim, unclaimed = _claim(spec, response.scores)
-            yield Ask(
+            yield QuestionPrompt(
                 spec,
                 QuestionTarget(entry.question_ids[spec.name], response.id),
                 about=f"answer {response.letter}",
@@ -101,16 +101,16 @@ def _asks(entry: EntryView) -> Iterator[Ask]:
 
 
 def _claim(spec: QuestionSpec, scores: Sequence[ScoreView]) -> tuple[Claim | None, str]:
-    """Return what a judge said last of one count, and why that is no claim; one of both is empty."""
-    said = [one for one in scores if one.measure == spec.title]
-    if not said and scores:
+    """Return the latest score of one measure as a claim, or why it is none; one of both is empty."""
+    given = [one for one in scores if one.measure == spec.title]
+    if not given and scores:
         other = scores[-1]
         stated = f"{other.value:g}" if other.value is not None else _not_parsed(other)
         return None, f"no judge's score of it · {other.judge}: {other.measure} {stated}"
-    if not said:
+    if not given:
         return None, "no judge's score"
-    last, value = said[-1], said[-1].value
-    rest = [f"scored {counted(len(said), 'time')}"] if len(said) > 1 else []
+    last, value = given[-1], given[-1].value
+    rest = [f"scored {counted(len(given), 'time')}"] if len(given) > 1 else []
     rest += [last.reason] if last.reason else []
     if value is None:
         return None, " · ".join([f"◆ {last.judge}: {_not_parsed(last)}", *rest])
@@ -132,10 +132,10 @@ def _not_parsed(score: ScoreView) -> str:
 
 def _reference(fields: Mapping[str, Any], revised: str) -> PaneText:
     place = "/".join(part for part in (fields["repository"], fields["revision"][:12]) if part)
-    said = ["Reference answer", revised, place]
+    words = ["Reference answer", revised, place]
     return PaneText(
         "reference",
-        " · ".join(part for part in said if part),
+        " · ".join(part for part in words if part),
         fields["reference"],
         kind="markdown",
         empty=_NO_REFERENCE,
@@ -161,16 +161,16 @@ def _issue(fields: Mapping[str, Any]) -> PaneText:
     comments = json.loads(fields["comments"])
     if _has_issue(fields):
         number = f"issue #{fields['issue_number']}" if fields["issue_number"] is not None else "issue"
-        said = [number, *_written("author", fields["created_at"], {})]
+        heading = [number, *_written("author", fields["created_at"], {})]
         if labels := json.loads(fields["labels"]):
-            said.append(", ".join(map(str, labels)))
+            heading.append(", ".join(map(str, labels)))
         title = [f"# {fields['issue_title']}", ""] if fields["issue_title"] else []
-        parts = [(said, "\n".join([*title, fields["issue_body"] or "*The issue has no text.*"]))]
+        parts = [(heading, "\n".join([*title, fields["issue_body"] or "*The issue has no text.*"]))]
         for comment in comments:
             by, when = str(comment.get("by") or "somebody"), str(comment.get("created_at") or "")
             parts.append((["comment", *_written(by, when, comment)], str(comment.get("body") or "")))
-        for said, body in parts:
-            between = f"{RULE} {' · '.join(said)} {RULE}"
+        for heading, body in parts:
+            between = f"{RULE} {' · '.join(heading)} {RULE}"
             text += "\n\n" if text else ""
             spans.append(Span(len(text), len(text) + len(between), "rule"))
             text += f"{between}\n{body}"
@@ -201,7 +201,7 @@ def _written(by: str, when: str, comment: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _judges(responses: Sequence[ResponseView]) -> PaneText:
-    """Return what judges said of each answer, with their reasons."""
+    """Return the scores of each answer by judge, with their reasons."""
     lines: list[str] = []
     landmarks: list[int] = []
     places: dict[str, int] = {}
@@ -218,18 +218,13 @@ def _judges(responses: Sequence[ResponseView]) -> PaneText:
             for one in sorted(given, key=lambda one: order.get(one.measure, len(order))):
                 scale = words.get(one.measure)
                 if one.value is None:
-                    said = _not_parsed(one)
+                    score = _not_parsed(one)
                 else:
-                    said = scale.word(one.value) if scale else f"{one.value:g}"
-                lines.append(f"{one.measure}: {said}")
+                    score = scale.word(one.value) if scale else f"{one.value:g}"
+                lines.append(f"{one.measure}: {score}")
                 lines += [f"    {line}" for line in one.reason.split("\n")] if one.reason else []
     return PaneText(
-        "judges",
-        "Judge",
-        "\n".join(lines),
-        empty=_NO_SCORES,
-        landmarks=tuple(landmarks),
-        places=places,
+        "judges", "Judge", "\n".join(lines), empty=_NO_SCORES, landmarks=tuple(landmarks), places=places
     )
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from screens.items.history import history
 from screens.items.responses import context, named
-from screens.items.views import Ask, ItemView, PaneText, ReviewPart
+from screens.items.views import ItemView, PaneText, QuestionPrompt, ReviewPart
 from screens.widgets.text.differences import Differences, differences
 from screens.widgets.text.overlay import Span
 from store.counted import counted
@@ -18,7 +18,7 @@ from store.scope import Scope
 from store.tables.record import QuestionTarget
 
 HEAD = 3
-"""Lines of each completion that stand side by side in the comparison; its own pane has all of them."""
+"""Lines of each completion shown side by side in the comparison; its own pane has all of them."""
 
 _NO_CONTEXT = "No pieces of other files came with this task."
 _SIGNS = "Lines: = same · ~ changed · + added."
@@ -34,7 +34,9 @@ def view(entry: EntryView) -> ItemView:
     """Lay out a task in panes."""
     fields = entry.fields
     reference = fields["reference"]
-    asks = tuple(Ask(spec, QuestionTarget(entry.question_ids[spec.name])) for spec in COMPLETION.questions)
+    questions = tuple(
+        QuestionPrompt(spec, QuestionTarget(entry.question_ids[spec.name])) for spec in COMPLETION.questions
+    )
     compared = [(one, differences(reference, one.text)) for one in entry.responses]
     nothing = (
         "You have recorded nothing here yet." if entry.blind else "Nobody has recorded anything here yet."
@@ -51,10 +53,10 @@ def view(entry: EntryView) -> ItemView:
             context(entry.chunks, fields["language"] or None, _NO_CONTEXT),
             _comparison(reference, compared, hides_models=entry.hides_models),
             *(_completion(one, found, fields["language"] or None) for one, found in compared),
-            history(entry.history, asks, nothing),
+            history(entry.history, questions, nothing),
             PaneText("guideline", "Guide", GUIDELINE),
         ),
-        asks=asks,
+        questions=questions,
         own=entry.own,
         blind=entry.blind,
         assignment_id=entry.assignment_id,
@@ -132,8 +134,8 @@ def _comparison(
         rest = found.text.count("\n") + 1 - HEAD
         if rest > 0:
             add(f"… {counted(rest, 'line')} more under [{response.letter}]")
-    said = [f"{counted(len(compared), 'completion')} beside the reference"] if compared else []
-    said += ["models hidden"] if said and hides_models else []
+    words = [f"{counted(len(compared), 'completion')} beside the reference"] if compared else []
+    words += ["models hidden"] if words and hides_models else []
     return PaneText(
         "comparison",
         "Compare",
@@ -142,13 +144,13 @@ def _comparison(
         empty=_NO_COMPLETIONS,
         spans=tuple(spans),
         gutter=gutter,
-        heading=" · ".join(said),
+        heading=" · ".join(words),
         above=_SIGNS if gutter else "",
     )
 
 
 def _within(found: Differences, begun: int, length: int) -> Iterator[Span]:
-    """Yield the marks of the first characters of a completion, where these stand in another text."""
+    """Yield the marks of the first characters of a completion, at their places in another text."""
     for span in found.spans:
         if span.start < length:
             yield Span(begun + span.start, begun + min(span.end, length - 1), span.style)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from screens.items.runs import run_in_words
-from screens.items.views import Ask, Link, PaneText
+from screens.items.views import Link, PaneText, QuestionPrompt
 from store.counted import counted
 from store.evidence import TEXT_MOST, Citation
 from store.kinds.protocol import part_title, question_named
@@ -19,14 +19,17 @@ CITED_ROWS = 8
 
 
 def history(
-    records: Sequence[RecordView], asks: Sequence[Ask], empty: str, runs: Sequence[ExpertRunView] = ()
+    records: Sequence[RecordView],
+    questions: Sequence[QuestionPrompt],
+    empty: str,
+    runs: Sequence[ExpertRunView] = (),
 ) -> PaneText:
     """Return who recorded what, oldest first, undone things included.
 
     Args:
         records: What was recorded of the item.
-        asks: The questions that the item is asked.
-        empty: What is said when nothing was.
+        questions: The questions that the item is asked.
+        empty: The sentence for no records.
         runs: The tests that experts ran on it.
     """
     lines: list[str] = []
@@ -37,9 +40,8 @@ def history(
             lines.append(f"{local(record.execution.created_at)}  {run_in_words(record)}")
             continue
         seconds = f" · {record.elapsed_ms / 1000:.1f} s" if record.elapsed_ms is not None else ""
-        lines.append(
-            f"{local(record.created_at)}  {record.rater}  {_what(record, asks)} · {record.origin}{seconds}"
-        )
+        what = f"{_what(record, questions)} · {record.origin}{seconds}"
+        lines.append(f"{local(record.created_at)}  {record.rater}  {what}")
         lines += [f"    reason: {record.reason}"] if record.reason else []
         # A comment of several lines takes several: links count them. A revision has a pane of its own.
         is_revision = record.what.startswith(REVISION)
@@ -60,17 +62,17 @@ def history(
     )
 
 
-def _what(record: RecordView, asks: Sequence[Ask]) -> str:
+def _what(record: RecordView, questions: Sequence[QuestionPrompt]) -> str:
     """Return what was recorded: "label 1 match", where several things are asked "accuracy 8"; "flag"."""
-    asked = next((ask for ask in asks if ask.target == record.target), None)
+    asked = next((question for question in questions if question.target == record.target), None)
     if asked is not None:
-        title = asked.title if len(asks) > 1 else "label"
+        title = asked.title if len(questions) > 1 else "label"
         return f"{title} {asked.spec.scale.word(record.value)}"
     if (is_none := record.what.startswith(f"no {REVISION}")) or record.what.startswith(REVISION):
         title = part_title(record.what.removeprefix("no ").removeprefix(REVISION))
         return f"took back the revision of the {title}" if is_none else f"revised the {title}"
-    # What is asked no more, such as of the item before it had responses, keeps its words; whose response it
-    # was is not said here, since the names of models may have to stay hidden.
+    # A question no longer asked, such as one from before there were responses, keeps its words; the response
+    # is left out, since the names of models may have to stay hidden.
     spec = question_named(record.what)
     return f"{spec.title} {spec.scale.word(record.value)}" if spec else record.what.replace("_", " ")
 

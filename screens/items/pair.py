@@ -9,11 +9,16 @@ from keyword import iskeyword
 from sqlalchemy import Connection
 
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
-from screens.items import simulated
 from screens.items.history import history
 from screens.items.runs import moment, results, run_in_words, runs_of
-from screens.items.steps import role_word, steps_in_words
-from screens.items.views import Ask, Claim, ItemView, PaneText, ReviewPart, RunShown
+from screens.items.steps import (
+    SIMULATED_ROLE,
+    prediction_lines,
+    prediction_summary,
+    role_word,
+    steps_in_words,
+)
+from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart, TestRunView
 from store.counted import counted
 from store.cuts import with_note
 from store.kinds.pair import GUIDELINE, MATCH
@@ -51,13 +56,13 @@ def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
 def view(pair: PairView) -> ItemView:
     """Lay out a pair in panes."""
     case = pair.case
-    asks = (Ask(MATCH, QuestionTarget(pair.question_ids[MATCH.name]), claim=_claim(case)),)
-    runs: tuple[RunShown, ...] = ()
+    questions = (QuestionPrompt(MATCH, QuestionTarget(pair.question_ids[MATCH.name]), claim=_claim(case)),)
+    runs: tuple[TestRunView, ...] = ()
     panes: tuple[PaneText, ...]
     if case is None:
         panes = (
             PaneText("guideline", "Guideline", GUIDELINE),
-            history(pair.history, asks, "You have recorded nothing here yet."),
+            history(pair.history, questions, "You have recorded nothing here yet."),
         )
     else:
         own = _OWN_TEST if _first_test(pair) else ""
@@ -66,7 +71,7 @@ def view(pair: PairView) -> ItemView:
             PaneText("verdict", "Verdict", _verdict(case), empty=_NOT_YET),
             *runs[0].panes,
             PaneText("steps", "Steps", steps_in_words(case.steps), empty=_NOT_YET),
-            history(pair.history, asks, "Nobody has recorded anything here yet.", case.expert_runs),
+            history(pair.history, questions, "Nobody has recorded anything here yet.", case.expert_runs),
             PaneText("guideline", "Guide", GUIDELINE),
         )
     return ItemView(
@@ -78,7 +83,7 @@ def view(pair: PairView) -> ItemView:
             "code", _heading(pair), pair.code, language=pair.language or None, kind="code", part="code"
         ),
         case=panes,
-        asks=asks,
+        questions=questions,
         own=pair.own,
         blind=pair.blind,
         assignment_id=pair.assignment_id,
@@ -130,7 +135,7 @@ def _claim(case: AgentCase | None) -> Claim | None:
     if case.execution is not None and verdict.execution_id is not None:
         parts += results(case.execution)
     elif verdict.path == "simulated":
-        parts.append(simulated.summary(case.reply_of(simulated.ROLE)))
+        parts.append(prediction_summary(case.reply_of(SIMULATED_ROLE)))
     return Claim(verdict.id, verdict.execution_id, verdict.value, " · ".join(parts))
 
 
@@ -156,16 +161,16 @@ def _verdict(case: AgentCase) -> str:
         assessment = str(screener.get("assessment", ""))
         why = screener.get("justification", "")
         lines += ["", f"Screener: {_ASSESSMENTS.get(assessment, assessment)}"]
-        # What the screener ruled on by itself has its words above, as the verdict's reason.
+        # The reason of a verdict by the screener alone is above already.
         lines += [] if case.verdict is not None and case.verdict.reason == why else [f"  {why}"]
     if writer:
         lines += ["", "The test reads the query as", f"  {writer.get('interpretation', '')}"]
     if case.execution is not None:
         lines += ["", f"Execution: {_ending(case.execution)}", *_outcomes(case.execution)]
         lines += [f"  Not executable: {case.execution.error}"] if not case.execution.executable else []
-    elif prediction := case.reply_of(simulated.ROLE):
+    elif prediction := case.reply_of(SIMULATED_ROLE):
         lines += ["", "Simulated, not executed: a model predicts that"]
-        lines += [f"  {line}" for line in simulated.predicted(prediction)]
+        lines += [f"  {line}" for line in prediction_lines(prediction)]
     elif writer and case.verdict is not None:
         lines += ["", _NOT_RUN]
     repairs = list(_repairs(case.steps))
@@ -186,7 +191,7 @@ def _verdict(case: AgentCase) -> str:
 
 
 def _repairs(steps: tuple[StepView, ...]) -> Iterator[str]:
-    """Say in a line each what was repaired, and what became of it; the Steps pane tells the whole."""
+    """Return a line for each repair with its result; the Steps pane has the details."""
     for step in steps:
         if step.role == "repair":
             what = step.reply.get("packages") or step.reply.get("commands")
@@ -239,15 +244,15 @@ def _ending(execution: ExecutionView) -> str:
 
 def _outcomes(execution: ExecutionView) -> Iterator[str]:
     for outcome in execution.outcomes:
-        glyph, said = OUTCOME_GLYPHS[outcome.outcome], []
+        glyph, details = OUTCOME_GLYPHS[outcome.outcome], []
         if outcome.message and outcome.outcome != "passed":
-            said.append(outcome.message)
+            details.append(outcome.message)
         if outcome.discriminates is False:
             glyph = _INDISCRIMINATE
-            said.append("(passes on a stub)")
+            details.append("(passes on a stub)")
         if outcome.flaky:
-            said.append("(flaky: comes out otherwise under another hash seed)")
-        yield "  ".join((f"  {glyph} {outcome.name}", *said))
+            details.append("(flaky: comes out otherwise under another hash seed)")
+        yield "  ".join((f"  {glyph} {outcome.name}", *details))
     if execution.not_discriminating:
         yield _NO_EVIDENCE
 
@@ -264,13 +269,13 @@ def _why_no_test(case: AgentCase) -> str:
 def _why_no_run(case: AgentCase) -> str:
     if not case.reply_of("test_writer"):
         return _why_no_test(case)
-    if case.reply_of(simulated.ROLE):
+    if case.reply_of(SIMULATED_ROLE):
         return _SIMULATED
     return _NOT_RUN if case.verdict is not None and case.verdict.path == "read" else _NO_RUN
 
 
 def _run(case: AgentCase, execution: ExecutionView | None) -> PaneText:
-    """Return the log; landmarks stand on what failed, in the outcomes and at the traceback."""
+    """Return the log; landmarks are on failures, in the outcomes and at the traceback."""
     if execution is None:
         return PaneText("run", "Run", "", kind="log", empty=_why_no_run(case))
     head = [f"Ended: {_ending(execution)}", f"Environment: {execution.environment}{_unlike(case, execution)}"]

@@ -1,4 +1,4 @@
-"""What models made of an item and the pieces of other files that go with it, as texts in panes."""
+"""Responses of models and the context of an item, as texts in panes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def context(chunks: Sequence[ChunkView], language: str | None, empty: str) -> Pa
     place = 0
     several = len({chunk.setting for chunk in chunks}) > 1
     for chunk in chunks:
-        said = [chunk.setting] if several and chunk.setting else []
-        said += [f"{chunk.rank}", chunk.path or "a file without a name"]
-        said += [] if chunk.score is None else [f"score {chunk.score:.4g}"]
+        words = [chunk.setting] if several and chunk.setting else []
+        words += [f"{chunk.rank}", chunk.path or "a file without a name"]
+        words += [] if chunk.score is None else [f"score {chunk.score:.4g}"]
         lines += [""] if lines else []
         landmarks.append(len(lines) + 1)
-        rule = f"{RULE} {' · '.join(said)} {RULE}"
+        rule = f"{RULE} {' · '.join(words)} {RULE}"
         place += 1 if place else 0
         spans.append(Span(place, place + len(rule), "rule"))
         place += len(rule) + 1 + len(chunk.text) + 1

@@ -16,7 +16,7 @@ from store.kinds.protocol import TaskKind
 from store.queries.revisions import RevisionView, Version
 
 SOMEBODY = "another rater"
-"""What other raters are called in a blind review."""
+"""The name of other raters in a blind review."""
 
 
 def editable_of(
@@ -26,7 +26,7 @@ def editable_of(
 
     Args:
         kind: The item's kind.
-        fields: Its columns, revised ones as they stand.
+        fields: Its columns, with current revisions.
         revisions: What was rewritten of it.
         blind: Whether other raters are not named.
     """
@@ -60,17 +60,17 @@ def revisions(kind: TaskKind, revised: Mapping[str, RevisionView], *, blind: boo
             continue
         before = seen.imported
         for version in (None, *seen.versions):
-            stands = version == seen.standing
+            is_current = version == seen.standing
             if version is None:
                 words, shown = "as imported", seen.imported
             else:
                 words = f"{_by(version, seen.imported, blind=blind)} · {local(version.created_at)}"
                 words += " · taken back" if version.taken_back else ""
                 shown = version.text
-            words += " · stands now" if stands else ""
+            words += " · stands now" if is_current else ""
             text += "\n\n" if text else ""
             landmarks.append(text.count("\n") + 1)
-            start = landmarks[-1] if stands and start is None else start
+            start = landmarks[-1] if is_current and start is None else start
             text += f"{RULE} {title} · {words} {RULE}\n"
             if shown:
                 moved = differences(before, shown).spans if version is not None else ()
@@ -88,7 +88,7 @@ def revisions(kind: TaskKind, revised: Mapping[str, RevisionView], *, blind: boo
     return (
         PaneText(
             "revisions",
-            # Short, since the tab stands beside all others.
+            # Short, since the tab is beside all others.
             "Edits",
             text,
             landmarks=tuple(landmarks),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from screens.items.views import PaneText, RunShown
+from screens.items.views import PaneText, TestRunView
 from screens.widgets.text.sanitize import one_line
 from store.ids import now
 from store.queries.executions import ExecutionView
@@ -17,12 +17,12 @@ from store.queries.item import AgentCase
 KIND = 40
 """Characters of the kind of an error, which a program chooses."""
 
-# Of a program with these, what its tests showed says why it ended.
+# Exit reasons that the test results explain.
 _BY_ITSELF = ("ok", "assertion", "error")
 
 
 class Results(Protocol):
-    """What is told of an execution in few words."""
+    """The results of an execution."""
 
     @property
     def outcomes(self) -> Sequence[object]:
@@ -50,7 +50,7 @@ class Results(Protocol):
 
     @property
     def error(self) -> str:
-        """What stood in its way, the kind of error first."""
+        """The error, its kind first."""
 
 
 def results(execution: Results) -> Iterator[str]:
@@ -70,7 +70,7 @@ def results(execution: Results) -> Iterator[str]:
 
 def runs_of(
     case: AgentCase, panes: Callable[[ExecutionView | None], tuple[PaneText, ...]]
-) -> tuple[RunShown, ...]:
+) -> tuple[TestRunView, ...]:
     """Return the runs of an item's test, the agents' first.
 
     Args:
@@ -78,7 +78,7 @@ def runs_of(
         panes: Lays a run out as the panes of test and log; that of None where the agents ran nothing.
     """
     agents = case.execution
-    first = RunShown(agents.id if agents else None, panes(agents))
+    first = TestRunView(agents.id if agents else None, panes(agents))
     if not case.expert_runs:
         return (first,)
     total = len(case.expert_runs) + 1
@@ -86,13 +86,13 @@ def runs_of(
     theirs = (wrote, "Run by the agents" if agents else "Not run by the agents")
     found = [_headed(first, theirs, 1, total)]
     for number, run in enumerate(case.expert_runs, start=2):
-        shown = RunShown(run.execution.id, panes(run.execution))
+        shown = TestRunView(run.execution.id, panes(run.execution))
         found.append(_headed(shown, _headings(run), number, total))
     return tuple(found)
 
 
-def _headed(run: RunShown, headings: Sequence[str], number: int, total: int) -> RunShown:
-    """Return a run whose panes say whose test and whose run they show, and that there are others."""
+def _headed(run: TestRunView, headings: Sequence[str], number: int, total: int) -> TestRunView:
+    """Return a run with panes headed by the authors of test and run, and the number of runs."""
     panes = (
         replace(pane, heading=f"{heading} · {number:,} of {total:,}")
         for pane, heading in zip(run.panes, headings, strict=True)

@@ -1,26 +1,55 @@
-"""The turns of the agents on an item as text: what each said or did, what it cost, and what failed."""
+"""The steps of the agents as text: replies, costs and errors, and predictions of simulated executions."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from screens.items import simulated
 from store.counted import counted, dollars
 from store.queries.item import StepView
+
+SIMULATED_ROLE = "simulated_executor"
+
+_WOULD = {"passed": "would pass", "failed": "would fail", "error": "would raise an exception"}
+
+
+def prediction_summary(reply: Mapping[str, Any]) -> str:
+    """Say in few words what was predicted: "1 of 2 would pass"."""
+    tests = _tests(reply)
+    if not reply.get("executable"):
+        return "would not run"
+    passing = sum(test.get("outcome") == "passed" for test in tests)
+    return f"{passing:,} of {len(tests):,} would pass"
+
+
+def prediction_lines(reply: Mapping[str, Any]) -> Iterator[str]:
+    """Return a line for each test that a model wrote of."""
+    if not reply.get("executable"):
+        yield f"would not run: {reply.get('environment_error') or 'the model does not say why'}"
+    for test in _tests(reply):
+        outcome = str(test.get("outcome", ""))
+        why = f": {test['why']}" if test.get("why") else ""
+        yield f"? {test.get('name', '')} {_WOULD.get(outcome, outcome)}{why}"
+
+
+def _tests(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    tests = reply.get("tests")
+    return [test for test in tests if isinstance(test, dict)] if isinstance(tests, list) else []
+
 
 _ROLES = {
     "annotator": "Single model",
     "screener": "Screener",
     "test_writer": "Test writer",
     "executor": "Execution",
-    simulated.ROLE: "Simulated execution (nothing was run)",
+    SIMULATED_ROLE: "Simulated execution (nothing was run)",
     "bug_fixer": "Bug fixer",
     "repair": "Repair",
     "arbiter": "Arbiter",
 }
 _SNAPSHOT_SHOWN = 12
-"""Characters of a snapshot's name that tell it from others; the Run pane has the whole."""
+"""Characters of a snapshot's name that identify it; the Run pane has the whole."""
 
 
 def role_word(role: str) -> str:
@@ -46,7 +75,7 @@ def steps_in_words(steps: tuple[StepView, ...]) -> str:
             lines.append(f"   {step.model}")
         if step.error and step.role != "repair":
             lines.append(f"   failed: {step.error}")
-        lines += [f"   {line}" for line in _told(step)]
+        lines += [f"   {line}" for line in _outcome(step)]
         lines.append("")
     return "\n".join(lines).rstrip("\n")
 
@@ -54,43 +83,43 @@ def steps_in_words(steps: tuple[StepView, ...]) -> str:
 def _in_all(steps: tuple[StepView, ...]) -> Iterator[str]:
     """Return what the turns cost together, and which of them were answered from the cache."""
     known = [step.money for step in steps if step.money is not None]
-    # What asked no model, such as an execution, costs nothing; other turns may have a cost that nobody knows.
+    # Turns without a model, such as an execution, cost nothing; others may have an unknown cost.
     unknown = any(step.money is None and (step.tokens_in or step.tokens_out) for step in steps)
-    said = [f"All {counted(len(steps), 'turn')}"]
+    parts = [f"All {counted(len(steps), 'turn')}"]
     if tokens_in := sum(step.tokens_in for step in steps):
-        said.append(f"{counted(tokens_in, 'token')} in, {sum(step.tokens_out for step in steps):,} out")
-    said.append(f"{sum(step.seconds for step in steps):.2f} s")
+        parts.append(f"{counted(tokens_in, 'token')} in, {sum(step.tokens_out for step in steps):,} out")
+    parts.append(f"{sum(step.seconds for step in steps):.2f} s")
     if known:
-        said.append(dollars(sum(known)) + (" and what is not known" if unknown else ""))
+        parts.append(dollars(sum(known)) + (" and what is not known" if unknown else ""))
     elif unknown:
-        said.append("cost not known")
-    yield " · ".join(said)
+        parts.append("cost not known")
+    yield " · ".join(parts)
     if kept := Counter(role_word(step.role) for step in steps if step.from_cache):
         names = (f"{count:,} × {name}" if count > 1 else name for name, count in kept.items())
         yield f"From the cache, at no cost: {', '.join(names)}"
 
 
-def _told(step: StepView) -> Iterator[str]:
+def _outcome(step: StepView) -> Iterator[str]:
     """Return what a turn came to."""
     if step.role == "executor" and "exit_reason" in step.reply:
         return _execution(step.reply)
     if step.role == "repair":
         return _repair(step)
-    if step.role == simulated.ROLE:
-        return simulated.predicted(step.reply)
+    if step.role == SIMULATED_ROLE:
+        return prediction_lines(step.reply)
     return _reply(step.reply)
 
 
 def _execution(reply: Mapping[str, object]) -> Iterator[str]:
     counts = {name: int(str(reply.get(name) or 0)) for name in ("passed", "failed", "errors")}
-    said = [f"ended: {reply['exit_reason']}"]
+    parts = [f"ended: {reply['exit_reason']}"]
     if total := sum(counts.values()):
-        said.append(f"{counts['passed']:,} of {total:,} passed")
-        said += [f"{counts['failed']} failed"] if counts["failed"] else []
-        said += [counted(counts["errors"], "error")] if counts["errors"] else []
+        parts.append(f"{counts['passed']:,} of {total:,} passed")
+        parts += [f"{counts['failed']} failed"] if counts["failed"] else []
+        parts += [counted(counts["errors"], "error")] if counts["errors"] else []
     for name, words in (("not_discriminating", "not discriminating"), ("flaky", "flaky")):
-        said += [f"{reply[name]} {words}"] if reply.get(name) else []
-    yield " · ".join(said)
+        parts += [f"{reply[name]} {words}"] if reply.get(name) else []
+    yield " · ".join(parts)
     if not reply.get("executable"):
         yield f"not executable: {reply.get('environment_error') or 'it did not come to its end'}"
     if reply.get("snapshot"):
@@ -104,7 +133,7 @@ def _repair(step: StepView) -> Iterator[str]:
     if isinstance(packages, list):
         yield f"install: {', '.join(map(str, packages))}"
     commands = step.reply.get("commands")
-    # Each command stands above what it wrote, where anything was run.
+    # Each command is above its output, where anything was run.
     if isinstance(commands, list) and "$ " not in output:
         yield from _commands(commands)
     yield from (f"│ {line}" for line in output.splitlines())

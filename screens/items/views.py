@@ -21,7 +21,7 @@ from store.tables.record import QuestionTarget
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A stretch of a text that tells of cited lines.
+    """A stretch of a text that refers to cited lines.
 
     Attributes:
         first: Its first line, from 1.
@@ -44,19 +44,19 @@ class PaneText:
         text: The text, exactly.
         language: What Pygments calls its language; none is guessed.
         kind: What it is: code, a test, a log, words, or Markdown.
-        empty: What is said when there is no text; `{app.jobs}`, the id of a command, stands for its key.
+        empty: The sentence shown when there is no text; `{app.jobs}`, a command's id, is replaced by its key.
         landmarks: Lines worth jumping to, from 1.
         part: What its lines are cited as; None where they cannot be cited.
         execution: The execution whose test or log it is.
         cited: Lines that the rater cites, from 1.
         recorded: Whether a judgment of the rater cites just these.
-        links: Stretches of it that tell of cited lines, which can be followed.
+        links: Stretches of it that refer to cited lines, which can be followed.
         heading: What its border says in place of the title.
-        above: Words that stand over it while it is shown; its lines are counted without them.
+        above: Words shown over it; its lines are counted without them.
         spans: Stretches of the text that are marked; in Markdown those of its source.
         gutter: Glyphs before lines, by the line's number, from 1.
         start: The line, from 1, that is in view when the item is first shown; None for the first.
-        places: The line, from 1, from which it tells of a response, by the pane of that response.
+        places: The line, from 1, at which the part on a response begins, by the pane of that response.
     """
 
     id: str
@@ -80,7 +80,7 @@ class PaneText:
 
 
 @dataclass(frozen=True, slots=True)
-class RunShown:
+class TestRunView:
     """A run of an item's test, as it is shown.
 
     Attributes:
@@ -94,7 +94,7 @@ class RunShown:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The agents' label as it stands on the screen; what an acceptance binds to."""
+    """The agents' label that is shown; an acceptance binds to it."""
 
     verdict_id: UUID
     execution_id: UUID | None
@@ -103,16 +103,16 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class QuestionPrompt:
     """A question that an item is asked, as it is shown.
 
     Attributes:
         spec: The question.
         target: The keys of the question and of the response that it is about.
         about: What the response is called on the screen, such as "answer A"; empty for the item itself.
-        claim: What the agents or a judge say; None when they say nothing, or when the review is blind.
+        claim: The claim of the agents or a judge; None without one, or when the review is blind.
         pane: The pane that is shown while it is asked; empty where that is left to the reader.
-        unclaimed: Why there is no claim, in a few words; empty where the kind of item tells.
+        unclaimed: Why there is no claim, in a few words; empty for the reason of the kind.
         nothing: Why there is nothing to judge yet, in a few words; empty where there is.
     """
 
@@ -124,7 +124,7 @@ class Ask:
     unclaimed: str = ""
     nothing: str = ""
 
-    def is_asked_as(self, other: Ask) -> bool:
+    def is_same_as(self, other: QuestionPrompt) -> bool:
         """Return whether it is the same question of the same response."""
         return self.target == other.target
 
@@ -141,9 +141,9 @@ class Editable:
     Attributes:
         part: The column of the kind that holds it.
         title: What the screen calls it: "reference answer".
-        text: As it stands.
+        text: The current text.
         imported: As it was imported.
-        revised: Who rewrote it, in words: "revised by dana"; empty where the imported text stands.
+        revised: Who rewrote it, in words: "revised by dana"; empty for the imported text.
         changes: The records after which another text stood, in order, each with that text.
     """
 
@@ -172,8 +172,8 @@ class ItemView:
         asks: The questions that it is asked, in order; at least one.
         prompt_word: What the prompt is, in a word; the kind's name by default.
         subject_word: What the subject is called where only one pane is shown.
-        beside: Which part of the case has changed places with the subject; empty for none.
-        own: What stands of the rater's own.
+        swapped: The part of the case in the place of the subject; empty for none.
+        own: The rater's current labels and marks.
         at: Which of the questions is asked now.
         runs: The runs of its test, the agents' first; none in a blind review.
         run: Which of them is shown in the case.
@@ -191,47 +191,53 @@ class ItemView:
     prompt: str
     subject: PaneText
     case: tuple[PaneText, ...]
-    asks: tuple[Ask, ...]
+    questions: tuple[QuestionPrompt, ...]
     own: OwnState
     at: int = 0
-    runs: tuple[RunShown, ...] = ()
+    runs: tuple[TestRunView, ...] = ()
     run: int = 0
     reading: str = ""
     first_test: str = ""
     prompt_word: str = ""
     subject_word: str = "Code"
     editable: tuple[Editable, ...] = ()
-    beside: str = ""
+    swapped: str = ""
     blind: bool = False
     assignment_id: UUID | None = None
 
     @property
-    def ask(self) -> Ask:
-        """What is asked now."""
-        return self.asks[self.at]
+    def current(self) -> QuestionPrompt:
+        """The question that is asked now."""
+        return self.questions[self.at]
+
+    @property
+    def has_several(self) -> bool:
+        """Whether it is asked more than one question."""
+        return len(self.questions) > 1
 
     @property
     def question(self) -> QuestionSpec:
         """The question that the label keys answer."""
-        return self.ask.spec
+        return self.current.spec
 
     @property
     def claim(self) -> Claim | None:
-        """What the agents or a judge say to the question that is asked now."""
-        return self.ask.claim
+        """The claim of the agents or a judge on the question that is asked now."""
+        return self.current.claim
 
     @property
     def label(self) -> OwnLabel | None:
         """The rater's own label for the question that is asked now."""
-        return self.label_of(self.ask)
+        return self.label_of(self.current)
 
-    def label_of(self, ask: Ask) -> OwnLabel | None:
+    def label_of(self, question: QuestionPrompt) -> OwnLabel | None:
         """Return the rater's own label for a question."""
-        return self.own.labels.get(ask.target)
+        return self.own.labels.get(question.target)
 
     def place_of(self, target: QuestionTarget | None) -> int | None:
         """Return which of the questions is the one of some keys; None where none is."""
-        return next((place for place, ask in enumerate(self.asks) if ask.target == target), None)
+        targets = [question.target for question in self.questions]
+        return targets.index(target) if target in targets else None
 
     def next_open(self, after: int) -> int | None:
         """Return the next question without a label after one, from the first on after the last.
@@ -239,15 +245,15 @@ class ItemView:
         Args:
             after: Which one; -1 to begin with the first.
         """
-        number = len(self.asks)
+        number = len(self.questions)
         places = ((after + step) % number for step in range(1, number + 1))
-        return next((place for place in places if self.label_of(self.asks[place]) is None), None)
+        return next((place for place in places if self.label_of(self.questions[place]) is None), None)
 
     def with_own(self, own: OwnState) -> ItemView:
         """Return the item with other labels and marks of the rater."""
         return replace(self, own=own)
 
-    def asked_at(self, place: int) -> ItemView:
+    def at_question(self, place: int) -> ItemView:
         """Return the item with another of its questions asked."""
         return replace(self, at=place)
 
@@ -261,21 +267,17 @@ class ItemView:
         """Whether there is a test to be run."""
         return bool(self.runs) and any(pane.part == "test" and pane.text for pane in self.runs[0].panes)
 
-    def with_beside(self, pane_id: str) -> ItemView:
+    def with_swapped(self, pane_id: str) -> ItemView:
         """Return the item with a part of the case in the subject's place, and the subject in its place.
 
         Args:
             pane_id: Which part; an empty one, or one that it has not, brings the subject back.
         """
-        if self.beside:
-            return (
-                self._changed_places(self.beside, "").with_beside(pane_id) if pane_id != self.beside else self
-            )
-        return (
-            self._changed_places(pane_id, pane_id) if any(each.id == pane_id for each in self.case) else self
-        )
+        if self.swapped:
+            return self._swap(self.swapped, "").with_swapped(pane_id) if pane_id != self.swapped else self
+        return self._swap(pane_id, pane_id) if any(each.id == pane_id for each in self.case) else self
 
-    def _changed_places(self, pane_id: str, beside: str) -> ItemView:
+    def _swap(self, pane_id: str, swapped: str) -> ItemView:
         part = next(each for each in self.case if each.id == pane_id)
         moved = replace(
             self.subject,
@@ -288,7 +290,7 @@ class ItemView:
             subject=replace(part, heading=part.heading or part.title),
             subject_word=part.title,
             case=tuple(moved if each.id == pane_id else each for each in self.case),
-            beside=beside,
+            swapped=swapped,
         )
 
     def with_run(self, number: int) -> ItemView:

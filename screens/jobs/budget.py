@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from screens.commands import bindings
 from screens.help import hint
-from screens.jobs.wording import amount
+from screens.jobs.job_line import amount
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _NUMBER = re.compile(r"\$?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?P<cents>\.\d+)?")
 
 
 class NotABudget(WorkbenchError):
-    """What was typed cannot be the new budget."""
+    """The input is not a valid budget."""
 
 
 def raised(budget: Budget, used_up: BudgetReached, typed: str) -> Budget:
@@ -80,11 +80,7 @@ class BudgetScreen(ModalScreen["Budget | None"]):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("budget"))
 
     def __init__(
-        self,
-        settings: ScreenSettings,
-        budget: Budget,
-        used_up: BudgetReached,
-        progress: JobProgressed | None,
+        self, settings: ScreenSettings, budget: Budget, used_up: BudgetReached, progress: JobProgressed | None
     ) -> None:
         super().__init__()
         self._settings = settings
@@ -130,7 +126,7 @@ class BudgetScreen(ModalScreen["Budget | None"]):
         self.query_one("#wrong", Static).update("")
 
     def action_give(self) -> None:
-        """Go on with what was typed, or say what is wrong with it."""
+        """Go on with the typed budget, or show what is wrong with it."""
         try:
             budget = raised(self._budget, self._used_up, self.query_one("#limit", Input).value)
         except NotABudget as error:

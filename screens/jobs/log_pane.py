@@ -1,4 +1,4 @@
-"""The tail of a log, in which what came many times stands once, with its count."""
+"""The tail of a log, in which a repeated line is shown once, with its count."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.widgets import Log
 
-from screens.jobs.board import LogLine
+from screens.jobs.jobs import LogLine
 from screens.widgets.text.sanitize import one_line
 
 LINE_CELLS = 400
@@ -26,19 +26,19 @@ class LogPane(Log):
         self._shown: tuple[int, tuple[LogLine, ...]] | None = None
 
     def show(self, lines: Sequence[LogLine], empty: str) -> None:
-        """Show lines; where there are none, say so in the border.
+        """Show lines, or a sentence in the border without any.
 
         Args:
             lines: The lines, the latest last.
-            empty: What is said where there are none.
+            empty: The sentence for no lines.
         """
         self.border_subtitle = None if lines else empty
         # The room beside a scrollbar, also before there is one: no line is laid out twice.
         width = max(20, (self.size.width or self.app.size.width) - self.styles.scrollbar_size_vertical)
-        told = (width, tuple(lines))
-        if told == self._shown:
+        shown = (width, tuple(lines))
+        if shown == self._shown:
             return
-        self._shown = told
+        self._shown = shown
         at_end, place = self.is_vertical_scroll_end, self.scroll_y
         self.clear()
         self.write_lines([part for line in lines for part in folded(line, width)], scroll_end=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
@@ -12,21 +14,20 @@ from textual.content import Content
 from textual.widgets import Static
 
 from agents.jobs.events import JobEnded, JobEvent
+from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
-from screens.covering import CoveredScreen
 from screens.help import first_key
-from screens.jobs.groups import Listed, groups_by_end, groups_by_output
-from screens.jobs.line import JobLine
+from screens.items.steps import role_word
+from screens.jobs.job_line import JobLine, shortened
 from screens.jobs.start import start_annotation
-from screens.jobs.wording import shortened
-from screens.widgets.item_list import ItemChosen, ItemList, ReadFailed
+from screens.widgets.item_list.widget import ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.counted import counted
 from store.errors import WorkbenchError
 from store.queries.queue import queue_rows
-from store.queries.run_failures import ItemGroup, failure_causes, run_items, run_outcomes
+from store.queries.run_failures import FailureCause, ItemGroup, failure_causes, run_items, run_outcomes
 from store.queries.run_outputs import RoleOutputs, run_outputs
 from store.queries.runs import count_done
 
@@ -39,11 +40,11 @@ if TYPE_CHECKING:
 GROUPS_LISTED = 6
 
 
-class OutcomesScreen(CoveredScreen):
+class OutcomesScreen(BaseScreen):
     """Lists a run's items in groups; the review of one opens over it.
 
     Args:
-        context: What it works with.
+        context: The context of the screens.
         navigator: Opens the review.
         run: The run.
     """
@@ -57,14 +58,14 @@ class OutcomesScreen(CoveredScreen):
         super().__init__(context, navigator)
         self.run = run
         self.outputs: tuple[RoleOutputs, ...] | None = None
-        self._by_end: list[Listed] = []
+        self._by_end: list[ListedGroup] = []
         self.failure: Exception | None = None
         self.listed: ItemGroup | None = None
         self._wanted = ItemGroup()
         self._review: OpenedReview | None = None
 
     @property
-    def groups(self) -> list[Listed]:
+    def groups(self) -> list[ListedGroup]:
         """The groups as they are listed, as far as they are read."""
         return [*self._by_end, *groups_by_output(self.outputs or ())]
 
@@ -75,13 +76,13 @@ class OutcomesScreen(CoveredScreen):
         yield Static(id="groups")
         self.items = ItemList(self._rows, blind=self.context.scope.blind, id="items")
         yield self.items
-        yield Static(id="said")
+        yield Static(id="message")
         yield JobLine(self.context)
         yield KeyLine(self.SCOPE)
 
     def on_mount(self) -> None:
         """Read the groups, and again when a job has ended."""
-        self.context.jobs.events.subscribe(self, self._job_told)
+        self.context.jobs.events.subscribe(self, self._job_event)
         self._lay_out()
         self._read_all()
 
@@ -99,7 +100,7 @@ class OutcomesScreen(CoveredScreen):
         self.items.catch_up()
         self.query_one(JobLine).show_job()
 
-    def _job_told(self, event: JobEvent) -> None:
+    def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, JobEnded):
             self._read_all()
 
@@ -123,7 +124,7 @@ class OutcomesScreen(CoveredScreen):
     def _read_all(self) -> None:
         self._read(self._wanted)
         if self.context.scope.blind:
-            # Items listed by what agents said of them would be no blind ones any more.
+            # Items listed by agents' replies would not be blind.
             self.outputs = ()
         else:
             self._read_outputs()
@@ -156,13 +157,13 @@ class OutcomesScreen(CoveredScreen):
         else:
             self.call_later(self._show, group, groups, ids)
 
-    def _show(self, group: ItemGroup, groups: list[Listed], ids: Ids) -> None:
+    def _show(self, group: ItemGroup, groups: list[ListedGroup], ids: Ids) -> None:
         if group != self._wanted:
             return
         self.failure = None
         self._by_end = groups
         if not any(each.group == group for each in self.groups):
-            # What was listed has been mended since.
+            # The listed failures are gone since.
             self._wanted = ItemGroup()
             self._read(self._wanted)
             return
@@ -178,16 +179,16 @@ class OutcomesScreen(CoveredScreen):
     def _rows_not_read(self, message: ReadFailed) -> None:
         self._not_read(message.error)
 
-    # -- saying -----------------------------------------------------------------------------------------
+    # -- layout -----------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
         width = max(20, self.app.size.width - 2)
         self.query_one("#sentence", Static).update(Content(f"Items of {shortened(self.run.name, width - 9)}"))
         self.query_one("#groups", Static).update(Content("\n").join(self._group_lines(width)))
-        said = self._said()
-        self.set_class(bool(said), "-saying")
-        self.query_one("#said", Static).update(Content(said))
-        if not said and self.focused is None:
+        message = self._message()
+        self.set_class(bool(message), "-message")
+        self.query_one("#message", Static).update(Content(message))
+        if not message and self.focused is None:
             self.call_after_refresh(self.items.focus)
         self.refresh_bindings()
 
@@ -201,22 +202,22 @@ class OutcomesScreen(CoveredScreen):
             words = one_line("  " * listed.indent + listed.words, width - 14)
             text = f"{'▸' if here else ' '} {listed.items:>9,}  {words}"
             lines.append(Content.styled(text, "bold") if here else Content(text))
-        said = []
+        notes = []
         if room < len(groups):
             keys = f"{self._key('group')} and {self._key('group_back')}"
-            said.append(f"{counted(len(groups) - room, 'more group')}: {keys} go through them")
+            notes.append(f"{counted(len(groups) - room, 'more group')}: {keys} go through them")
         if groups and self.outputs is None and self.failure is None:
-            said.append("adding up equal outputs …")
-        if said:
-            lines.append(Content.styled(f"  {' · '.join(said)}", "$text-muted"))
+            notes.append("adding up equal outputs …")
+        if notes:
+            lines.append(Content.styled(f"  {' · '.join(notes)}", "$text-muted"))
         return lines
 
     @property
     def _place(self) -> int:
         return next((n for n, each in enumerate(self.groups) if each.group == self._wanted), 0)
 
-    def _said(self) -> str:
-        """Return what is said in place of a list, empty when there is one."""
+    def _message(self) -> str:
+        """Return the message in place of a list, empty when there is one."""
         if self.failure is not None:
             return (
                 f"! The items could not be read.\n\n{one_line(str(self.failure), 600)}\n\n"
@@ -250,7 +251,7 @@ class OutcomesScreen(CoveredScreen):
     def action_open_item(self) -> None:
         """Review the item under the cursor."""
         if not self.items.count:
-            self.context.notices.tell("Nothing to open", "No item is listed.")
+            self.context.notices.show("Nothing to open", "No item is listed.")
         self.items.choose()
 
     @on(ItemChosen)
@@ -267,23 +268,70 @@ class OutcomesScreen(CoveredScreen):
         self._read(self._wanted)
 
     def action_read_again(self) -> None:
-        """Take the groups and their items anew."""
+        """Refresh the groups and their items."""
         self._read_all()
 
     def action_retry(self) -> None:
         """Let the agents try again the items that are listed."""
-        tell = self.context.notices.tell
+        show = self.context.notices.show
         if self.context.jobs.running is not None:
-            tell("A job is at work", "What failed can be tried again when it has ended.")
+            show("A job is at work", "What failed can be tried again when it has ended.")
         elif not self._wanted.failed or not self.items.count:
-            tell("Nothing to try again", "Go to a group of items that failed.")
+            show("Nothing to try again", "Go to a group of items that failed.")
         elif start_annotation(self.app, self.context, (self.run.id, list(self.items.ids))):
-            tell(
-                "Trying again",
-                f"{counted(self.items.count, 'item')} of this run.",
-            )
+            show("Trying again", f"{counted(self.items.count, 'item')} of this run.")
             self._lay_out()
 
     def action_back(self) -> None:
         """Go back to the runs."""
         self.app.pop_screen()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedGroup:
+    """A group as it is listed: what it is called, how far it is indented, how many items it has."""
+
+    group: ItemGroup
+    words: str
+    items: int
+    indent: int = 0
+
+
+def groups_by_end(causes: Sequence[FailureCause], finished: int) -> list[ListedGroup]:
+    """Return the groups of a run's items: failures by cause and message, those that wait, those labelled."""
+    failed = [cause for cause in causes if not cause.waits]
+    groups = [ListedGroup(ItemGroup(), "all that failed", sum(cause.items for cause in failed))]
+    for cause in failed:
+        groups.append(ListedGroup(ItemGroup(cause=cause.cause), cause.words, cause.items, 1))
+        if cause.different > 1:
+            for message in cause.messages:
+                group = ItemGroup(cause=cause.cause, message=message.text)
+                groups.append(ListedGroup(group, message.text, message.items, 2))
+    for cause in causes:
+        if cause.waits:
+            groups.append(ListedGroup(ItemGroup(cause=cause.cause), "need a sandbox", cause.items))
+    groups.append(ListedGroup(ItemGroup(finished=True), "labelled", finished))
+    return groups
+
+
+def groups_by_output(roles: Sequence[RoleOutputs]) -> list[ListedGroup]:
+    """Return a group for each role that replied, and below it one for each reply that several items got."""
+    groups = []
+    for each in roles:
+        words = f"{role_word(each.role)}: {counted(each.different, 'different output')}"
+        groups.append(ListedGroup(ItemGroup(role=each.role), words, each.items))
+        for output in each.named:
+            group = ItemGroup(role=each.role, output=output.text)
+            groups.append(ListedGroup(group, in_words(output.text), output.items, 1))
+    return groups
+
+
+def in_words(output: str) -> str:
+    """Return a reply without the signs of JSON, where it is JSON."""
+    try:
+        reply = json.loads(output)
+    except ValueError:
+        return output
+    if not isinstance(reply, dict):
+        return output
+    return " · ".join(f"{name.replace('_', ' ')}: {value}" for name, value in reply.items())

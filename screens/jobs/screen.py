@@ -24,17 +24,16 @@ from agents.jobs.events import (
     JobWaits,
 )
 from agents.pipelines.registry import kinds_with_agents
+from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
-from screens.covering import CoveredScreen
 from screens.help import first_key
-from screens.jobs import standing
-from screens.jobs.board import LogLine
-from screens.jobs.facts import funnel, progress_lines
+from screens.jobs import run_status as standing
+from screens.jobs.job_line import shortened
+from screens.jobs.jobs import LogLine
 from screens.jobs.log_pane import LogPane
-from screens.jobs.paced import Paced
+from screens.jobs.run_tables import cause_lines, funnel, progress_lines, stage_table
 from screens.jobs.start import start_annotation
-from screens.jobs.tables import cause_lines, stage_table
-from screens.jobs.wording import shortened
+from screens.jobs.throttle import ThrottledReader
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -70,7 +69,7 @@ PARTS = {"funnel": "Funnel", "stages": "Stages", "failures": "Failures by cause"
 """The parts of the screen with their titles."""
 
 LEFT_CELLS = 78
-"""Cells of the parts on the left where the log stands beside them, borders included (see jobs.tcss)."""
+"""Cells of the parts on the left where the log is beside them, borders included (see jobs.tcss)."""
 
 
 TOLD_SECONDS = 0.2
@@ -84,7 +83,7 @@ TURNS_SHOWN = 200
 Failures = tuple[tuple[FailureCause, ...], list[FailedTurns]]
 
 
-class JobsScreen(CoveredScreen):
+class JobsScreen(BaseScreen):
     """Shows the runs of the agents and steers the one at work; reads each part at its own pace, in threads.
 
     Attributes:
@@ -117,10 +116,10 @@ class JobsScreen(CoveredScreen):
         # Whether there are items on which agents can work; nobody knows before the runs are read.
         self._has_items = True
         self._forget()
-        self._runs = Paced[None, tuple[ListedRun, ...]](self, self._read_runs, self._runs_read)
-        self._stages = Paced(self, self._read_stages, self._stages_read)
-        self._failures = Paced(self, self._read_failures, self._failures_read)
-        self._counts = Paced(self, self._read_counts, self._counts_read)
+        self._runs = ThrottledReader[None, tuple[ListedRun, ...]](self, self._read_runs, self._runs_read)
+        self._stages = ThrottledReader(self, self._read_stages, self._stages_read)
+        self._failures = ThrottledReader(self, self._read_failures, self._failures_read)
+        self._counts = ThrottledReader(self, self._read_counts, self._counts_read)
 
     def compose(self) -> ComposeResult:
         """Lay out the runs, the one under the cursor, its parts, and the keys."""
@@ -139,7 +138,7 @@ class JobsScreen(CoveredScreen):
         """Read the runs, and follow the job."""
         for name, title in PARTS.items():
             self.query_one(f"#{name}").border_title = title
-        self.context.jobs.events.subscribe(self, self._job_told)
+        self.context.jobs.events.subscribe(self, self._job_event)
         job = self.context.jobs.latest
         self._run_id = job.run_id if job is not None else None
         self._show_part(self._part)
@@ -181,7 +180,7 @@ class JobsScreen(CoveredScreen):
         """Read the runs and what the one under the cursor adds up to."""
         if not self.is_current:
             return
-        self._runs.ask(None, at_once=at_once)
+        self._runs.request(None, at_once=at_once)
         self._read_parts(at_once=at_once)
 
     def _read_parts(self, *, at_once: bool = False) -> None:
@@ -189,7 +188,7 @@ class JobsScreen(CoveredScreen):
         shown = self.run_shown
         if shown is not None:
             self._at_once = self._at_once or at_once
-            self._stages.ask(shown.run.id, at_once=at_once)
+            self._stages.request(shown.run.id, at_once=at_once)
 
     def _read_runs(self, _: None) -> tuple[ListedRun, ...]:
         with self.context.workspace.reading() as connection:
@@ -222,13 +221,13 @@ class JobsScreen(CoveredScreen):
     ) -> None:
         if self._take(run_id, failure):
             self.stages = self.stages if stages is None else stages
-            self._failures.ask(run_id, at_once=self._at_once)
+            self._failures.request(run_id, at_once=self._at_once)
             self._lay_out()
 
     def _failures_read(self, run_id: UUID, found: Failures | None, failure: WorkbenchError | None) -> None:
         if self._take(run_id, failure) and found is not None:
             self.causes, self.failed_turns = found
-            self._counts.ask(run_id, at_once=self._at_once)
+            self._counts.request(run_id, at_once=self._at_once)
             self._at_once = False
             self._lay_out()
 
@@ -243,9 +242,9 @@ class JobsScreen(CoveredScreen):
         shown = self.run_shown
         return shown is not None and shown.run.id == run_id
 
-    # -- what is told -----------------------------------------------------------------------------------
+    # -- job events ------------------------------------------------------------------------------------
 
-    def _job_told(self, event: JobEvent) -> None:
+    def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, JobLog | JobPaused) and not self._log_due:
             self._log_due = True
             self.set_timer(LOG_SECONDS, self._write_log)
@@ -262,7 +261,7 @@ class JobsScreen(CoveredScreen):
             self._lay_out()
             self._read_soon(at_once=isinstance(event, JobPaused | JobEnded))
 
-    # -- saying -----------------------------------------------------------------------------------------
+    # -- layout -----------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
         shown = self.run_shown
@@ -286,7 +285,7 @@ class JobsScreen(CoveredScreen):
         # Where the box is as high as its lines, the log below it wants room too.
         box = self.has_class("-low") or self.has_class("-wide")
         room = self.query_one("#failures").size.height if box else 9
-        told = {
+        texts = {
             "funnel": waiting
             if counts is None
             else progress_lines(counts)
@@ -295,7 +294,7 @@ class JobsScreen(CoveredScreen):
             "stages": waiting if stages is None else stage_table(stages, width, live=live),
             "failures": waiting if causes is None else cause_lines(causes, width, max(room, 6)),
         }
-        for name, lines in told.items():
+        for name, lines in texts.items():
             self.query_one(f"#{name}", Static).update(Content("\n".join(lines)))
         self.query_one("#tabs", Static).update(self._tabs())
 
@@ -348,7 +347,7 @@ class JobsScreen(CoveredScreen):
         self.query_one("#now", Static).update(Content("\n").join(lines))
 
     def _now(self) -> list[str]:
-        """Return how the run under the cursor stands, in a few lines."""
+        """Return the status of the run under the cursor, in a few lines."""
         if self.failure is not None:
             return standing.unread(self.failure)
         shown, job = self.run_shown, self.context.jobs.latest
@@ -397,7 +396,7 @@ class JobsScreen(CoveredScreen):
         """Offer pause and stop while a job runs, start and retry while none does and one can."""
         context, shown = self.context, self.run_shown
         job, startable = context.jobs.running, context.program.plan.annotation is not None
-        # What a job is told belongs to its own run alone.
+        # Commands to a job apply to its own run alone.
         here = job is not None and (shown is None or job.run_id in (None, shown.run.id))
         offered = {
             "jobs.pause": here and job is not None and job.state != "stopping",
@@ -419,12 +418,12 @@ class JobsScreen(CoveredScreen):
         return now.get((job.state if job is not None else "", command.id), command.label)
 
     def _at_work(self) -> Job | None:
-        """Return the job that works on the run under the cursor; say so when none does."""
+        """Return the job that works on the run under the cursor; show a notice without one."""
         job, shown = self.context.jobs.running, self.run_shown
         if job is None:
-            self.context.notices.tell("No job runs", "There is nothing to pause or to stop.")
+            self.context.notices.show("No job runs", "There is nothing to pause or to stop.")
         elif shown is not None and job.run_id not in (None, shown.run.id):
-            self.context.notices.tell(
+            self.context.notices.show(
                 "Not this run", "The agents are at work on another run; go to it first."
             )
             return None
@@ -433,7 +432,7 @@ class JobsScreen(CoveredScreen):
     def action_start(self) -> None:
         """Show what the configured run will take, and start it, or go on with it."""
         if self.context.jobs.running is not None:
-            self.context.notices.tell("A job is at work", "One runs at a time.")
+            self.context.notices.show("A job is at work", "One runs at a time.")
         else:
             start_annotation(self.app, self.context, then=self._lay_out)
 
@@ -442,7 +441,7 @@ class JobsScreen(CoveredScreen):
         job = self._at_work()
         if job is not None:
             if job.state == "stopping":
-                self.context.notices.tell("The job is stopping", "It cannot wait any more.")
+                self.context.notices.show("The job is stopping", "It cannot wait any more.")
             elif job.state == "paused" and job.used_up is not None:
                 self._ask_for_more(job, job.used_up)
             elif job.state == "paused":
@@ -464,16 +463,16 @@ class JobsScreen(CoveredScreen):
         job = self._at_work()
         if job is not None:
             job.stop(0.0 if job.state == "stopping" else None)
-            # The jobs' own thread takes note of it a moment later, and no event tells so.
+            # The jobs' own thread takes note of it a moment later, without an event.
             self.set_timer(TOLD_SECONDS, self._lay_out)
 
     def action_retry(self) -> None:
         """Let the agents try again what the run under the cursor failed on."""
         shown = self.run_shown
         if self.context.jobs.running is not None:
-            self.context.notices.tell("A job is at work", "What failed can be tried again when it has ended.")
+            self.context.notices.show("A job is at work", "What failed can be tried again when it has ended.")
         elif shown is None or (self.causes is not None and not self._failed):
-            self.context.notices.tell("Nothing failed", "There is nothing to try again.")
+            self.context.notices.show("Nothing failed", "There is nothing to try again.")
         else:
             self._retry(shown.run.id)
 
@@ -496,7 +495,7 @@ class JobsScreen(CoveredScreen):
 
         shown = self.run_shown
         if shown is None:
-            self.context.notices.tell("No run", "There are no items of a run to list.")
+            self.context.notices.show("No run", "There are no items of a run to list.")
         else:
             self.app.push_screen(OutcomesScreen(self.context, self.navigator, shown.run))
 

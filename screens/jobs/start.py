@@ -19,7 +19,7 @@ from textual.widgets import Input, Static
 from agents.pipelines.registry import agents_part, kinds_with_agents
 from screens.commands import bindings
 from screens.help import hint
-from screens.jobs.wording import amount, shortened
+from screens.jobs.job_line import amount, shortened
 from screens.widgets.line import Line
 from screens.widgets.text.sanitize import one_line
 from store.counted import counted, dollars
@@ -41,8 +41,8 @@ class StartScreen(ModalScreen["JobSettings | None"]):
     """Shows what a run would do and cost; dismissed with what is to start, None when nothing is.
 
     Args:
-        context: What it works with.
-        settings: What the run is told.
+        context: The context of the screens.
+        settings: The settings of the run.
         sandbox: Where test programs run, in a sentence.
     """
 
@@ -176,11 +176,11 @@ def start_annotation(
     *,
     then: Callable[[], None] | None = None,
 ) -> bool:
-    """Start agents behind the screens; those of a new run after a dialog that says what it will take.
+    """Start agents in the background; those of a new run after a dialog with an estimate.
 
     Args:
         app: Shows the dialog.
-        context: What it works with.
+        context: The context of the screens.
         again: A run, and those of its items that it is to try again; None for all without a label.
         then: Called when the dialog has started the run.
 
@@ -195,7 +195,7 @@ def start_annotation(
         else:
             kind = kind_of_run(connection, again[0])
     if kind is None:
-        context.notices.tell("Nothing for the agents", "No agents work on items of the kinds that are here.")
+        context.notices.show("Nothing for the agents", "No agents work on items of the kinds that are here.")
         return False
     plan = context.program.plan
     if plan.annotation is None:

@@ -1,1 +1,1 @@
-"""What records judgments on a screen: keys, the guard of what was painted, reasons, drafts, undo."""
+"""Components of screens that record judgments: keys, paint guard, reasons, drafts, undo."""

@@ -1,9 +1,14 @@
-"""What a rater has begun and not recorded, by item, kept across sessions."""
+"""Drafts by item, kept across sessions; the comment line, whose text is such a draft."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
+
+from textual.widgets import Input
+
+from screens.items.views import ItemView
+from screens.judging.context import JudgingContext
 
 DRAFTS_KEPT = 200
 """Drafts of a kind that are kept across sessions, the latest ones."""
@@ -51,7 +56,7 @@ class Drafts(Generic[Value]):
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What a session keeps of them."""
+        """The drafts as a session stores them."""
         latest = list(self._drafts.items())[-DRAFTS_KEPT:]
         return {self._name: {str(number): self._encode(draft) for number, draft in latest}}
 
@@ -59,3 +64,92 @@ class Drafts(Generic[Value]):
 def text_drafts(name: str) -> Drafts[str]:
     """Return drafts that are texts."""
     return Drafts(name, str, str)
+
+
+COMMENT = "comment"
+"""The id of the line."""
+
+
+class CommentEditor:
+    """The line in which a comment is written, and the drafts of comments.
+
+    The screen has the line, an `Input` with the id `comment`.
+
+    Args:
+        shared: What the components of the screen share.
+        changed: Called when a draft has changed.
+        leave: Gives the focus back when the line is closed.
+
+    Attributes:
+        item: The item that the open line is about; None while it is closed.
+        drafts: The drafts of comments.
+    """
+
+    def __init__(
+        self, shared: JudgingContext, changed: Callable[[], None], leave: Callable[[], object]
+    ) -> None:
+        self.item: ItemView | None = None
+        self._shared = shared
+        self._changed = changed
+        self._leave = leave
+        self.drafts = text_drafts("drafts")
+
+    @property
+    def _box(self) -> Input:
+        return self._shared.screen.query_one(f"#{COMMENT}", Input)
+
+    def open(self, item: ItemView) -> None:
+        """Open the line with what was written before, or with the draft."""
+        choices = [("Enter", "saves the comment"), (self._shared.key("line.close"), "keeps it as a draft")]
+        self._shared.say("", choices=choices)
+        box, draft = self._box, self.drafts.get(item.item_id)
+        box.value = item.own.comment if draft is None else draft
+        box.cursor_position = len(box.value)
+        self.item = item
+        box.display = True
+        box.focus()
+
+    def edited(self) -> None:
+        """Take note that something was typed: a draft must outlive a connection that is lost meanwhile."""
+        if self._box.display:
+            self._changed()
+
+    def take(self) -> ItemView | None:
+        """Close the line to have its text recorded; return the item that it is about."""
+        item = self.item
+        if item is not None:
+            self.drafts.put(item.item_id, None)
+            self._close()
+            self._changed()
+        return item
+
+    def keep_draft(self, *, focus: bool = True) -> bool:
+        """Close the line and keep what is in it; return whether it was open."""
+        item = self.item
+        if item is None:
+            return False
+        self.note()
+        self._close(focus=focus)
+        self._changed()
+        kept = f"Draft kept; {self._shared.key('comment')} goes on with it."
+        self._shared.say(kept if item.item_id in self.drafts else "")
+        return True
+
+    def note(self) -> None:
+        """Take the text of the open line for the item's draft."""
+        item = self.item
+        if item is not None:
+            text = self._box.value
+            self.drafts.put(item.item_id, text if text.strip() and text != item.own.comment else None)
+
+    def _close(self, *, focus: bool = True) -> None:
+        self._box.display = False
+        self.item = None
+        if focus:
+            self._leave()
+
+    def say_kept(self, item_id: int) -> None:
+        """Say that an item that has come onto the screen has a draft."""
+        if item_id in self.drafts:
+            comment = self._shared.key("comment")
+            self._shared.say_also(f"Your unsaved comment is kept: {comment} goes on with it.")

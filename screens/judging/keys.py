@@ -1,13 +1,17 @@
-"""Which keys answer the question that is asked; what these take, no other command has meanwhile."""
+"""The keys of the question on the screen, and the line at the foot that names them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
+
+from textual.content import Content
 
 from screens.commands import Command, Scope, command_named, commands_of, label_key
 from screens.help import first_key, key_name, keys_of
 from screens.items.views import ItemView
+from screens.widgets.key_line import TWO_LINES, KeyLine
 from store.scales import Scale
 
 if TYPE_CHECKING:
@@ -21,6 +25,9 @@ class ScaleKeys:
         settings: Which keys are other ones.
         item: Returns the item that is shown; None while there is none.
         scope: The screen.
+
+    Attributes:
+        scope: The screen.
     """
 
     def __init__(
@@ -28,9 +35,18 @@ class ScaleKeys:
     ) -> None:
         self._settings = settings
         self._item = item
-        self._scope: Scope = scope
+        self.scope: Scope = scope
         self._scale_before: Scale | None = None
         self._keys_of_scale: tuple[Scale | None, Mapping[str, str]] = (None, {})
+
+    @property
+    def item(self) -> ItemView | None:
+        """The item that is shown; None while there is none."""
+        return self._item()
+
+    def first(self, command_id: str) -> str:
+        """Return the first key of any command, as a person reads it."""
+        return first_key(self._settings, command_id)
 
     @property
     def scale(self) -> Scale | None:
@@ -44,7 +60,7 @@ class ScaleKeys:
         """Return the keys that answer the question, with those of its scale, in the order of that."""
         scale = self.scale
         if scale is not None and self._keys_of_scale[0] is not scale:
-            commands = commands_of(self._scope)
+            commands = commands_of(self.scope)
             given = {label_key(command): keys_of(command, self._settings) for command in commands}
             keys = {key.strip(): known.key for known in scale.values for key in given[known.key].split(",")}
             self._keys_of_scale = (scale, keys)
@@ -64,14 +80,14 @@ class ScaleKeys:
         Args:
             verb: The command of this screen; its whole id where it is of another scope.
         """
-        command = command_named(verb if "." in verb else f"{self._scope}.{verb}")
+        command = command_named(verb if "." in verb else f"{self.scope}.{verb}")
         free = self.of(command)
         return key_name(free[0]) if free else first_key(self._settings, command.id)
 
     @property
     def ending(self) -> str:
         """The key that ends a question or a search: Escape, unless another one goes back."""
-        return first_key(self._settings, f"{self._scope}.back", rather="escape")
+        return first_key(self._settings, f"{self.scope}.back", rather="escape")
 
     def is_answer(self, command: Command) -> bool:
         """Return whether the key of a command that gives a value is to be taken for an answer.
@@ -83,6 +99,126 @@ class ScaleKeys:
             return True
         return not any(
             key in keys_of(other, self._settings).split(",")
-            for other in commands_of(self._scope)
+            for other in commands_of(self.scope)
             if (label_key(other) is None if item is not None else not other.judging)
         )
+
+
+_NARROW_FIRST = ("review.accept", "review.undecided", "review.undo", "review.next")
+
+LABELS_NAMED = 5
+"""Values of a scale up to which the line names each."""
+
+
+def _is_label(command: Command) -> bool:
+    return label_key(command) is not None
+
+
+class JudgingKeyLine(KeyLine):
+    """The keys of a screen that judges; while codes are offered, these are shown instead.
+
+    Args:
+        keys: The keys of the screen.
+    """
+
+    _rows = 0
+    _named_pairs: tuple[tuple[str, str], ...] = ()
+    _bands = 0
+    _was_several = False
+
+    def __init__(self, keys: ScaleKeys) -> None:
+        super().__init__(keys.scope)
+        self._keys = keys
+
+    def _offered(self) -> list[Command]:
+        """Return the commands to name; where few fit, first what nobody should have to look up."""
+        commands = super()._offered()
+        scale = tuple(self._state.value_keys().values())
+        labels = [command for command in commands if label_key(command) in scale]
+        labels.sort(key=lambda command: scale.index(label_key(command) or ""))
+        others = [command for command in commands if not _is_label(command)]
+        place = next((place for place, command in enumerate(commands) if _is_label(command)), 0)
+        commands = [*others[:place], *labels, *others[place:]]
+        if self.app.size.width < TWO_LINES:
+            commands.sort(key=lambda command: (not _is_label(command), command.id not in _NARROW_FIRST))
+        return commands
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        offered = self._offered()
+        labels = [command for command in offered if _is_label(command)]
+        pairs = [self._named(command) for command in offered]
+        self._bands = 0
+        if len(labels) > LABELS_NAMED:
+            bands = _in_bands([self._with_value(command) for command in labels])
+            if len(bands) > LABELS_NAMED:
+                # The values of a long scale without bands have one word together.
+                bands = [(in_stretches([key for key, _ in bands]), "score")]
+            self._bands = len(bands)
+            others = [self._named(command) for command in offered if not _is_label(command)]
+            pairs = [*bands, *others]
+        if self._several:
+            back, on = (self._keys.first(f"review.{name}") for name in ("tab_back", "tab"))
+            place = next((at for at, pair in enumerate(pairs) if pair[1] == "undo"), len(pairs))
+            pairs.insert(place, (f"{back} {on}", "tabs"))
+        self._named_pairs = tuple(pairs)
+        return pairs
+
+    @property
+    def _several(self) -> bool:
+        """Whether the item shown, or before one is shown the one before, is asked several questions."""
+        item = self._keys.item
+        if item is not None:
+            self._was_several = item.has_several
+        return self._was_several
+
+    def _with_value(self, command: Command) -> tuple[str, str]:
+        """Return the key of a value with its word, and with the value where that is another one: "0=10"."""
+        key, word = self._named(command)
+        item = self._keys.item
+        value = None if item is None else item.question.scale.value_of(label_key(command) or "")
+        return (key if value is None or f"{value:g}" == key else f"{key}={value:g}"), word
+
+    def _rows_most(self) -> int:
+        """Return the lines that may be filled: the bands of a scale take two of their own."""
+        return super()._rows_most() + (2 if self._bands > 1 else 1 if self._several else 0)
+
+    def _never_left_out(self) -> int:
+        """Return the keys of the scale, by which an answer is found, grouped by its bands."""
+        return self._bands
+
+    def keep_up(self) -> None:
+        """Update the line where other keys have an effect now."""
+        before = self._named_pairs
+        if not self._choices and tuple(self._pairs()) != before:
+            self.show_keys()
+
+    def show_keys(self) -> None:
+        """Name what can be pressed now."""
+        lines = self.lines()
+        self.update(Content("\n").join(_row_of(line) for line in lines), layout=False)
+        if len(lines) != self._rows:
+            self._rows = len(lines)
+            self.styles.height = len(lines)
+
+
+def _in_bands(named: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return keys whose values have the same word as one: "1 2 mostly wrong"."""
+    return [(" ".join(key for key, _ in band), word) for word, band in groupby(named, key=lambda one: one[1])]
+
+
+def in_stretches(keys: Sequence[str]) -> str:
+    """Return keys with consecutive digits as one: "1-9,0"."""
+    stretches: list[list[str]] = []
+    for key in keys:
+        before = stretches[-1][-1] if stretches else ""
+        if key.isdigit() and before.isdigit() and int(key) == int(before) + 1:
+            stretches[-1].append(key)
+        else:
+            stretches.append([key])
+    return ",".join(f"{one[0]}-{one[-1]}" if len(one) > 1 else one[0] for one in stretches)
+
+
+def _row_of(line: Sequence[tuple[str, str]]) -> Content:
+    return Content(" · ").join(
+        Content.assemble((key, "bold $foreground"), f" {words}") for key, words in line
+    )

@@ -105,7 +105,7 @@ class ReviewOrder:
         if self.item_id == item_id:
             return
         if self.at(-1) == item_id:
-            # What an undo takes back is nearly always the item before.
+            # An undo is nearly always of the item before.
             self.index -= 1
         elif item_id in self.ids:
             places = (place for place, listed in enumerate(self.ids) if listed == item_id)

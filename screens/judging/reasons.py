@@ -9,15 +9,15 @@ from textual import events
 
 from screens.help import key_name
 from screens.items.views import ItemView, review_parts
-from screens.judging.parts import ScreenParts
+from screens.judging.context import JudgingContext
 from screens.settings import DEFAULT_REASONS, DEFAULT_UNDECIDED
 from screens.widgets.text.sanitize import one_line
 from store.recording import Action
 
 
 @dataclass(frozen=True, slots=True)
-class ReasonAsked:
-    """What a reason is asked for.
+class ReasonRequest:
+    """The label or mark that a reason is asked for.
 
     Attributes:
         action: What it is the reason of; None for the label of the item that is shown.
@@ -32,18 +32,18 @@ class ReasonAsked:
     by_key: bool = False
 
 
-class Reasons:
+class ReasonMenu:
     """Takes the code of a reason while one is asked for.
 
     Args:
-        parts: What the parts of the screen share.
+        shared: What the components of the screen share.
         give: Records a reason.
     """
 
-    def __init__(self, parts: ScreenParts, give: Callable[[ReasonAsked, str], None]) -> None:
-        self._parts = parts
+    def __init__(self, shared: JudgingContext, give: Callable[[ReasonRequest, str], None]) -> None:
+        self._shared = shared
         self._give = give
-        self._asked: ReasonAsked | None = None
+        self._asked: ReasonRequest | None = None
         # The codes that were offered last.
         self._codes: Mapping[str, str] = {}
 
@@ -58,9 +58,9 @@ class Reasons:
 
     # -- asking ---------------------------------------------------------------------------------------
 
-    def ask(self, asked: ReasonAsked) -> None:
+    def open(self, request: ReasonRequest) -> None:
         """Take the next code for a reason."""
-        self._asked = asked
+        self._asked = request
 
     def choices(self) -> list[tuple[str, str]]:
         """Return the codes to offer for the reason that is asked for; none where none is."""
@@ -72,20 +72,20 @@ class Reasons:
 
     def ask_last(self) -> None:
         """Offer the reasons for the override that was recorded last."""
-        override = self._parts.context.recorder.last_override
+        override = self._shared.context.recorder.last_override
         if override is not None:
-            self._asked = ReasonAsked(override.action, override.action.item_id, by_key=True)
+            self._asked = ReasonRequest(override.action, override.action.item_id, by_key=True)
             choices = self._offered(override.codes, "no reason")
             about = one_line(override.about, 40)
-            self._parts.say(f"Why another label than ◆ for {about}?", choices=choices)
+            self._shared.say(f"Why another label than ◆ for {about}?", choices=choices)
 
     def _offered(self, codes: Mapping[str, str], ending: str) -> list[tuple[str, str]]:
         self._codes = codes
-        return [*self._codes_now().items(), (self._parts.keys.ending, ending)]
+        return [*self._codes_now().items(), (self._shared.keys.ending, ending)]
 
     def codes_of_kind(self, *, undecided: bool) -> Mapping[str, str]:
         """Return the codes for the item shown: those that are configured, otherwise those of its kind."""
-        settings, item = self._parts.context.settings, self._parts.item
+        settings, item = self._shared.context.settings, self._shared.item
         codes, default = (
             (settings.undecided, DEFAULT_UNDECIDED) if undecided else (settings.reasons, DEFAULT_REASONS)
         )
@@ -97,11 +97,11 @@ class Reasons:
     def _codes_now(self) -> dict[str, str]:
         """Return those of the offered codes that are taken now.
 
-        Behind an override stands the next question, which its own keys answer; a reason that was asked for
+        After an override the next question is shown, which its own keys answer; a reason that was asked for
         by its key has all of its codes.
         """
         has_all = self._asked is not None and (self._asked.by_key or self._asked.action is None)
-        taken = {} if has_all else self._parts.keys.of_values()
+        taken = {} if has_all else self._shared.keys.of_values()
         return {code: reason for code, reason in self._codes.items() if code not in taken}
 
     # -- answering ------------------------------------------------------------------------------------
@@ -111,8 +111,8 @@ class Reasons:
         asked = self._asked
         if asked is None:
             return False
-        if not self._parts.saying.choices:
-            # Something else is said by now: no code counts that is not named.
+        if not self._shared.choices:
+            # Another message is shown by now: codes that are not offered do not count.
             self._asked = None
             return False
         reason = self._codes_now().get(key.character or "")
@@ -130,26 +130,25 @@ class Reasons:
         undecided = self._asked is not None and self._asked.undecided
         self._asked = None
         if undecided:
-            self._parts.say("Nothing was recorded.")
+            self._shared.say("Nothing was recorded.")
             return
-        open_still = (
-            self._parts.context.recorder.last_override is not None or overridden(self._parts.item) is not None
-        )
-        later = f"; {self._parts.key('reason')} gives one" if open_still else ""
-        self._parts.say(f"No reason given{later}.")
+        override = self._shared.context.recorder.last_override
+        open_still = override is not None or overridden(self._shared.item) is not None
+        later = f"; {self._shared.key('reason')} gives one" if open_still else ""
+        self._shared.say(f"No reason given{later}.")
 
     def ends_with(self, key: str) -> bool:
         """Return whether a key that goes back ends the question for a reason that is asked first."""
-        return self.is_asked and (key == "escape" or self._parts.keys.ending != key_name("escape"))
+        return self.is_asked and (key == "escape" or self._shared.keys.ending != key_name("escape"))
 
     @property
     def still_open(self) -> str:
         """That the last override has no reason yet, as a sentence; empty where none is due."""
-        override = self._parts.context.recorder.last_override
+        override = self._shared.context.recorder.last_override
         if override is None or any(getattr(one, "reason", "") for one in override.action.records):
             return ""
         about = one_line(override.about, 40)
-        return f"No reason yet for {about}; {self._parts.key('reason')} gives one."
+        return f"No reason yet for {about}; {self._shared.key('reason')} gives one."
 
 
 def overridden(item: ItemView | None) -> float | None:

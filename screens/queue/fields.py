@@ -1,4 +1,4 @@
-"""What a queue can be filtered by: one table from which the modal and the sentence are made."""
+"""The filters and orders of a queue: one table for the dialogs and the sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from store.kinds.protocol import ranked_kinds, task_kinds
 from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueSort, SortKey, label_words
 
 TEXT_WANTED = "a part of the item's id or texts"
-"""What is typed where items are looked for."""
+"""The placeholder of the search line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,7 @@ def fields(*, blind: bool, kind: str | None = None, here: Collection[str] = ()) 
         Field(
             "label",
             "Your label",
-            (
-                Choice(None, "any"),
-                *(Choice(value, word) for value, word in words.items()),
-            ),
+            (Choice(None, "any"), *(Choice(value, word) for value, word in words.items())),
         ),
         Field(
             "agent",
@@ -93,11 +90,7 @@ def fields(*, blind: bool, kind: str | None = None, here: Collection[str] = ()) 
         Field(
             "agreement",
             "Agreement",
-            (
-                Choice(None, "any"),
-                Choice("agree", "agree"),
-                Choice("disagree", "▲ disagree"),
-            ),
+            (Choice(None, "any"), Choice("agree", "agree"), Choice("disagree", "▲ disagree")),
             agents=True,
         ),
         Field(
@@ -111,13 +104,7 @@ def fields(*, blind: bool, kind: str | None = None, here: Collection[str] = ()) 
             agents=True,
         ),
         Field(
-            "flagged",
-            "Flag",
-            (
-                Choice(None, "any"),
-                Choice(True, "⚑ flagged"),
-                Choice(False, "not flagged"),
-            ),
+            "flagged", "Flag", (Choice(None, "any"), Choice(True, "⚑ flagged"), Choice(False, "not flagged"))
         ),
     ]
     if kind is not None and kind not in kinds_with_agents():

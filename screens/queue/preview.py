@@ -22,7 +22,7 @@ CLAIM_CHARACTERS = 160
 
 
 class Preview(Vertical):
-    """What is asked, what the agents claim, and the head of what is judged.
+    """The prompt, the agents' claim, and the head of the subject.
 
     Args:
         settings: Which keys are other ones.
@@ -57,7 +57,7 @@ class Preview(Vertical):
         prompt.border_title = Content(one_line(view.external_id, 30))
         prompt.update(Content(one_line(view.prompt, PROMPT_CHARACTERS)))
         claim.update(Content(_claims(view)))
-        claim.display = any(ask.claim for ask in view.asks)
+        claim.display = any(question.claim for question in view.questions)
         subject = view.subject
         pane.load(
             subject.text,
@@ -73,12 +73,12 @@ class Preview(Vertical):
 
 
 def _claims(view: ItemView) -> str:
-    """Return what the agents or judges say: to one question in full, to several in short, by response."""
-    if len(view.asks) == 1:
+    """Return the claims of agents or judges: to one question in full, to several in short, by response."""
+    if not view.has_several:
         return view.claim.summary if view.claim else ""
-    said: dict[str, list[str]] = {}
-    for ask in view.asks:
-        if ask.claim is not None:
-            said.setdefault(ask.about, []).append(f"{ask.spec.title} {ask.claim.value:g}")
-    phrases = [f"{about}: {', '.join(each)}" if about else ", ".join(each) for about, each in said.items()]
+    scores: dict[str, list[str]] = {}
+    for question in view.questions:
+        if question.claim is not None:
+            scores.setdefault(question.about, []).append(f"{question.spec.title} {question.claim.value:g}")
+    phrases = [f"{about}: {', '.join(each)}" if about else ", ".join(each) for about, each in scores.items()]
     return one_line(f"◆ {' · '.join(phrases)}", CLAIM_CHARACTERS) if phrases else ""

@@ -1,4 +1,4 @@
-"""The queue: which items there are, in an order that stays as it is until it is asked for anew."""
+"""The queue: which items there are, in an order that stays until it is refreshed."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from textual.widgets import Input, Static
 
 from agents.jobs.events import ItemEnded, JobEvent
 from agents.pipelines.registry import kinds_with_agents
+from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings, command_named
-from screens.covering import CoveredScreen
 from screens.help import first_key, keys_of
-from screens.jobs.line import JobLine
-from screens.queue.asked import Asked
+from screens.jobs.job_line import JobLine
 from screens.queue.fields import TEXT_WANTED, order_phrase
-from screens.queue.order import QueueOrders
+from screens.queue.loader import QueueLoader
 from screens.queue.preview import Preview
-from screens.widgets.item_list import CursorMoved, ItemChosen, ItemList, ReadFailed
+from screens.queue.query import QueueQuery
+from screens.widgets.item_list.widget import CursorMoved, ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
 from screens.widgets.line import Line
 from screens.widgets.text.sanitize import one_line
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from screens.items.reader import ItemReader
     from screens.items.views import ItemView
     from screens.navigator import Navigator, OpenedReview
-    from screens.queue.order import Found
+    from screens.queue.loader import LoadedQueue
     from store.recording import Action
 
 PREVIEW_SECONDS = 0.08
 """How long the cursor rests before the preview follows it."""
 
 
-class QueueScreen(CoveredScreen):
+class QueueScreen(BaseScreen):
     """All items, filtered and ordered, made for 400,000 of them."""
 
     SCOPE: ClassVar[Scope] = "queue"
@@ -54,11 +54,11 @@ class QueueScreen(CoveredScreen):
     AUTO_FOCUS = "#items"
 
     items: ItemList
-    orders: QueueOrders
+    loader: QueueLoader
 
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__(context, navigator)
-        self.asked = Asked(QueueFilter(), QueueSort())
+        self.queue_query = QueueQuery(QueueFilter(), QueueSort())
         self.total: int | None = None
         self._new = 0
         self._afresh = False
@@ -67,7 +67,7 @@ class QueueScreen(CoveredScreen):
         self.kinds_here: frozenset[str] = frozenset()
         self._complete = False
         self._go_to: int | None = None
-        # What was chosen before the order was read: an item, or whichever is under the cursor then.
+        # The choice before the order was read: an item, or whichever is under the cursor then.
         self._to_open: int | None = None
         self._open_any = False
         self._failure: Exception | None = None
@@ -80,14 +80,14 @@ class QueueScreen(CoveredScreen):
     def compose(self) -> ComposeResult:
         """Lay out the sentence, the list, the preview and the lines at the foot."""
         scope = self.context.scope
-        self.orders = QueueOrders(self.context.workspace, scope)
+        self.loader = QueueLoader(self.context.workspace, scope)
         yield TopLine("queue")
         yield Static(id="sentence")
         leaves = self._key("line.close")
         yield Line(id="find", placeholder=f"{TEXT_WANTED} · Enter lists, {leaves} leaves")
         with Horizontal(id="body"):
-            yield ItemList(lambda ids: self.orders.rows(list(ids)), blind=scope.blind, id="items")
-            yield Static(id="said")
+            yield ItemList(lambda ids: self.loader.rows(list(ids)), blind=scope.blind, id="items")
+            yield Static(id="message")
             yield Preview(self.context.settings)
         yield JobLine(self.context)
         yield KeyLine(self.SCOPE)
@@ -98,7 +98,7 @@ class QueueScreen(CoveredScreen):
         self.items = self.query_one(ItemList)
         context.recorder.saved.subscribe(self, self._action_recorded)
         context.recorder.failed.subscribe(self, self._action_recorded)
-        context.jobs.events.subscribe(self, self._job_told)
+        context.jobs.events.subscribe(self, self._job_event)
         self._lay_out()
         self._take_up()
 
@@ -134,38 +134,38 @@ class QueueScreen(CoveredScreen):
         if look is None or look.rows is None:
             self._read_kept()
             return
-        asked, item_id = self.orders.of(look.queue or {})
-        if asked != Asked():
-            self.ask(asked, item_id)
+        query, item_id = self.loader.of(look.queue or {})
+        if query != QueueQuery():
+            self.load_queue(query, item_id)
             return
-        self._begin_order(asked, item_id)
-        self._order_read(self._generation, self.orders.begun(look.rows))
-        # What reads the others is imported only when these are on the screen.
-        self.call_after_refresh(self._read_order, self._generation, asked, begun=True)
+        self._begin_order(query, item_id)
+        self._order_read(self._generation, self.loader.begun(look.rows))
+        # The queries for the others are imported only when these are on the screen.
+        self.call_after_refresh(self._read_order, self._generation, query, begun=True)
 
     @work(thread=True)
     def _read_kept(self) -> None:
-        asked, item_id = Asked(), None
+        query, item_id = QueueQuery(), None
         try:
-            asked, item_id = self.orders.kept()
+            query, item_id = self.loader.kept()
         finally:
-            self.call_later(self.ask, asked, item_id)
+            self.call_later(self.load_queue, query, item_id)
 
-    def ask(self, asked: Asked, item_id: int | None = None) -> None:
+    def load_queue(self, query: QueueQuery, item_id: int | None = None) -> None:
         """List another queue.
 
         The cursor goes to the item given, after a change of the filter to the first match that is not judged,
         and otherwise stays with its item.
         """
-        filtered = item_id is None and asked.wanted not in (self.asked.wanted, QueueFilter())
-        self._begin_order(asked, item_id)
-        self._read_order(self._generation, asked, to_unjudged=filtered)
+        filtered = item_id is None and query.wanted not in (self.queue_query.wanted, QueueFilter())
+        self._begin_order(query, item_id)
+        self._read_order(self._generation, query, to_unjudged=filtered)
 
-    def _begin_order(self, asked: Asked, item_id: int | None) -> None:
+    def _begin_order(self, query: QueueQuery, item_id: int | None) -> None:
         # A choice made before the first order was asked for is meant for that one.
         self._open_any = self._open_any and not self._generation
         self._generation += 1
-        self.asked = asked
+        self.queue_query = query
         self._go_to = item_id
         self._complete = False
         self._failure = None
@@ -175,21 +175,21 @@ class QueueScreen(CoveredScreen):
 
     @work(thread=True, exclusive=True, group="order")
     def _read_order(
-        self, generation: int, asked: Asked, *, begun: bool = False, to_unjudged: bool = False
+        self, generation: int, query: QueueQuery, *, begun: bool = False, to_unjudged: bool = False
     ) -> None:
         at: int | None = None
         try:
-            if asked.begins_quickly and not begun:
-                self.call_later(self._order_read, generation, self.orders.first(asked))
-            found = self.orders.all(asked)
+            if query.begins_quickly and not begun:
+                self.call_later(self._order_read, generation, self.loader.first(query))
+            found = self.loader.all(query)
             if to_unjudged and len(found.ids):
-                at = self.orders.first_unjudged(asked) or int(found.ids[0])
+                at = self.loader.first_unjudged(query) or int(found.ids[0])
         except WorkbenchError as error:
             self.call_later(self._order_failed, generation, error)
         else:
             self.call_later(self._order_read, generation, found, at)
 
-    def _order_read(self, generation: int, found: Found, at: int | None = None) -> None:
+    def _order_read(self, generation: int, found: LoadedQueue, at: int | None = None) -> None:
         if generation != self._generation:
             return
         # The head of an order is shown only where no place is lost by it: at the start.
@@ -199,7 +199,7 @@ class QueueScreen(CoveredScreen):
             self.items.show(found.ids, rows=found.rows, kinds=found.kinds, afresh=self._afresh, at=at)
             self._afresh = False
         self._complete = found.total is not None
-        if self._complete and self.asked.wanted.kind is None:
+        if self._complete and self.queue_query.wanted.kind is None:
             self.kinds_here = found.kinds
         if self._complete:
             self.total, self._go_to = found.total, None
@@ -227,9 +227,9 @@ class QueueScreen(CoveredScreen):
     @work(thread=True, exclusive=True, group="new")
     def _look_for_new(self) -> None:
         try:
-            total = self.orders.total()
+            total = self.loader.total()
         except WorkbenchError:
-            # What cannot be counted now is counted when the order is read anew.
+            # A failed count is repeated when the order is next read.
             return
         self.call_later(self._found_new, total)
 
@@ -237,19 +237,19 @@ class QueueScreen(CoveredScreen):
         if not self._complete or self.total is None or total == self.total:
             return
         if not self.total:
-            self.ask(self.asked)
+            self.load_queue(self.queue_query)
             return
         self._new = total - self.total
         self._lay_out()
 
-    # -- what changes below ---------------------------------------------------------------------------
+    # -- changes of items ---------------------------------------------------------------------------
 
     def _action_recorded(self, action: Action) -> None:
         self.reader.forget(action.item_id)
         self.items.items_changed([action.item_id])
         self._show_unsaved()
 
-    def _job_told(self, event: JobEvent) -> None:
+    def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, ItemEnded):
             self.reader.forget(event.item_id)
             self.items.items_changed([event.item_id])
@@ -260,38 +260,38 @@ class QueueScreen(CoveredScreen):
         failed = {unsaved[number].item_id for number in recorder.failures if number in unsaved}
         self.items.show_unsaved({action.item_id for action in unsaved.values()} - failed, failed)
 
-    # -- saying ---------------------------------------------------------------------------------------
+    # -- layout ---------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
         self.query_one("#sentence", Static).update(Content(self._sentence()))
-        said = self._said()
-        self.set_class(bool(said), "-saying")
+        message = self._message()
+        self.set_class(bool(message), "-message")
         self.refresh_bindings()
-        self.query_one("#said", Static).update(Content(said))
-        if not said and self.focused is None:
+        self.query_one("#message", Static).update(Content(message))
+        if not message and self.focused is None:
             # A list that was out of sight has lost the focus.
             self.call_after_refresh(self.items.focus)
 
     def _sentence(self) -> str:
-        asked, count = self.asked, self.items.count if self._generation else 0
+        query, count = self.queue_query, self.items.count if self._generation else 0
         counted = (
             f"{count:,} of {self.total:,}" if self._complete and self.total is not None else "counting …"
         )
         if self._new:
             counted += f" · {self._new:,} new, {self._key('queue.refresh')} lists them"
-        order = f" · {order_phrase(asked.sort)}" if asked.sort != QueueSort() else ""
+        order = f" · {order_phrase(query.sort)}" if query.sort != QueueSort() else ""
         width = self.app.size.width - 2
         tail = f" · {counted}{order}"
         return f" {one_line(self._wanted_in_words(), max(10, width - len(tail)))}{tail}"
 
     def _wanted_in_words(self) -> str:
-        return self.asked.wanted.sentence(self.kinds_here, kinds_with_agents())
+        return self.queue_query.wanted.sentence(self.kinds_here, kinds_with_agents())
 
     def _key(self, command_id: str) -> str:
         return first_key(self.context.settings, command_id)
 
-    def _said(self) -> str:
-        """Return what is said in place of a list, empty when there is one."""
+    def _message(self) -> str:
+        """Return the message in place of a list, empty when there is one."""
         if self._failure is not None:
             return (
                 f"! The queue could not be read.\n\n{one_line(str(self._failure), 600)}\n\n"
@@ -331,7 +331,7 @@ class QueueScreen(CoveredScreen):
             try:
                 view = self.reader.read(item_id)
             except WorkbenchError:
-                # The list says what cannot be read; the preview stays with the item before.
+                # The list shows read errors; the preview stays with the item before.
                 return
         self.call_later(self._show_preview, view)
 
@@ -350,7 +350,7 @@ class QueueScreen(CoveredScreen):
         """Offer only what has an effect: no opening of an empty list, no clearing without a filter."""
         if command.id == "queue.open":
             return not self._generation or self.items.count > 0
-        return self.asked.wanted != QueueFilter() if command.id == "queue.clear" else True
+        return self.queue_query.wanted != QueueFilter() if command.id == "queue.clear" else True
 
     def action_open_item(self) -> None:
         """Review the item under the cursor."""
@@ -359,7 +359,7 @@ class QueueScreen(CoveredScreen):
         elif self._failure is None and not self._complete:
             self._open_any = True
         else:
-            self.context.notices.tell("Nothing to open", "No item is listed.")
+            self.context.notices.show("Nothing to open", "No item is listed.")
 
     @on(ItemChosen)
     def _item_chosen(self, message: ItemChosen) -> None:
@@ -369,7 +369,7 @@ class QueueScreen(CoveredScreen):
             return
         self._to_open = None
         self.keep_place()
-        self._review = self.navigator.open_review(self.items.ids, message.index, self.asked)
+        self._review = self.navigator.open_review(self.items.ids, message.index, self.queue_query)
         for typed in self._typed_ahead:
             again = events.Key(typed.key, typed.character)
             again.time = typed.time
@@ -390,39 +390,39 @@ class QueueScreen(CoveredScreen):
         from screens.queue.filter import FilterScreen
 
         def chosen(wanted: QueueFilter | None) -> None:
-            if wanted is not None and wanted != self.asked.wanted:
-                self.ask(replace(self.asked, wanted=wanted))
+            if wanted is not None and wanted != self.queue_query.wanted:
+                self.load_queue(replace(self.queue_query, wanted=wanted))
 
-        self.app.push_screen(
-            FilterScreen(self.context.settings, self.asked.wanted, self.orders.count, self.kinds_here), chosen
-        )
+        settings, wanted = self.context.settings, self.queue_query.wanted
+        self.app.push_screen(FilterScreen(settings, wanted, self.loader.count, self.kinds_here), chosen)
 
     def action_sort(self) -> None:
         """Choose the order of the queue."""
         from screens.queue.sort import SortScreen
 
         def chosen(sort: QueueSort | None) -> None:
-            if sort is not None and sort != self.asked.sort:
-                self.ask(replace(self.asked, sort=sort))
+            if sort is not None and sort != self.queue_query.sort:
+                self.load_queue(replace(self.queue_query, sort=sort))
 
-        self.app.push_screen(SortScreen(self.context.settings, self.asked.sort, self.kinds_here), chosen)
+        settings, sort = self.context.settings, self.queue_query.sort
+        self.app.push_screen(SortScreen(settings, sort, self.kinds_here), chosen)
 
     def action_clear_filter(self) -> None:
         """List all items again."""
-        if self.asked.wanted == QueueFilter():
-            self.context.notices.tell("No filter", "All items are listed already.")
+        if self.queue_query.wanted == QueueFilter():
+            self.context.notices.show("No filter", "All items are listed already.")
         else:
-            self.ask(replace(self.asked, wanted=QueueFilter()))
+            self.load_queue(replace(self.queue_query, wanted=QueueFilter()))
 
     def action_refresh_queue(self) -> None:
-        """Take the order anew, with what changed since."""
+        """Refresh the order."""
         self._afresh = True
-        self.ask(self.asked)
+        self.load_queue(self.queue_query)
 
     def action_find(self) -> None:
         """Open the line in which a text is looked for."""
         box = self.query_one("#find", Input)
-        box.value = self.asked.wanted.text
+        box.value = self.queue_query.wanted.text
         box.display = True
         box.focus()
         leave = (self._key("line.close"), "leaves the list as it is")
@@ -433,8 +433,8 @@ class QueueScreen(CoveredScreen):
         event.stop()
         self._close_find()
         text = event.value.strip()
-        if text != self.asked.wanted.text:
-            self.ask(replace(self.asked, wanted=replace(self.asked.wanted, text=text)))
+        if text != self.queue_query.wanted.text:
+            self.load_queue(replace(self.queue_query, wanted=replace(self.queue_query.wanted, text=text)))
 
     def _close_find(self) -> None:
         self.query_one("#find", Input).display = False
@@ -456,4 +456,4 @@ class QueueScreen(CoveredScreen):
     def keep_place(self) -> None:
         """Keep filter, order and item for the next session."""
         if self._generation:
-            self.orders.keep(self.asked, self.items.item_id)
+            self.loader.keep(self.queue_query, self.items.item_id)

@@ -1,16 +1,29 @@
-"""The lines above the panes of a review: the place, and the claim beside the rater's own label."""
+"""The lines above the panes of a review: the place, the claim beside the rater's own label, the tabs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Literal
 
+from textual import events
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import Static
 
 from screens.items.views import ItemView
+from screens.judging.context import JudgingContext
+from screens.judging.judgment_builder import SessionProgress
+from screens.judging.keys import JudgingKeyLine
+from screens.judging.order import ReviewOrder
+from screens.queue.query import QueueQuery
 from screens.widgets.text.sanitize import one_line
+from store.kinds.protocol import task_kinds
+from store.queries.progress_delta import ProgressDelta, progress_delta
+from store.queries.rows import QueueFilter
+from store.recording import Action
 
 SaveState = Literal["none", "saving", "saved", "failed"]
 
@@ -48,7 +61,7 @@ class PlaceLine(Static):
         self._lay_out()
 
     def on_resize(self) -> None:
-        """Lay the line out anew."""
+        """Lay the line out."""
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -78,7 +91,7 @@ class ClaimLine(Static):
         self._lay_out()
 
     def on_resize(self) -> None:
-        """Lay the line out anew."""
+        """Lay the line out."""
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -87,23 +100,24 @@ class ClaimLine(Static):
             self._take_rows(1)
             self.update(Content(""), layout=False)
             return
-        several = len(item.asks) > 1
+        several = item.has_several
         asked = _asked(item, width) if several else ""
         claim, style = self._claim(item), "$text-primary"
         rows = 2 if several and self.app.size.height >= ROWS_FOR_TWO else 1
         if several and not claim and _cells(_asked(item, 0)) + _cells(_answers(item, width)) + 4 <= width:
-            # What nobody else has answered needs one row, where the question fits beside the answers.
+            # A question that nobody else answered needs one row where it fits beside the answers.
             claim, rows, style = _asked(item, 0).strip(), 1, "bold $foreground"
         elif several and not claim and rows > 1:
             # Beside the answers is room for the rest of the question.
             asked, claim = _in_two(_asked(item, 0), width)
             style = "bold $foreground"
         elif several and rows > 1 and _cells(_asked(item, 0)) > width:
-            # What is asked is not cut for the claim's sake.
+            # The question is not cut for the claim's sake.
             first, rest = _in_two(_asked(item, 0), width)
             asked, rows = f"{first}\n{one_line(f' {rest}', width)}", 3
         elif several and rows == 1:
-            claim = f"{item.at + 1} of {len(item.asks)} · {item.ask.title}{f' · {claim}' if claim else ''}"
+            place = f"{item.at + 1} of {len(item.questions)} · {item.current.title}"
+            claim = f"{place} · {claim}" if claim else place
         mine = _answers(item, width) if several else _mine(item, long=width >= 100)
         # The rater's own label is never cut for the claim's sake, nor the claim's first words for a reason.
         if _cells(mine) > width * 3 // 5:
@@ -121,12 +135,14 @@ class ClaimLine(Static):
     def _claim(self, item: ItemView) -> str:
         if item.claim is not None:
             return item.claim.summary
-        if item.ask.unclaimed:
-            return item.ask.unclaimed
-        if self._blind and len(item.asks) == 1:
+        if item.current.unclaimed:
+            return item.current.unclaimed
+        if self._blind and not item.has_several:
             return "blind: the agents' labels are not shown"
         # Of a kind that nobody else labels, nothing is missing.
-        return "" if len(item.asks) > 1 and not any(ask.claim for ask in item.asks) else "no agents' label"
+        return (
+            "" if item.has_several and not any(each.claim for each in item.questions) else "no agents' label"
+        )
 
     def _take_rows(self, rows: int) -> None:
         # The height is set only when it is another one: laying out a screen takes its time.
@@ -137,8 +153,8 @@ class ClaimLine(Static):
 
 def _asked(item: ItemView, width: int) -> str:
     """Return which question is asked: "2 of 3 · accuracy of answer A · How right ..."; a width cuts it."""
-    place = f" {item.at + 1} of {len(item.asks)} · "
-    about = f"{item.ask.title} · " if item.ask.about else ""
+    place = f" {item.at + 1} of {len(item.questions)} · "
+    about = f"{item.current.title} · " if item.current.about else ""
     whole = f"{place}{about}{item.question.text}"
     return one_line(whole, width or len(whole))
 
@@ -149,12 +165,12 @@ def _answers(item: ItemView, width: int) -> str:
         return f"? cannot decide: {item.own.cannot_decide}"
     if item.own.skipped:
         return "» skipped"
-    longest = " · ".join(_answer(item, place, words=True) for place in range(len(item.asks)))
-    if _cells(longest) <= width // 2 and len({ask.about for ask in item.asks}) == 1:
+    longest = " · ".join(_answer(item, place, words=True) for place in range(len(item.questions)))
+    if _cells(longest) <= width // 2 and len({question.about for question in item.questions}) == 1:
         return longest
     groups = [
         (about, [place for place, _ in group])
-        for about, group in groupby(enumerate(item.asks), key=lambda one: one[1].about)
+        for about, group in groupby(enumerate(item.questions), key=lambda one: one[1].about)
     ]
     if len(groups) == 1:
         return _in_short(item, groups[0][1])
@@ -163,8 +179,8 @@ def _answers(item: ItemView, width: int) -> str:
         return every
     # Of many answers those to the response that is asked about now, and how many there are in all.
     now = next(places for _, places in groups if item.at in places)
-    given = sum(item.label_of(ask) is not None for ask in item.asks)
-    return f"{_last_word(item.ask.about)} {_in_short(item, now)} · {given} of {len(item.asks)} given"
+    given = sum(item.label_of(question) is not None for question in item.questions)
+    return f"{_last_word(item.current.about)} {_in_short(item, now)} · {given} of {len(item.questions)} given"
 
 
 def _in_short(item: ItemView, places: Sequence[int]) -> str:
@@ -172,7 +188,7 @@ def _in_short(item: ItemView, places: Sequence[int]) -> str:
 
 
 def _last_word(about: str) -> str:
-    """Return what tells responses apart: "A" of "answer A"."""
+    """Return the letter of a response: "A" of "answer A"."""
     return about.rpartition(" ")[2]
 
 
@@ -183,15 +199,15 @@ def _in_two(text: str, width: int) -> tuple[str, str]:
 
 
 def _answer(item: ItemView, place: int, *, words: bool) -> str:
-    ask = item.asks[place]
-    label = item.label_of(ask)
+    question = item.questions[place]
+    label = item.label_of(question)
     if label is None:
-        said = "○"
+        shown = "○"
     else:
-        word = ask.spec.scale.word(label.value)
-        said = f"● {word}" if words else f"●{word.partition(' ')[0]}"
-        said += "▲" if ask.claim is not None and ask.claim.value != label.value else ""
-    return f"[{said}]" if place == item.at else said
+        word = question.spec.scale.word(label.value)
+        shown = f"● {word}" if words else f"●{word.partition(' ')[0]}"
+        shown += "▲" if question.claim is not None and question.claim.value != label.value else ""
+    return f"[{shown}]" if place == item.at else shown
 
 
 def _mine(item: ItemView, *, long: bool) -> str:
@@ -208,3 +224,167 @@ def _mine(item: ItemView, *, long: bool) -> str:
     if own.skipped:
         return "» skipped"
     return "○ your label: none" if long else "○"
+
+
+class CaseTabs(Static):
+    """The parts of the case by name; the active one is in brackets as well as in colour."""
+
+    @dataclass
+    class Chosen(Message):
+        """A part was chosen with the mouse."""
+
+        pane_id: str
+
+    _tabs: tuple[tuple[str, str], ...] = ()
+    _active = ""
+    # Which of the tabs are in sight, and the cell at which the first of them begins.
+    _sight = range(0)
+    _begun = 0
+
+    def show(self, tabs: Sequence[tuple[str, str]], active: str) -> None:
+        """Show tabs as (pane id, title), one of them active."""
+        if (tuple(tabs), active) == (self._tabs, self._active):
+            return
+        self._tabs, self._active = tuple(tabs), active
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        """Lay the tabs out."""
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self._sight = self._in_sight()
+        before, after = self._sight.start, len(self._tabs) - self._sight.stop
+        left = f"‹{before} " if before else ""
+        self._begun = _width(left)
+        parts = [Content.styled(left, "$text-muted")]
+        for place in self._sight:
+            pane_id, title = self._tabs[place]
+            if pane_id == self._active:
+                parts.append(Content.styled(f"[{title}]", "bold $text-accent reverse"))
+            else:
+                parts.append(Content.styled(f" {title} ", "$text-muted"))
+        parts.append(Content.styled(f" {after}›" if after else "", "$text-muted"))
+        self.update(Content("").join(parts), layout=False)
+
+    def _in_sight(self) -> range:
+        """Return which tabs fit: all of them, or some with the active one and the next."""
+        widths = [_width(title) + 2 for _, title in self._tabs]
+        width = self.size.width
+        if not width or sum(widths) <= width:
+            return range(len(widths))
+        active = next((place for place, (pane_id, _) in enumerate(self._tabs) if pane_id == self._active), 0)
+        # Beside them is the number of those to the left and to the right.
+        room = width - 2 * len(f"‹{len(widths)} ")
+        last = min(active + 2, len(widths))
+        first = active
+        if sum(widths[active:last]) > room:
+            last = active + 1
+        while first and sum(widths[first - 1 : last]) <= room:
+            first -= 1
+        while last < len(widths) and sum(widths[first : last + 1]) <= room:
+            last += 1
+        return range(first, last)
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the part under the pointer."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        place = self._begun
+        for pane_id, title in (self._tabs[number] for number in self._sight):
+            if offset.x < place:
+                return
+            place += _width(title) + 2
+            if offset.x < place:
+                self.post_message(self.Chosen(pane_id))
+                return
+
+
+def _width(text: str) -> int:
+    return Content(text).cell_length
+
+
+class ReviewHeader:
+    """Updates the lines above the panes, and follows the rater's progress for them.
+
+    Args:
+        shared: What the components of the screen share; it has a `PlaceLine` and a `ClaimLine`.
+        order: The items.
+        query: Returns the query of the queue that is reviewed.
+
+    Attributes:
+        kinds: The kinds of the workspace's items; none before they are read.
+        progress: The rater's progress; None before it is read.
+    """
+
+    def __init__(self, shared: JudgingContext, order: ReviewOrder, query: Callable[[], QueueQuery]) -> None:
+        self.kinds: tuple[str, ...] = ()
+        self.progress: SessionProgress | None = None
+        self._shared = shared
+        self._order = order
+        self._query = query
+
+    def take_progress(self, progress: SessionProgress) -> None:
+        """Show the progress that was read."""
+        self.progress = progress
+        self.show_place()
+
+    def follow(self, action: Action) -> None:
+        """Count an action that was stored."""
+        self._shared.screen.run_worker(partial(self._read_delta, action), thread=True)
+
+    def _read_delta(self, action: Action) -> None:
+        with self._shared.context.workspace.reading() as connection:
+            delta = progress_delta(connection, action)
+        self._shared.screen.call_later(self._count, action.item_id, delta)
+
+    def _count(self, item_id: int, delta: ProgressDelta) -> None:
+        if self.progress is not None:
+            self.progress.follow(item_id, delta)
+            self.show_place()
+
+    def show_place(self) -> None:
+        """Show workspace, list, place, rater and progress."""
+        context, guard = self._shared.context, self._shared.guard
+        blind, order = context.scope.blind, self._order
+        number, *filtered = self.listed()
+        here = guard.on_screen.place if guard.on_screen is not None else guard.wanted
+        if here is not None:
+            number += f", {here.number:,} of {here.total:,}{' · again' if here.again else ''}"
+        elif order.at_end:
+            number += f", end of {order.total:,}"
+        place = " · ".join([f" {one_line(context.workspace.path.name, 40)} › {number}", *filtered])
+        rater = one_line(context.rater.name, 24) if context.rater else "nobody (--rater NAME)"
+        waiting = len(context.recorder.failures)
+        failed = f"! {waiting:,} not saved · " if waiting else ""
+        whole = not self.kinds or self._query().wanted == QueueFilter()
+        pace = self.progress.sentence(whole=whole) if self.progress else ""
+        briefly = f"{failed}{rater}{' · blind' if blind else ''}"
+        self._shared.screen.query_one(PlaceLine).show(
+            place,
+            f"{failed}rater: {rater} · blind: {'yes' if blind else 'no'} ",
+            pace,
+            shorter=[
+                (f" {number}", f"{briefly} · {pace}" if pace else f"{briefly} "),
+                (f" {number}", f"{briefly} "),
+            ],
+        )
+
+    def listed(self) -> list[str]:
+        """Return the name of the listed items, and the rest of the filter in words, if any."""
+        wanted = self._query().wanted
+        kinds = (wanted.kind,) if wanted.kind else self.kinds
+        name = task_kinds()[kinds[0]].plural if len(kinds) == 1 and kinds[0] in task_kinds() else "items"
+        further = replace(wanted, kind=None)
+        return [name] if further == QueueFilter() else [name, further.sentence(kinds, kinds)]
+
+    def show_claim(self) -> None:
+        """Show the claim on the item and the rater's own label, and the keys that go with them."""
+        item, context, screen = self._shared.item, self._shared.context, self._shared.screen
+        state: SaveState = "none"
+        if item is not None and (waiting := context.recorder.waiting(item.item_id)):
+            is_failing = any(each.records[0].id in context.recorder.failures for each in waiting)
+            state = "failed" if is_failing else "saving"
+        screen.query_one(ClaimLine).show(item, state, blind=item.blind if item else context.scope.blind)
+        screen.query_one(JudgingKeyLine).keep_up()

@@ -11,8 +11,8 @@ from pathlib import Path
 from textual.app import SuspendNotSupported
 
 from screens.dispatch import Handler, Handlers
-from screens.judging.parts import ScreenParts
-from screens.review.reading import PaneReader
+from screens.judging.context import JudgingContext
+from screens.review.panes import PaneController
 from store.counted import counted
 
 OSC52_LIMIT = 74_994
@@ -23,13 +23,13 @@ class TextCopier:
     """Hands the text of a pane over, exactly.
 
     Args:
-        parts: What the parts of the screen share.
-        reader: Knows which pane is read.
+        shared: What the components of the screen share.
+        panes: The panes.
     """
 
-    def __init__(self, parts: ScreenParts, reader: PaneReader) -> None:
-        self._parts = parts
-        self._reader = reader
+    def __init__(self, shared: JudgingContext, panes: PaneController) -> None:
+        self._shared = shared
+        self._panes = panes
 
     def handlers(self) -> Handlers:
         """Return what the commands do that take a text out of the app."""
@@ -41,26 +41,26 @@ class TextCopier:
 
     def copy(self) -> None:
         """Copy the selection or the whole pane, exactly; a long text goes to a file."""
-        text = self._reader.pane.copy_text()
+        text = self._panes.pane.copy_text()
         if not text:
-            self._parts.say("There is nothing to copy in this pane.")
+            self._shared.say("There is nothing to copy in this pane.")
             return
         data = text.encode("utf-8", "surrogatepass")
         # A lone surrogate has no UTF-8; only a file can take it over exactly.
         sendable = len(data) <= OSC52_LIMIT and not any("\ud800" <= letter <= "\udfff" for letter in text)
         if sendable:
-            self._parts.screen.app.copy_to_clipboard(text)
+            self._shared.screen.app.copy_to_clipboard(text)
             sent = counted(len(text), "character")
-            file = self._parts.key("copy_file")
-            self._parts.say(f"{sent} sent to the terminal's clipboard (OSC 52) · {file} writes a file")
+            file = self._shared.key("copy_file")
+            self._shared.say(f"{sent} sent to the terminal's clipboard (OSC 52) · {file} writes a file")
         else:
             self.copy_file()
 
     def copy_file(self) -> None:
-        """Write the selection or the pane to a file, and say where."""
-        text = self._reader.pane.copy_text()
+        """Write the selection or the pane to a file, and show its path."""
+        text = self._panes.pane.copy_text()
         if not text:
-            self._parts.say("There is nothing to write in this pane.")
+            self._shared.say("There is nothing to write in this pane.")
             return
         with tempfile.NamedTemporaryFile(
             "w",
@@ -72,26 +72,26 @@ class TextCopier:
             delete=False,
         ) as file:
             file.write(text)
-        self._parts.say(f"{counted(len(text), 'character')} written to {file.name}")
+        self._shared.say(f"{counted(len(text), 'character')} written to {file.name}")
 
     def open_pager(self) -> None:
         """Open the pane's text in the pager of the environment, less without one."""
         pager = os.environ.get("PAGER") or shutil.which("less")
         if not pager:
-            self._parts.say(
-                f"No pager: set PAGER, or press {self._parts.key('copy_file')} to write a file.", alarm=True
+            self._shared.say(
+                f"No pager: set PAGER, or press {self._shared.key('copy_file')} to write a file.", alarm=True
             )
             return
-        text = self._reader.pane.copy_text()
+        text = self._panes.pane.copy_text()
         # Without it, less runs commands and opens other files at a key.
         environment = {**os.environ, "LESSSECURE": "1"}
         with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
             file = Path(folder) / "pane.txt"
             file.write_bytes(text.encode("utf-8", "surrogatepass"))
             try:
-                self._parts.context.others.run([*shlex.split(pager), str(file)], environment)
+                self._shared.context.others.run([*shlex.split(pager), str(file)], environment)
             except (OSError, ValueError, SuspendNotSupported) as error:
-                file_key = self._parts.key("copy_file")
-                said = f"The pager {pager} did not start ({error}); {file_key} writes a file."
-                self._parts.say(said, alarm=True)
-        self._parts.screen.refresh()
+                file_key = self._shared.key("copy_file")
+                message = f"The pager {pager} did not start ({error}); {file_key} writes a file."
+                self._shared.say(message, alarm=True)
+        self._shared.screen.refresh()

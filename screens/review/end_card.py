@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.jobs.wording import bar
+from screens.jobs.job_line import bar
+from screens.judging.context import JudgingContext
 from screens.judging.order import ReviewOrder
-from screens.judging.parts import ScreenParts
+from screens.review.bars import ReviewHeader
 from store.errors import WorkbenchError
 from store.kinds.counting import counted_kinds
 from store.queries.queue import items_by_kind, queue_ids
@@ -41,7 +42,7 @@ class ListCounts:
 
     @property
     def left(self) -> int:
-        """Items of the list that the rater has neither judged nor said to be undecidable."""
+        """Items of the list that the rater has neither judged nor marked as undecidable."""
         return self.counts["skipped"] + self.counts["open"]
 
 
@@ -51,7 +52,7 @@ def count_list(workspace: Workspace, scope: Scope, item_ids: Sequence[int]) -> L
     Args:
         workspace: The open workspace.
         scope: Whose work is counted.
-        item_ids: The items of the list; some may stand there twice.
+        item_ids: The items of the list; some may be listed twice.
     """
     import numpy
 
@@ -96,11 +97,11 @@ class EndCard(Static):
             self.update(Content("Counting …"))
             return
         counts, done = found.counts, total - found.left
-        said = [f"{counts['cannot_decide']:,} cannot decide"] if counts["cannot_decide"] else []
-        said += [f"{counts['skipped']:,} skipped"] if counts["skipped"] else []
+        others = [f"{counts['cannot_decide']:,} cannot decide"] if counts["cannot_decide"] else []
+        others += [f"{counts['skipped']:,} skipped"] if counts["skipped"] else []
         lines = [
             Content.assemble((bar(done, total, BAR_CELLS), "$text-accent"), f"  {done:,} of {total:,} done"),
-            Content(" · ".join([f"{counts['judged']:,} judged", *said])),
+            Content(" · ".join([f"{counts['judged']:,} judged", *others])),
             Content(""),
         ]
         steps = []
@@ -123,22 +124,22 @@ class EndOfList:
     """Shows the card, and counts for it.
 
     Args:
-        parts: What the parts of the screen share; it has the card.
+        shared: What the components of the screen share; it has the card.
         order: The list.
-        listed: Returns what the list is, as a phrase.
+        header: Names the list.
         failed: Called with the error of a count.
     """
 
     def __init__(
         self,
-        parts: ScreenParts,
+        shared: JudgingContext,
         order: ReviewOrder,
-        listed: Callable[[], str],
+        header: ReviewHeader,
         failed: Callable[[WorkbenchError], None],
     ) -> None:
-        self._parts = parts
+        self._shared = shared
         self._order = order
-        self._listed = listed
+        self._header = header
         self._failed = failed
         # The number of the latest count.
         self._counts = 0
@@ -152,15 +153,15 @@ class EndOfList:
         """Update the counts on the card; an earlier, unfinished count is dropped."""
         self._counts += 1
         count = partial(self._count, list(self._order.ids), self._counts)
-        self._parts.screen.run_worker(count, thread=True, group="end")
+        self._shared.screen.run_worker(count, thread=True, group="end")
 
     def _count(self, item_ids: list[int], number: int) -> None:
         try:
-            found = count_list(self._parts.context.workspace, self._parts.context.scope, item_ids)
+            found = count_list(self._shared.context.workspace, self._shared.context.scope, item_ids)
         except WorkbenchError as error:
-            self._parts.screen.call_later(self._failed, error)
+            self._shared.screen.call_later(self._failed, error)
         else:
-            self._parts.screen.call_later(self._counted, found, number)
+            self._shared.screen.call_later(self._counted, found, number)
 
     def _counted(self, found: ListCounts, number: int) -> None:
         if number == self._counts:
@@ -168,5 +169,7 @@ class EndOfList:
 
     def _lay_out(self, found: ListCounts | None) -> None:
         if self._order.at_end:
-            keys = {name: self._parts.key(name) for name in ("unjudged", "back", "previous", "undo")}
-            self._parts.screen.query_one(EndCard).show(self._listed(), self._order.total, found, keys)
+            keys = {name: self._shared.key(name) for name in ("unjudged", "back", "previous", "undo")}
+            self._shared.screen.query_one(EndCard).show(
+                " · ".join(self._header.listed()), self._order.total, found, keys
+            )

@@ -1,18 +1,26 @@
-"""The panes of a review; those out of sight are filled when the item is on the screen."""
+"""The panes of a review: their texts, which one is active, and how they are shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
-from screens.widgets.text.view import Place
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher, Static
 
-if TYPE_CHECKING:
-    from screens.items.views import PaneText
-    from screens.widgets.text.view import TextPane
+from screens.dispatch import Handler, Handlers
+from screens.help import with_keys
+from screens.items.views import ItemView, PaneText
+from screens.judging.context import JudgingContext
+from screens.review.bars import CaseTabs
+from screens.widgets.text.markdown import CHARACTERS as RENDERED
+from screens.widgets.text.sanitize import one_line
+from screens.widgets.text.view import Place, TextPane
+from store.counted import counted
 
 
-class Panes(Mapping[str, "TextPane"]):
+class LazyPanes(Mapping[str, TextPane]):
     """Panes by their ids. Whoever looks a pane up finds it filled.
 
     Laying out a text takes time, and an item has more texts than are seen at once: the next item is
@@ -100,3 +108,353 @@ def _go(pane: TextPane, place: Place | int) -> None:
         pane.begin_at(place)
     else:
         pane.restore(place)
+
+
+SUBJECT = "subject"
+PROMPT = "prompt"
+ABOVE = "above"
+
+ABOVE_ROWS = 3
+"""Rows that the words over a text get at most."""
+
+PROMPT_ROWS = 3
+"""Rows that the prompt gets at most; it scrolls beyond that."""
+
+SINGLE_BELOW = 120
+"""Cells below which one pane is shown at a time."""
+
+
+class PaneController:
+    """Shows an item in panes, and moves among them.
+
+    Args:
+        shared: What the components of the screen share.
+        chosen: Called with the id of a pane that was chosen.
+        show: Shows an item with swapped panes.
+
+    Attributes:
+        by_id: The panes by their ids.
+        active: The pane that is read: the subject, or a part of the case.
+        preferred: The part of the case that is shown where an item has it.
+    """
+
+    def __init__(
+        self, shared: JudgingContext, chosen: Callable[[str], None], show: Callable[[ItemView], None]
+    ) -> None:
+        self.by_id = LazyPanes()
+        self.active = SUBJECT
+        self.preferred = ""
+        self._shared = shared
+        self._chosen = chosen
+        self._show = show
+        # The part of the case in the subject's place, for every item that has it; empty for none.
+        self._swapped = ""
+        self._above: str | None = None
+        self._prompt_height: int | str = 0
+
+    def handlers(self) -> Handlers:
+        """Return what the commands do that move among the panes, and change how they show their texts."""
+        return {
+            "review.pane": Handler(lambda: self._step_pane(1)),
+            "review.pane_back": Handler(lambda: self._step_pane(-1)),
+            "review.tab": Handler(lambda: self._step_tab(1)),
+            "review.tab_back": Handler(lambda: self._step_tab(-1)),
+            "review.sides": Handler(self.swap),
+            "review.zoom": Handler(self.zoom, of_item=True),
+            "review.wrap": Handler(self.wrap),
+            "review.numbers": Handler(self.number_lines),
+            "review.source": Handler(self.show_source),
+            "review.failure": Handler(self.show_failure, self._has_failure, of_item=True),
+        }
+
+    # -- which pane -----------------------------------------------------------------------------------
+
+    @property
+    def narrow(self) -> bool:
+        """Whether one pane is shown at a time."""
+        return self._shared.screen.app.size.width < SINGLE_BELOW
+
+    @property
+    def pane(self) -> TextPane:
+        """The pane that is read: the one with the focus, otherwise the active one."""
+        focused = self._shared.screen.focused
+        return focused if isinstance(focused, TextPane) else self.by_id[self.active]
+
+    @property
+    def shown_in_case(self) -> str:
+        """Which part of the case is shown, or would be where only one pane is."""
+        return self._switcher.current or ""
+
+    @property
+    def _switcher(self) -> ContentSwitcher:
+        return self._shared.screen.query_one("#switcher", ContentSwitcher)
+
+    @property
+    def prompt(self) -> TextPane:
+        """The pane that shows what is asked for."""
+        return self._shared.screen.query_one(f"#{PROMPT}", TextPane)
+
+    @property
+    def _in_prompt(self) -> bool:
+        return self._shared.screen.focused is not None and self._shared.screen.focused.id == PROMPT
+
+    def _tabs(self) -> list[tuple[str, str]]:
+        item = self._shared.item
+        if item is None:
+            return []
+        case = [(part.id, part.title) for part in item.case]
+        return [(SUBJECT, item.subject_word), *case] if self.narrow else case
+
+    def show_active(self) -> None:
+        """Show the active pane, and mark its tab; in a narrow terminal it is the only one."""
+        subject, switcher = self.active == SUBJECT, self._switcher
+        # At once: each change has all that is on the screen styled again.
+        self._shared.screen.update_classes(
+            {
+                "-single": self.narrow,
+                "-subject": subject,
+                "-in-case": not subject,
+                "-in-prompt": self._in_prompt,
+            }
+        )
+        if self.active not in {SUBJECT, switcher.current}:
+            switcher.current = self.by_id[self.active].id
+        self._show_above(switcher.current)
+        shown = self.active if self.narrow or self.active != SUBJECT else switcher.current or ""
+        self._shared.screen.query_one(CaseTabs).show(self._tabs(), shown)
+        self._fit_prompt()
+
+    def _show_above(self, pane_id: str | None) -> None:
+        """Show the words that belong over a pane of the case; none take no room."""
+        screen, item = self._shared.screen, self._shared.item
+        case = () if item is None else item.case
+        words = next((part.above for part in case if part.id == pane_id), "")
+        width = screen.app.size.width // (1 if self.narrow or screen.has_class("-zoom") else 2)
+        # A word that does not fit leaves the end of its row empty.
+        words = one_line(words, max(width - 12, 12) * ABOVE_ROWS) if words else ""
+        if words != self._above:
+            self._above = words
+            box = screen.query_one(f"#{ABOVE}", Static)
+            box.update(Content(words))
+            box.display = bool(words)
+
+    def _fit_prompt(self) -> None:
+        """Give the prompt the rows it needs; it scrolls beyond that."""
+        pane = self.prompt
+        room = max(20, self._shared.screen.app.size.width - 4)
+        lines = pane.text[: room * PROMPT_ROWS + 1].split("\n")
+        rows = sum(max(1, -(-len(line) // room)) for line in lines)
+        zoomed = self._shared.screen.has_class("-zoom")
+        framed = not self.narrow and not zoomed
+        height: int | str = min(PROMPT_ROWS, rows) + 2 if framed else min(2, rows)
+        if self._in_prompt and zoomed:
+            height = "1fr"
+        if height != self._prompt_height:
+            self._prompt_height = height
+            pane.styles.height = height
+
+    def _choose(self, pane_id: str) -> None:
+        self.active = pane_id
+        if pane_id != SUBJECT:
+            self.preferred = pane_id
+        self.show_active()
+        item = self._shared.item
+        if item is not None:
+            # One that covers several responses is scrolled to the one of the current question.
+            places = next((part.places for part in item.case if part.id == pane_id), {})
+            if (line := places.get(item.current.pane)) is not None:
+                self._shared.screen.call_after_refresh(self.by_id[pane_id].jump_to_line, line)
+        self._chosen(pane_id)
+
+    def focus_active(self) -> None:
+        """Give the focus to the active pane."""
+        if self.active in self.by_id:
+            self.by_id[self.active].focus()
+
+    def show_pane(self, pane_id: str) -> None:
+        """Bring a pane into view and give it the focus."""
+        if pane_id in self.by_id:
+            self._choose(pane_id)
+            self.focus_active()
+
+    def resized(self) -> None:
+        """Lay the tabs out for another size; panes keep their places themselves."""
+        if self._shared.item is not None:
+            self.show_active()
+            # A pane that has no room any more cannot keep the focus.
+            focused = self._shared.screen.focused
+            if isinstance(focused, TextPane) and focused.id in self.by_id:
+                self.focus_active()
+
+    def focused(self, widget: Widget) -> None:
+        """Take a pane that has got the focus for the active one."""
+        if widget.id is not None and widget.id in self.by_id and widget.id != self.active:
+            self._choose(widget.id)
+        else:
+            self.show_active()
+
+    def _step_pane(self, step: int) -> None:
+        """Go round: subject, case (its tabs one by one where only one pane is shown), and a long prompt."""
+        if self.narrow:
+            names = [pane_id for pane_id, _ in self._tabs()]
+        else:
+            names = [SUBJECT, self.shown_in_case or SUBJECT]
+        if self.prompt.max_scroll_y > 0:
+            names.append(PROMPT)
+        current = PROMPT if self._in_prompt else self.active
+        if not names or current not in names:
+            return
+        following = names[(names.index(current) + step) % len(names)]
+        if following == PROMPT:
+            self.prompt.focus()
+        else:
+            self.show_pane(following)
+
+    def _step_tab(self, step: int) -> None:
+        names = [pane_id for pane_id, _ in self._tabs()]
+        if not names:
+            return
+        current = self.active
+        if current not in names:
+            current = self.shown_in_case or names[0]
+        self.show_pane(names[(names.index(current) + step) % len(names)])
+
+    # -- filling --------------------------------------------------------------------------------------
+
+    def begin(self, subject: TextPane) -> None:
+        """Take in the pane of the subject."""
+        self._add(SUBJECT, subject)
+
+    def _add(self, pane_id: str, pane: TextPane) -> None:
+        self.by_id.add(pane_id, pane)
+        pane.begin_code(
+            wrap=self._shared.context.settings.wrap, numbers=self._shared.context.settings.line_numbers
+        )
+
+    def fill(self, view: ItemView) -> None:
+        """Let the panes show an item; those out of sight are filled when it is painted."""
+        switcher = self._switcher
+        for part in view.case:
+            if part.id not in self.by_id:
+                pane = TextPane(id=part.id)
+                self._add(part.id, pane)
+                pane.display = part.id == switcher.current
+                switcher.mount(pane)
+        for pane_id, part in ((SUBJECT, view.subject), *((part.id, part) for part in view.case)):
+            self.by_id.show(
+                pane_id, replace(part, empty=with_keys(self._shared.context.settings, part.empty))
+            )
+        # A part without text for this item gives way, until an item has it again: to what is asked about, so
+        # that only the response that is scored is shown there, else to the first part.
+        filled = {part.id for part in view.case if part.text or part.id == view.swapped}
+        asked = next((part.id for part in view.case if part.id == view.current.pane), view.case[0].id)
+        case = self.preferred if self.preferred in filled else asked
+        if self.active != SUBJECT:
+            self.active = case
+        if switcher.current != case:
+            switcher.current = case
+        for pane_id in (SUBJECT, case):
+            # These are seen; the others are filled when they are painted.
+            self.by_id[pane_id]
+        if self._shared.guard.is_painted:
+            self.by_id.fill()
+
+    def empty(self, in_subject: str) -> None:
+        """Show a sentence in the pane of the subject, and nothing in the others."""
+        for pane in (self.prompt, *self.by_id.values()):
+            pane.load("", empty=in_subject if pane.id == SUBJECT else "")
+        self.show_active()
+
+    def bring_out_asked(self, view: ItemView) -> None:
+        """Bring the pane into view that the question is about; a reader who is in the subject stays there."""
+        pane = view.current.pane
+        if pane == SUBJECT or pane not in self.by_id:
+            return
+        self.preferred = pane
+        if self.active != SUBJECT or self.narrow:
+            self.active = pane
+            self._shared.screen.call_after_refresh(self.focus_active)
+        else:
+            self._switcher.current = pane
+
+    def go_to_pane(self, pane_id: str, view: ItemView) -> None:
+        """Make the pane active that a session ended in, where an item has it."""
+        self.active = pane_id if pane_id in self.by_id else SUBJECT
+        if self.active != SUBJECT:
+            self.preferred = self.active
+            self.fill(view)
+
+    # -- how texts are shown --------------------------------------------------------------------------
+
+    def zoom(self) -> None:
+        """Give the focused pane the whole screen, or take it back."""
+        zoomed = not self._shared.screen.has_class("-zoom")
+        self._shared.screen.set_class(zoomed, "-zoom")
+        self.show_active()
+        self._shared.say(f"Zoomed; {self._shared.key('zoom')} gives the room back." if zoomed else "")
+
+    def wrap(self) -> None:
+        """Wrap long lines of the focused pane, or let them run on."""
+        left, right = self._shared.key("text.left"), self._shared.key("text.right")
+        run_on = f"Long lines run on; {left} {right} scroll."
+        self._shared.say("Long lines are wrapped." if self.pane.toggle_wrap() else run_on)
+
+    def number_lines(self) -> None:
+        """Show or hide the line numbers of the focused pane."""
+        self._shared.say("Line numbers shown." if self.pane.toggle_numbers() else "Line numbers hidden.")
+
+    def show_source(self) -> None:
+        """Show the Markdown of the focused pane as source, or rendered."""
+        say, shown, key = self._shared.say, self.pane.toggle_source(), self._shared.key("source")
+        if shown is None:
+            say("This pane shows its text as it stands: it is no Markdown.")
+        elif shown:
+            say(f"The Markdown as it stands; {key} renders it.")
+        elif self.pane.is_rendered or len(self.pane.given) <= RENDERED:
+            say(f"The Markdown rendered; {key} shows it as it stands.")
+        else:
+            say(f"Markdown of more than {counted(RENDERED, 'character')} is shown as it stands.")
+
+    def _has_failure(self) -> bool:
+        item = self._shared.item
+        return item is None or any(part.id == "run" and part.landmarks for part in item.case)
+
+    def show_failure(self) -> None:
+        """Go to the next failure in the log; without a log, show a message."""
+        item = self._shared.item
+        if item is None or not any(part.id == "run" and part.text for part in item.case):
+            self._shared.say("There is no log here.")
+            return
+        self.show_pane("run")
+        # The pane may have been hidden until now, and then has no size to scroll in.
+        self._shared.screen.call_after_refresh(self._go_to_failure)
+
+    def _go_to_failure(self) -> None:
+        line = self.by_id["run"].jump_to_landmark()
+        more = self.by_id["run"].landmark_count > 1
+        further = f"; {self._shared.key('failure')} goes to the next one." if more else ", the only one."
+        self._shared.say(f"Failure at line {line}{further}" if line else "The log shows no failure.")
+
+    # -- swapping panes -------------------------------------------------------------------------------
+
+    def swap(self) -> None:
+        """Swap the part that is shown on the right with the subject, or swap them back."""
+        item = self._shared.item
+        if item is None:
+            self._shared.say("There is no item on the screen yet.")
+            return
+        self._swapped = "" if item.swapped else self.shown_in_case
+        view = item.with_swapped(self._swapped)
+        if item.swapped:
+            message = f"{view.subject_word} stands where it stood."
+        else:
+            back = self._shared.key("sides")
+            message = f"{view.subject_word} stands on the left now; {back} brings {item.subject_word} back."
+        if self.active != SUBJECT and not view.swapped:
+            self.active = SUBJECT
+        self._show(view)
+        self._shared.say(message)
+
+    def with_swapped(self, view: ItemView) -> ItemView:
+        """Return an item with its panes swapped as they were chosen."""
+        return view.with_swapped(self._swapped) if self._swapped else view

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 from uuid import UUID
@@ -16,51 +15,41 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Input, Static
 
 from agents.jobs.events import ItemEnded, JobEvent
-from screens.commands import Command, Scope, bindings
+from screens.base_screen import BaseScreen
+from screens.commands import Command, CommandState, Scope, bindings
 from screens.context import ScreenContext
-from screens.covering import CoveredScreen
 from screens.dispatch import Dispatcher, Handler, Handlers
 from screens.items.reader import ItemReader
 from screens.items.views import ItemView
-from screens.jobs.line import JobLine
-from screens.judging.comments import COMMENT, Comments
-from screens.judging.controller import Judging
-from screens.judging.desk import Desk, SessionCount, desk_of
-from screens.judging.key_line import JudgingKeys
-from screens.judging.keys import ScaleKeys
+from screens.jobs.job_line import JobLine
+from screens.judging.context import JudgingContext, MessageLine
+from screens.judging.controller import JudgingController
+from screens.judging.drafts import COMMENT, CommentEditor
+from screens.judging.judgment_builder import JudgmentBuilder, SessionProgress
+from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import OrderPlace, ReviewOrder
-from screens.judging.painted import PaintGuard
-from screens.judging.parts import ScreenParts
-from screens.judging.saying import Saying, SayLine
+from screens.judging.paint_guard import PaintGuard
 from screens.navigator import Navigator
-from screens.queue.asked import Asked
-from screens.recording import Undone
-from screens.review.bars import ClaimLine, PlaceLine, SaveState
-from screens.review.citing import Citing, in_words
+from screens.queue.query import QueueQuery
+from screens.recording import UndoResult
+from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, ReviewHeader
+from screens.review.citations import Citations, in_words
 from screens.review.copying import TextCopier
-from screens.review.editing import TestEditing
 from screens.review.end_card import EndCard, EndOfList
-from screens.review.keeping import PlaceKeeper
-from screens.review.moving import next_open
-from screens.review.reading import ABOVE, PROMPT, SUBJECT, PaneReader
-from screens.review.resuming import restored_order
-from screens.review.revising import TextRevising
+from screens.review.item_tests import ItemTests
+from screens.review.next_item import next_open, restored_order
+from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
 from screens.review.search import FIND, PaneSearch
-from screens.review.sides import Sides
-from screens.review.tabs import CaseTabs
-from screens.review.test_runs import TestRuns
+from screens.review.session import SessionSaver
+from screens.review.text_revisions import TextRevisions
 from screens.test_runner import TestEnded
 from screens.widgets.line import Line
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import SearchMoved, TextPane
 from store.errors import WorkbenchError
 from store.evidence import Citation
-from store.kinds.protocol import task_kinds
-from store.queries.progress_delta import ProgressDelta, progress_delta
 from store.queries.queue import items_by_kind
-from store.queries.rows import QueueFilter
 from store.recording import Action
-from store.scales import Scale
 
 FLAT_BELOW = 14
 """Rows below which a line that is written in has no border."""
@@ -73,21 +62,20 @@ TINY_BELOW = 10
 _NO_SESSION: Mapping[str, Any] = MappingProxyType({})
 
 
-class ReviewScreen(CoveredScreen):
-    """Shows the items of a queue one after another and records what the rater says of them.
+class ReviewScreen(BaseScreen):
+    """Shows the items of a queue one after another and records the rater's judgments.
 
     Args:
-        context: What it works with.
+        context: The context of the screens.
         navigator: Opens other screens.
         ids: The items in their order.
         index: The place of the one to begin with.
-        asked: Which queue it is; all items by default.
+        query: The query of the queue; all items by default.
         resume_from: The session that is gone on with, in place of the items given; an empty one for none.
 
     Attributes:
         order: The items, and which of them is shown.
         guard: Knows which item is on the screen.
-        count: How far the rater is; None before it is read.
         judging: Records what the keys say.
     """
 
@@ -107,47 +95,31 @@ class ReviewScreen(CoveredScreen):
         navigator: Navigator,
         ids: Sequence[int] = (),
         index: int = 0,
-        asked: Asked | None = None,
+        query: QueueQuery | None = None,
         *,
         resume_from: Mapping[str, Any] = _NO_SESSION,
     ) -> None:
         super().__init__(context, navigator)
         self.order = ReviewOrder(ids, index)
-        self.count: SessionCount | None = None
-        # The kinds of the workspace's items; none before they are read.
-        self._kinds_here: tuple[str, ...] = ()
         self._resume_from = resume_from
         self.items = ItemReader(context.workspace, context.scope)
-        self.guard = PaintGuard(self, self._shows_item, self._painted, lambda: self.revising.awaited)
-        self.saying = Saying(self)
-        self.keys = ScaleKeys(context.settings, lambda: self.guard.item)
-        self.parts = parts = ScreenParts(self, context, self.guard, self.keys, self.saying)
-        self.reading = PaneReader(parts, self._pane_chosen)
-        self.search = PaneSearch(parts, self.reading)
-        self.comments = Comments(parts, self._changed, self.reading.focus_active)
-        self.keeper = PlaceKeeper(parts, self.order, self.reading, self.comments, asked or Asked())
-        self.judging = Judging(self, parts, self.order, self.comments, in_words)
-        self.runs = TestRuns(parts, self._show_chosen, self.items.forget, self._reload)
-        self.sides = Sides(parts, self.reading, self._show_chosen)
-        self.citing = Citing(parts, self.reading, self._changed, self.runs.bring_out)
-        self.editing = TestEditing(parts, self.runs, self._changed)
-        self.revising = TextRevising(parts, self.judging, self._changed)
-        self.end = EndOfList(
-            parts,
-            self.order,
-            lambda: " · ".join(self._listed()),
-            lambda error: self._not_read(error, None),
-        )
-        self.keeper.drafts = (
-            self.comments.drafts,
-            self.citing.drafts,
-            self.editing.drafts,
-            self.revising,
-        )
-        owners = (self.judging, self.reading, self.search, self.citing, self.runs, self.sides)
-        copier = TextCopier(parts, self.reading)
+        self.guard = PaintGuard(self, self._shows_item, self._painted, lambda: self.revisions.awaited)
+        self.shared = shared = JudgingContext(self, context, self.guard)
+        self.panes = PaneController(shared, self._pane_chosen, self._show_chosen)
+        self.search = PaneSearch(shared, self.panes)
+        self.comments = CommentEditor(shared, self._changed, self.panes.focus_active)
+        self.session = SessionSaver(shared, self.order, self.panes, self.comments, query or QueueQuery())
+        self.header = ReviewHeader(shared, self.order, lambda: self.session.query)
+        self.judging = JudgingController(self, shared, self.order, self.comments, in_words)
+        self.tests = ItemTests(shared, self._show_chosen, self.items.forget, self._reload, self._changed)
+        self.citations = Citations(shared, self.panes, self._changed, self.tests.bring_out)
+        self.revisions = TextRevisions(shared, self.judging, self._changed)
+        self.end = EndOfList(shared, self.order, self.header, lambda error: self._not_read(error, None))
+        self.session.drafts = (self.comments.drafts, self.citations.drafts, self.tests.drafts, self.revisions)
+        owners = (self.judging, self.panes, self.search, self.citations, self.tests)
+        copier = TextCopier(shared, self.panes)
         handlers = (owner.handlers() for owner in (*owners, copier))
-        self.dispatcher = Dispatcher(parts, self.judging.judge, self._handlers(), *handlers)
+        self.dispatcher = Dispatcher(shared, self.judging.judge, self._handlers(), *handlers)
 
     @classmethod
     def resumed(cls, context: ScreenContext, navigator: Navigator) -> ReviewScreen:
@@ -180,21 +152,17 @@ class ReviewScreen(CoveredScreen):
                 yield Static(id=ABOVE)
                 yield ContentSwitcher(id="switcher")
         yield Line(id=FIND, placeholder="find in this pane")
-        yield Line(
-            id=COMMENT,
-            placeholder="comment on this item",
-            select_on_focus=False,
-        )
-        yield SayLine(id="say")
+        yield Line(id=COMMENT, placeholder="comment on this item", select_on_focus=False)
+        yield MessageLine(id="say")
         yield JobLine(self.context)
-        yield JudgingKeys(self.parts, self.SCOPE)
+        yield JudgingKeyLine(self.shared.keys)
 
     def on_mount(self) -> None:
         """Read what the session needs, then show the first item."""
         context = self.context
-        self.reading.begin(self.query_one(f"#{SUBJECT}", TextPane))
-        self.keeper.begin(self._resume_from)
-        self.saying.say(LOADING)
+        self.panes.begin(self.query_one(f"#{SUBJECT}", TextPane))
+        self.session.begin(self._resume_from)
+        self.shared.say(LOADING)
         context.recorder.saved.subscribe(self, self._action_saved, immediate=True)
         context.recorder.failed.subscribe(self, self._action_failed, immediate=True)
         context.jobs.events.subscribe(self, self._job_event)
@@ -203,66 +171,54 @@ class ReviewScreen(CoveredScreen):
 
     @work(thread=True)
     def _prepare(self) -> None:
-        """Read the desk, the order and then the counts; the item does not wait for the last of them."""
+        """Read the builder, the order and then the counts; the item does not wait for the last of them."""
         workspace, rater, scope = self.context.workspace, self.context.rater, self.context.scope
-        desk, restored, count = None, None, None
+        builder, restored = None, None
         try:
             kinds = tuple(items_by_kind(workspace))
             if rater is not None:
-                desk = desk_of(workspace, scope)
+                builder = JudgmentBuilder.read(workspace, scope)
             if self._resume_from:
                 restored = restored_order(workspace, scope, self._resume_from)
-            self.call_later(self._begin, desk, restored, kinds)
+            self.call_later(self._begin, builder, restored, kinds)
             if rater is not None:
-                count = SessionCount.read(workspace, scope)
-                self.call_later(self._take_count, count)
+                progress = SessionProgress.read(workspace, scope)
+                self.call_later(self.header.take_progress, progress)
         except WorkbenchError as error:
             self.call_later(self._not_read, error, self.guard.wanted)
 
     def _begin(
-        self, desk: Desk | None, restored: tuple[Asked, ReviewOrder] | None, kinds: tuple[str, ...]
+        self,
+        builder: JudgmentBuilder | None,
+        restored: tuple[QueueQuery, ReviewOrder] | None,
+        kinds: tuple[str, ...],
     ) -> None:
-        self.judging.desk, self._kinds_here = desk, kinds
+        self.judging.builder, self.header.kinds = builder, kinds
         if restored is not None:
             self._take_order(*restored)
-        if self.saying.said == LOADING:
-            # What is said of a key that was refused meanwhile stays.
-            self.saying.say(self.judging.reasons.still_open)
+        if self.shared.message == LOADING:
+            # The message on a key refused meanwhile stays.
+            self.shared.say(self.judging.reasons.still_open)
         self.show_item()
 
-    def _take_order(self, asked: Asked, order: ReviewOrder) -> None:
-        self.keeper.asked = asked
+    def _take_order(self, query: QueueQuery, order: ReviewOrder) -> None:
+        self.session.query = query
         self.order.take(order)
 
-    def _take_count(self, count: SessionCount) -> None:
-        self.count = count
-        self._lay_out_places()
-
-    # -- what comes back ------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------
 
     def _action_saved(self, action: Action) -> None:
         self.items.forget(action.item_id)
         self._reload(action.item_id)
         if self.order.at_end:
             self.end.count()
-        self._follow_count(action)
-        self._lay_out_places()
-        self.revising.saved(action)
-
-    @work(thread=True)
-    def _follow_count(self, action: Action) -> None:
-        with self.context.workspace.reading() as connection:
-            change = progress_delta(connection, action)
-        self.call_later(self._counted, action.item_id, change)
-
-    def _counted(self, item_id: int, change: ProgressDelta) -> None:
-        if self.count is not None:
-            self.count.follow(item_id, change)
-            self._lay_out_places()
+        self.header.follow(action)
+        self.header.show_place()
+        self.revisions.saved(action)
 
     def _action_failed(self, action: Action) -> None:
-        self._show_claim()
-        self._lay_out_places()
+        self.header.show_claim()
+        self.header.show_place()
 
     def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, ItemEnded):
@@ -271,23 +227,22 @@ class ReviewScreen(CoveredScreen):
                 self._reload(event.item_id)
 
     def _test_ended(self, test: TestEnded) -> None:
-        self.runs.ended(test)
-        self.editing.ended(test)
+        self.tests.ended(test)
 
     def _reload(self, item_id: int) -> None:
         """Read an item again where it is the one that was gone to last."""
         wanted = self.guard.wanted
         if wanted is not None and wanted.item_id == item_id:
             self._read_item(wanted)
-        self._show_claim()
+        self.header.show_claim()
 
-    def show_undone(self, undone: Undone) -> None:
-        """Go to the item of an undo or redo, and say what is recorded now."""
-        self.judging.show_undone(undone)
+    def show_undo_result(self, undone: UndoResult) -> None:
+        """Go to the item of an undo or redo, and show what is recorded now."""
+        self.judging.show_undo_result(undone)
 
-    def tell(self, text: str, *, alarm: bool = False) -> None:
-        """Say what the app has to say, in the line that covers nothing."""
-        self.saying.tell(text, alarm=alarm)
+    def show_notice(self, text: str, *, alarm: bool = False) -> None:
+        """Show a notice of the app in the message line."""
+        self.shared.show_notice(text, alarm=alarm)
 
     # -- showing --------------------------------------------------------------------------------------
 
@@ -298,7 +253,7 @@ class ReviewScreen(CoveredScreen):
         if self.order.at_end:
             self._show_end()
         elif place is None:
-            self._show_nothing("No items here.", f"No items here. {self.keys.named('back')} goes back.")
+            self._show_nothing("No items here.", f"No items here. {self.shared.key('back')} goes back.")
         elif (kept := self.items.kept(place.item_id)) is not None:
             self._paint(kept, place)
         else:
@@ -320,7 +275,7 @@ class ReviewScreen(CoveredScreen):
                 try:
                     self.items.read(item_id)
                 except WorkbenchError:
-                    # What is wrong with it is said when it is its turn to be shown.
+                    # The error is shown when the item is.
                     return
 
     def _paint(self, view: ItemView, place: OrderPlace) -> None:
@@ -331,72 +286,72 @@ class ReviewScreen(CoveredScreen):
         view = self._as_chosen(self.judging.as_known(view, before))
         self.guard.put(view, place)
         with self.app.batch_update():
-            self.reading.prompt.load(
+            self.panes.prompt.load(
                 view.prompt, kind="reply", title=f"{view.prompt_word or view.kind} · {view.external_id}"
             )
-            self.reading.fill(view)
-            if before is None or not before.ask.is_asked_as(view.ask):
-                self.reading.bring_out_asked(view)
+            self.panes.fill(view)
+            if before is None or not before.current.is_same_as(view.current):
+                self.panes.bring_out_asked(view)
             if before is None:
                 self._arrive(view)
-            self.reading.show_active()
-            self._lay_out_places()
-            self._show_claim()
+            self.panes.show_active()
+            self.header.show_place()
+            self.header.show_claim()
         if self.guard.follow(before):
             come = "◆ The agents' label has just come." if view.claim else "◆ The agents' label is gone."
-            self.saying.say(come)
+            self.shared.say(come)
 
     def _arrive(self, view: ItemView) -> None:
-        """Go to where the rater was on an item that has just come, and say what was begun on it."""
+        """Restore the places of an item that has just come, and mention its drafts."""
         self.judging.has_arrived(view)
-        self.reading.panes.end_cursors()
-        places = self.keeper.places_of(view)
+        self.panes.by_id.end_cursors()
+        places = self.session.places_of(view)
         self.comments.say_kept(view.item_id)
-        self.reading.panes.restore(places)
-        self.citing.say_kept(view.item_id)
-        self.editing.say_kept(view.item_id)
-        self.revising.say_kept(view)
+        self.panes.by_id.restore(places)
+        self.citations.say_kept(view.item_id)
+        self.tests.say_kept(view.item_id)
+        self.revisions.say_kept(view)
 
     def _as_chosen(self, view: ItemView) -> ItemView:
         """Return an item with the run, the sides and the citations that the rater chose."""
-        return self.citing.marked(self.sides.as_chosen(self.runs.as_chosen(view)))
+        return self.citations.marked(self.panes.with_swapped(self.tests.as_chosen(view)))
 
     def _show_chosen(self, view: ItemView) -> None:
         """Show the item on the screen with what was chosen."""
         view = self._as_chosen(view)
         self.guard.show_as(view)
         with self.app.batch_update():
-            self.reading.fill(view)
-            self.reading.show_active()
-        self.reading.panes.fill()
+            self.panes.fill(view)
+            self.panes.show_active()
+        self.panes.by_id.fill()
 
-    def ask(self, place: int) -> None:
+    def ask_question(self, place: int) -> None:
         """Ask another question of the item shown; no key answers it before it is on the screen."""
         item = self.guard.item
         if item is None or not self.guard.is_painted:
             return
-        view = self.citing.marked(item.asked_at(place))
-        self.guard.ask(view)
+        view = self.citations.marked(item.at_question(place))
+        self.guard.show_question(view)
         with self.app.batch_update():
-            self.reading.fill(view)
-            self.reading.bring_out_asked(view)
-            self.reading.show_active()
-            self._show_claim()
+            self.panes.fill(view)
+            self.panes.bring_out_asked(view)
+            self.panes.show_active()
+            self.header.show_claim()
         self.guard.tell_when_painted()
 
     def _pane_chosen(self, pane_id: str) -> None:
         item = self.guard.item
-        if item is not None and item.beside != pane_id:
+        if item is not None and item.swapped != pane_id:
             self.judging.ask_about(pane_id)
 
     def _shows_item(self) -> list[Widget]:
         """Return the widgets that show the item and its question."""
-        lines = [self.query_one(kind) for kind in (PlaceLine, ClaimLine, JudgingKeys)]
-        return [*lines, self.reading.prompt, self.query_one("#body")]
+        lines = [self.query_one(kind) for kind in (PlaceLine, ClaimLine, JudgingKeyLine)]
+        return [*lines, self.panes.prompt, self.query_one("#body")]
 
     def _painted(self) -> None:
         self.context.workspace.lane.go_on()
-        self.reading.panes.fill()
+        self.panes.by_id.fill()
         ahead = tuple(number for number in (self.order.at(1), self.order.at(2), self.order.at(-1)) if number)
         if any(self.items.kept(number) is None for number in ahead):
             self._read_ahead(ahead)
@@ -413,106 +368,61 @@ class ReviewScreen(CoveredScreen):
 
     def _show_end(self) -> None:
         """Show that the list is at its end: what is done, and what is next."""
-        said, choices = self.saying.said, self.saying.choices
+        message, choices = self.shared.message, self.shared.choices
         self._show_nothing("", "")
-        # What was just recorded is still told, with the reasons that it may be given.
-        self.saying.say(said, choices=choices)
+        # The message on what was just recorded stays, with the reasons that it may be given.
+        self.shared.say(message, choices=choices)
         self.end.show()
 
     def _not_read(self, error: Exception, place: OrderPlace | None) -> None:
         if place is self.guard.wanted:
-            said = f"! This item could not be read: {one_line(str(error), 400)}"
-            on, back = self.keys.named("next"), self.keys.named("back")
+            message = f"! This item could not be read: {one_line(str(error), 400)}"
+            on, back = self.shared.key("next"), self.shared.key("back")
             untouched = "Your judgments are not touched by this."
-            self._show_nothing(said, f"{untouched} {on} goes on, {back} goes back.")
+            self._show_nothing(message, f"{untouched} {on} goes on, {back} goes back.")
 
-    def _show_nothing(self, in_pane: str, said: str) -> None:
+    def _show_nothing(self, in_pane: str, message: str) -> None:
         """Show a sentence in place of an item."""
         self.guard.put_nothing()
-        self.reading.empty(in_pane)
-        self._lay_out_places()
-        self._show_claim()
-        self.saying.say(said)
+        self.panes.empty(in_pane)
+        self.header.show_place()
+        self.header.show_claim()
+        self.shared.say(message)
 
-    # -- the lines above ------------------------------------------------------------------------------
-
-    def _lay_out_places(self) -> None:
-        context, blind = self.context, self.context.scope.blind
-        number, *filtered = self._listed()
-        shown = self.guard.on_screen
-        here = shown.place if shown is not None else self.guard.wanted
-        if here is not None:
-            number += f", {here.number:,} of {here.total:,}{' · again' if here.again else ''}"
-        elif self.order.at_end:
-            number += f", end of {self.order.total:,}"
-        place = " · ".join([f" {one_line(context.workspace.path.name, 40)} › {number}", *filtered])
-        rater = one_line(context.rater.name, 24) if context.rater else "nobody (--rater NAME)"
-        waiting = len(context.recorder.failures)
-        failed = f"! {waiting:,} not saved · " if waiting else ""
-        whole = not self._kinds_here or self.keeper.asked.wanted == QueueFilter()
-        pace = self.count.sentence(whole=whole) if self.count else ""
-        briefly = f"{failed}{rater}{' · blind' if blind else ''}"
-        self.query_one(PlaceLine).show(
-            place,
-            f"{failed}rater: {rater} · blind: {'yes' if blind else 'no'} ",
-            pace,
-            shorter=[
-                (f" {number}", f"{briefly} · {pace}" if pace else f"{briefly} "),
-                (f" {number}", f"{briefly} "),
-            ],
-        )
-
-    def _listed(self) -> list[str]:
-        """Return what the list holds: the name of its items, and further words of its filter, if any."""
-        wanted = self.keeper.asked.wanted
-        kinds = (wanted.kind,) if wanted.kind else self._kinds_here
-        name = task_kinds()[kinds[0]].plural if len(kinds) == 1 and kinds[0] in task_kinds() else "items"
-        further = replace(wanted, kind=None)
-        return [name] if further == QueueFilter() else [name, further.sentence(kinds, kinds)]
-
-    def _show_claim(self) -> None:
-        item, recorder = self.guard.item, self.context.recorder
-        state: SaveState = "none"
-        if item is not None and (waiting := recorder.waiting(item.item_id)):
-            is_failing = any(each.records[0].id in recorder.failures for each in waiting)
-            state = "failed" if is_failing else "saving"
-        self.query_one(ClaimLine).show(item, state, blind=item.blind if item else self.context.scope.blind)
-        self.query_one(JudgingKeys).keep_up()
-
-    # -- what the judging asks of the screen ----------------------------------------------------------
+    # -- for the judging controller ------------------------------------------------------------------
 
     def evidence(self) -> tuple[tuple[Citation, ...], UUID | None]:
         """Return the lines that the next label cites, and the execution that was shown when the key came."""
-        return self.citing.citations, self.runs.execution_on_screen
+        return self.citations.cited, self.tests.execution_on_screen
 
     def show_recorded(self, action: Action) -> None:
         """Show what an action makes of the item on the screen."""
-        self.citing.recorded(action)
-        self._show_claim()
+        self.citations.recorded(action)
+        self.header.show_claim()
 
     def go_on(self) -> None:
         """Go to the next item."""
         self._go(1)
 
-    def leave_for(self, undone: Undone) -> None:
+    def leave_for(self, undone: UndoResult) -> None:
         """Leave the item on the screen for that of an undo or redo."""
-        self.keeper.remember()
+        self.session.remember()
         self.items.forget(undone.action.item_id)
         self.search.stop()
-        self.citing.keep_of(undone.action, redo=undone.redo)
+        self.citations.keep_of(undone.action, redo=undone.redo)
         self._changed()
 
     def _changed(self) -> None:
-        self.keeper.keep_soon()
+        self.session.keep_soon()
 
     def keep_place(self) -> None:
         """Store item, scroll places and drafts for the next session."""
-        self.keeper.keep()
+        self.session.keep()
 
     # -- going through the items ----------------------------------------------------------------------
 
     def _go(self, offset: int) -> bool:
-        self.keeper.remember()
+        self.session.remember()
         if not self.order.move(offset):
             return False
         self.comments.keep_draft()
@@ -530,14 +440,14 @@ class ReviewScreen(CoveredScreen):
 
     def _step(self, offset: int, at_the_end: str) -> None:
         self.judging.reasons.drop()
-        self.saying.say("")
+        self.shared.say("")
         if not self._go(offset):
-            self.saying.say(at_the_end)
+            self.shared.say(at_the_end)
 
     def _go_to_next_open(self) -> None:
         """Go to the next item of the queue that has neither a label nor a "cannot decide"."""
         self.judging.reasons.drop()
-        self.saying.say("")
+        self.shared.say("")
         if self.order.ids:
             self._find_open(self.order.ids, self.order.index)
 
@@ -550,23 +460,23 @@ class ReviewScreen(CoveredScreen):
             self.call_later(self._go_to_open, found, index)
             return
         # Nothing of this list is left: the review goes on with all items.
-        asked, order = restored_order(workspace, scope, {})
-        self.call_later(self._go_on_elsewhere, asked, order)
+        query, order = restored_order(workspace, scope, {})
+        self.call_later(self._go_on_elsewhere, query, order)
 
-    def _go_on_elsewhere(self, asked: Asked, order: ReviewOrder) -> None:
+    def _go_on_elsewhere(self, query: QueueQuery, order: ReviewOrder) -> None:
         if not self.order.at_end or self.comments.item is not None:
             return
         if order.item_id in self.order.ids:
-            self.saying.say("Every item of this workspace has your label.")
+            self.shared.say("Every item of this workspace has your label.")
             return
-        self._take_order(asked, order)
-        self.saying.say("All items are listed again.")
+        self._take_order(query, order)
+        self.shared.say("All items are listed again.")
         self.show_item()
         self._changed()
 
     def _go_to_open(self, found: int | None, index: int) -> None:
         if self.comments.item is not None:
-            # What is typed meanwhile belongs to the item on the screen.
+            # Text typed meanwhile belongs to the item on the screen.
             return
         if found is None:
             self._go(len(self.order.ids) - self.order.index)
@@ -574,14 +484,14 @@ class ReviewScreen(CoveredScreen):
             again = found < index
             self._go(found - index)
             if again:
-                self.saying.say("Started again from the top of the queue.")
+                self.shared.say("Started again from the top of the queue.")
 
     def _end_what_is_open(self) -> bool:
         """End a question, a search or the choosing of lines, or close a line; return whether one was open."""
-        if self.revising.end() or self.comments.keep_draft() or self.search.end():
+        if self.revisions.end() or self.comments.keep_draft() or self.search.end():
             return True
-        if self.reading.panes.end_cursors():
-            self.saying.say("")
+        if self.panes.by_id.end_cursors():
+            self.shared.say("")
             return True
         return False
 
@@ -598,7 +508,7 @@ class ReviewScreen(CoveredScreen):
             self.judging.reasons.leave()
         elif pressed == "escape":
             # On a slow line an arrow key can begin with a lone Escape, which must not throw the rater out.
-            self.saying.say(f"Nothing to end here; {self.keys.named('back')} goes back.")
+            self.shared.say(f"Nothing to end here; {self.shared.key('back')} goes back.")
         else:
             self.keep_place()
             self.dismiss()
@@ -625,9 +535,9 @@ class ReviewScreen(CoveredScreen):
             "review.edit_outside": Handler(lambda: self._editor().edit_outside(), self._can_edit),
         }
 
-    def _editor(self) -> TestEditing | TextRevising:
+    def _editor(self) -> ItemTests | TextRevisions:
         """Return what edits the item shown: a text of it where it has one, otherwise its test."""
-        return self.revising if self.item is not None and self.item.editable else self.editing
+        return self.revisions if self.item is not None and self.item.editable else self.tests
 
     def _can_edit(self) -> bool:
         item = self.item
@@ -645,40 +555,24 @@ class ReviewScreen(CoveredScreen):
         self.dispatcher.run(command_id)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Say which of the commands that share a key it stands for."""
+        """Return whether a key that commands share means this action now."""
         return self.dispatcher.is_taken_for(action, parameters) and super().check_action(action, parameters)
 
-    def offers(self, command: Command) -> bool:
-        """Return whether a command has an effect now."""
-        return self.dispatcher.offers(command)
-
-    def label_now(self, command: Command) -> str:
-        """Return what a command does now, in a word or two."""
-        return self.dispatcher.label_now(command)
-
-    def value_keys(self) -> Mapping[str, str]:
-        """Return the keys that answer the question, with the keys of its scale, in the order of that."""
-        return self.keys.of_values()
-
-    def keys_now(self, command: Command) -> Sequence[str]:
-        """Return the keys of a command that stand for it now."""
-        return self.keys.of(command)
-
     @property
-    def scale(self) -> Scale | None:
-        """The scale of the question that is asked."""
-        return self.keys.scale
+    def command_state(self) -> CommandState:
+        """Which commands have an effect now."""
+        return self.dispatcher
 
     def on_key(self, event: events.Key) -> None:
         """Take the code of what is asked at the foot."""
         self.guard.watch.touch()
-        if not self.parts.is_writing and (
-            self.judging.reasons.take_key(event) or self.revising.take_key(event)
+        if not self.shared.is_writing and (
+            self.judging.reasons.take_key(event) or self.revisions.take_key(event)
         ):
             event.stop()
             event.prevent_default()
 
-    # -- what the widgets tell ------------------------------------------------------------------------
+    # -- messages of widgets --------------------------------------------------------------------------
 
     @on(Input.Changed, f"#{COMMENT}")
     def _comment_changed(self, event: Input.Changed) -> None:
@@ -707,12 +601,12 @@ class ReviewScreen(CoveredScreen):
 
     @on(CaseTabs.Chosen)
     def _tab_chosen(self, message: CaseTabs.Chosen) -> None:
-        self.reading.show_pane(message.pane_id)
+        self.panes.show_pane(message.pane_id)
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay the tabs out for another size."""
         if self.is_mounted:
-            self.reading.resized()
+            self.panes.resized()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Take a pane that was clicked for the active one; a text line that was left is closed."""
@@ -721,4 +615,4 @@ class ReviewScreen(CoveredScreen):
         if isinstance(widget, TextPane):
             self.comments.keep_draft(focus=False)
             self.search.close_line()
-            self.reading.focused(widget)
+            self.panes.focused(widget)

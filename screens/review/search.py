@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual.widgets import Input
 
 from screens.dispatch import Handler, Handlers
-from screens.judging.parts import ScreenParts
-from screens.review.reading import PaneReader
+from screens.judging.context import JudgingContext
+from screens.review.panes import PaneController
 from screens.widgets.text.search import NO_MATCH
 from screens.widgets.text.view import TextPane
 
@@ -18,17 +18,17 @@ class PaneSearch:
     """A search in one pane; it goes on until it is ended, or another item comes.
 
     Args:
-        parts: What the parts of the screen share.
-        reader: Knows which pane is read.
+        shared: What the components of the screen share.
+        panes: The panes.
 
     Attributes:
         is_open: Whether there is a search whose matches can be gone through.
     """
 
-    def __init__(self, parts: ScreenParts, reader: PaneReader) -> None:
+    def __init__(self, shared: JudgingContext, panes: PaneController) -> None:
         self.is_open = False
-        self._parts = parts
-        self._reader = reader
+        self._shared = shared
+        self._panes = panes
         self._searched: TextPane | None = None
 
     def handlers(self) -> Handlers:
@@ -40,17 +40,17 @@ class PaneSearch:
 
     @property
     def _box(self) -> Input:
-        return self._parts.screen.query_one(f"#{FIND}", Input)
+        return self._shared.screen.query_one(f"#{FIND}", Input)
 
     def find(self) -> None:
         """Open the search line for the focused pane."""
-        self._searched = self._reader.pane
+        self._searched = self._panes.pane
         box = self._box
         box.display = True
         box.focus()
         box.select_all()
-        ends = (self._parts.key("line.close"), "ends it")
-        self._parts.say("", choices=[("Enter", "keeps the search"), ends])
+        ends = (self._shared.key("line.close"), "ends it")
+        self._shared.say("", choices=[("Enter", "keeps the search"), ends])
 
     def edited(self, text: str) -> None:
         """Search for what is typed."""
@@ -66,7 +66,7 @@ class PaneSearch:
         if self.is_open:
             self._say_where()
         else:
-            self._parts.say("")
+            self._shared.say("")
 
     def moved(self) -> None:
         """Say where the search is now."""
@@ -76,13 +76,13 @@ class PaneSearch:
     def _say_where(self) -> None:
         if self._searched is not None:
             after, before, end = (
-                self._parts.key("next"),
-                self._parts.key("find_back"),
-                self._parts.keys.ending,
+                self._shared.key("next"),
+                self._shared.key("find_back"),
+                self._shared.keys.ending,
             )
             status = self._searched.search_status
             steps = "" if status == NO_MATCH else f" · {after} next match · {before} match before"
-            self._parts.say(f"find: {status}{steps} · {end} ends")
+            self._shared.say(f"find: {status}{steps} · {end} ends")
 
     def next_match(self) -> None:
         """Go to the next match of the search."""
@@ -96,7 +96,7 @@ class PaneSearch:
             self._searched.previous_match()
             self._say_where()
         else:
-            self._parts.say(f"No search is open; {self._parts.key('find')} begins one.")
+            self._shared.say(f"No search is open; {self._shared.key('find')} begins one.")
 
     def stop(self) -> None:
         """Let the search end with the text that it was in."""
@@ -106,7 +106,7 @@ class PaneSearch:
         """Close the line, if it is open, since the focus has left it."""
         if self._box.display:
             self._box.display = False
-            self._parts.say("")
+            self._shared.say("")
 
     def end(self) -> bool:
         """End the search and close its line; return whether there was one."""
@@ -117,5 +117,5 @@ class PaneSearch:
         if self._searched is not None:
             self._searched.search("")
             self._searched.focus()
-        self._parts.say("")
+        self._shared.say("")
         return True

@@ -14,9 +14,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
 from screens.commands import bindings
+from screens.external_programs import EditorExitError
 from screens.help import hint
-from screens.judging.saying import SayLine
-from screens.outside import EditorGaveUp
+from screens.judging.context import MessageLine
 from screens.widgets.text.code_area import CodeArea, can_hold
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
@@ -32,7 +32,7 @@ class TextEditor(ModalScreen[str | None]):
     """Edits a text; returns it when it is finished, None when it is put aside.
 
     Args:
-        context: What it works with.
+        context: The context of the screens.
         text: What is edited: the draft of it, where there is one.
         keep: Called with the text after every change.
     """
@@ -52,30 +52,30 @@ class TextEditor(ModalScreen[str | None]):
         self._text = text
         self._keep = keep
 
-    # -- what each editor says ------------------------------------------------------------------------
+    # -- texts of each editor ---------------------------------------------------------------------------
 
     @property
     def heading(self) -> str:
-        """What is edited, for the border."""
+        """The title of the border."""
         raise NotImplementedError
 
     @property
     def about(self) -> tuple[str, str]:
-        """What the item asks for, and a further sentence; empty ones are left out."""
+        """The item's prompt, and a further sentence; empty ones are left out."""
         raise NotImplementedError
 
     @property
     def endings(self) -> Sequence[tuple[str, str]]:
-        """What the keys do that finish the text or begin it again, by the ids of their commands."""
+        """The ids of the commands that finish the text or begin it again, with their labels."""
         raise NotImplementedError
 
     @property
     def beginning(self) -> tuple[str, str]:
-        """The text that editing begins again with, and the sentence that says so."""
+        """The text that a reset restores, and the message for it."""
         raise NotImplementedError
 
     def action_run(self) -> None:
-        """Finish the text as it stands."""
+        """Finish the text."""
         raise NotImplementedError
 
     def as_meant(self, text: str) -> str:
@@ -85,7 +85,7 @@ class TextEditor(ModalScreen[str | None]):
     # -- layout ---------------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
-        """Lay out what is asked, the text, what there is to say, and the keys."""
+        """Lay out the prompt, the text, the message line, and the keys."""
         finish, begin = self.endings
         keys = [finish, ("editor.leave", "keeps a draft"), ("editor.outside", "in $EDITOR"), begin]
         with Vertical(id="editor") as box:
@@ -94,25 +94,25 @@ class TextEditor(ModalScreen[str | None]):
                 if sentence:
                     yield Static(Content(one_line(sentence, WORDS)), id=name)
             yield CodeArea(self._text, self.LANGUAGE, wraps=self.WRAPS, id="editor-text")
-            yield SayLine(id="editor-say")
+            yield MessageLine(id="editor-say")
             yield Static(Content(hint(self.context.settings, *keys)), id="editor-keys")
 
     @property
     def area(self) -> CodeArea:
-        """The text as it stands."""
+        """The text area."""
         return self.query_one("#editor-text", CodeArea)
 
     @property
-    def said(self) -> str:
-        """What the line below the text says."""
-        return self.query_one("#editor-say", SayLine).said
+    def message(self) -> str:
+        """The message below the text."""
+        return self.query_one("#editor-say", MessageLine).text
 
-    def tell(self, text: str, *, alarm: bool = False) -> None:
-        """Say what the app has to say."""
+    def show_notice(self, text: str, *, alarm: bool = False) -> None:
+        """Show a notice of the app."""
         self._say(f"! {text}" if alarm else text, alarm=alarm)
 
     def _say(self, text: str, *, alarm: bool = False) -> None:
-        self.query_one("#editor-say", SayLine).say(text, alarm=alarm)
+        self.query_one("#editor-say", MessageLine).show(text, alarm=alarm)
 
     # -- editing --------------------------------------------------------------------------------------
 
@@ -127,17 +127,17 @@ class TextEditor(ModalScreen[str | None]):
 
     def action_reset(self) -> None:
         """Put what editing begins with into the place of what was written; undo brings that back."""
-        text, said = self.beginning
+        text, message = self.beginning
         self._take(text)
-        self._say(said)
+        self._say(message)
 
     def action_outside(self) -> None:
         """Go on in the editor of the environment, and come back with what was written there."""
         try:
             text = self.context.others.edit(self.area.text, file=self.FILE, untaken=self.UNTAKEN)
             text = self.as_meant(text)
-        except EditorGaveUp as gave_up:
-            # What was written there is not lost with an editor that failed; undo takes it back.
+        except EditorExitError as gave_up:
+            # The text is not lost with an editor that failed; undo takes it back.
             self._take(self.as_meant(gave_up.text))
             self.context.notices.report_error(gave_up)
         except WorkbenchError as error:

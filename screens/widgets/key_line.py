@@ -9,7 +9,8 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
-from screens.commands import Command, RelabelsCommands, Scope, SharesKeys, commands_of, is_offered
+from screens.base_screen import BaseScreen
+from screens.commands import Command, CommandState, Scope, command_named, commands_of
 from screens.help import key_name, keys_of
 from screens.widgets.text.sanitize import one_line
 
@@ -29,7 +30,7 @@ _LAST = "app.help"
 class KeyLine(Static):
     """Names keys with what they do, the most important first; `?` for the others is always there.
 
-    A key that the screen does not offer at the moment (`OffersCommands`) is left out; pressed, it says why
+    A key that the screen does not offer at the moment (`CommandState`) is left out; pressed, it says why
     nothing happens.
 
     Args:
@@ -50,9 +51,9 @@ class KeyLine(Static):
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.show_keys())
 
     def on_resize(self) -> None:
-        """Lay the line out anew."""
+        """Lay the line out."""
         self.show_keys()
-        # What is asked for while a screen is laid out is forgotten with that layout.
+        # A refresh requested while a screen is laid out is lost with that layout.
         self.call_after_refresh(self.refresh, layout=True)
 
     def show_keys(self) -> None:
@@ -60,13 +61,12 @@ class KeyLine(Static):
         self.update(Content("\n").join(Content(_GAP).join(map(_styled, line)) for line in self.lines()))
 
     @property
-    def is_offering(self) -> bool:
-        """Whether other keys stand in place of the screen's."""
-        return bool(self._choices)
+    def _state(self) -> CommandState:
+        return cast(BaseScreen, self.screen).command_state
 
     @property
     def choices(self) -> tuple[tuple[str, str], ...]:
-        """The other keys that stand in place of the screen's, with what they do."""
+        """The keys offered in place of the screen's, with what they do."""
         return self._choices
 
     def offer(self, choices: Sequence[tuple[str, str]]) -> None:
@@ -86,8 +86,7 @@ class KeyLine(Static):
             named = [(key, one_line(words, width // 2)) for key, words in self._choices]
             return fitted(named[:-1], named[-1], width, CHOICE_ROWS)
         pairs = self._pairs()
-        help_command = next(command for command in commands_of("app") if command.id == _LAST)
-        last = self._named(help_command)
+        last = self._named(command_named(_LAST))
         return fitted(pairs, last, self.size.width, self._rows_most(), never_left_out=self._never_left_out())
 
     def _rows_most(self) -> int:
@@ -100,13 +99,13 @@ class KeyLine(Static):
 
     def _offered(self) -> list[Command]:
         """Return the commands to name: the screen's, then those of every screen."""
-        screen = self.screen
+        state = self._state
         return [
             command
             for command in (*commands_of(self._scope), *commands_of("app"))
             if command.on_line
             and command.id != _LAST
-            and is_offered(screen, command)
+            and state.offers(command)
             and (command.scope == self._scope or command.action != f"show_{self._scope}")
         ]
 
@@ -115,21 +114,13 @@ class KeyLine(Static):
         return [self._named(command) for command in self._offered()]
 
     def _named(self, command: Command) -> tuple[str, str]:
-        settings = cast("Shell", self.app).context.settings
-        label = self.screen.label_now(command) if isinstance(self.screen, RelabelsCommands) else command.label
-        keys: Sequence[str] = keys_of(command, settings).split(",")
-        if isinstance(self.screen, SharesKeys):
-            keys = self.screen.keys_now(command) or keys
-        return key_name(keys[0]), label
+        state, settings = self._state, cast("Shell", self.app).context.settings
+        keys = state.keys_now(command) or keys_of(command, settings).split(",")
+        return key_name(keys[0]), state.label_now(command)
 
 
 def fitted(
-    pairs: Sequence[tuple[str, str]],
-    last: tuple[str, str],
-    width: int,
-    rows: int,
-    *,
-    never_left_out: int = 0,
+    pairs: Sequence[tuple[str, str]], last: tuple[str, str], width: int, rows: int, *, never_left_out: int = 0
 ) -> list[list[tuple[str, str]]]:
     """Lay keys out in lines.
 
@@ -138,7 +129,7 @@ def fitted(
         last: The key that comes last whatever else is left out.
         width: Cells of a line.
         rows: Lines at most.
-        never_left_out: How many of the first keys stand there though they take more lines than that.
+        never_left_out: How many of the first keys are shown though they take more lines than that.
 
     Returns:
         The lines, each a list of keys with labels.

@@ -39,7 +39,7 @@ class TopLine(Static):
         self.lay_out()
 
     def on_resize(self) -> None:
-        """Lay the line out anew."""
+        """Lay the line out."""
         self.lay_out()
 
     def lay_out(self) -> None:

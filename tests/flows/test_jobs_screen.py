@@ -19,13 +19,12 @@ from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.jobs.budget import BudgetScreen
-from screens.jobs.facts import funnel
-from screens.jobs.line import JobLine
+from screens.jobs.job_line import JobLine, bar, in_words
 from screens.jobs.outcomes import OutcomesScreen
-from screens.jobs.paced import LEAST_SECONDS, Paced
+from screens.jobs.run_tables import funnel
 from screens.jobs.screen import JobsScreen
 from screens.jobs.start import StartScreen
-from screens.jobs.wording import bar, in_words
+from screens.jobs.throttle import LEAST_SECONDS, ThrottledReader
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
 from screens.widgets.key_line import KeyLine
@@ -262,7 +261,7 @@ async def test_a_model_that_cannot_be_opened_is_said(workspace: Workspace, tmp_p
 
 async def test_text_in_the_log_is_shown_harmlessly(workspace: Workspace) -> None:
     from agents.jobs.events import JobLog
-    from screens.messages import JobReported
+    from screens.jobs.jobs import JobReported
 
     app = app_of(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -391,8 +390,8 @@ async def test_a_run_of_other_settings_is_not_tried_again_by_these(
 
 def test_what_is_read_rests_as_long_as_it_took_ten_times() -> None:
     """A read that takes long is not begun again at every event (see the benchmark of large runs)."""
-    assert Paced.rest_after(0.01) == LEAST_SECONDS
-    assert Paced.rest_after(2.5) == 25.0
+    assert ThrottledReader.rest_after(0.01) == LEAST_SECONDS
+    assert ThrottledReader.rest_after(2.5) == 25.0
 
 
 @pytest.mark.parametrize(

@@ -14,29 +14,27 @@ from textual.binding import BindingType
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from screens.commands import Command, Scope, bindings
+from screens.base_screen import BaseScreen
+from screens.commands import CommandState, Scope, bindings
 from screens.context import ScreenContext
-from screens.covering import CoveredScreen
 from screens.dispatch import Dispatcher
 from screens.items.reader import ItemReader
-from screens.judging.comments import COMMENT, Comments
-from screens.judging.controller import Judging
-from screens.judging.desk import desk_of
-from screens.judging.key_line import JudgingKeys
-from screens.judging.keys import ScaleKeys
+from screens.judging.context import JudgingContext, MessageLine
+from screens.judging.controller import JudgingController
+from screens.judging.drafts import COMMENT, CommentEditor
+from screens.judging.judgment_builder import JudgmentBuilder
+from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import ReviewOrder
-from screens.judging.painted import PaintGuard
-from screens.judging.parts import ScreenParts
-from screens.judging.saying import Saying, SayLine
+from screens.judging.paint_guard import PaintGuard
 from screens.navigator import Navigator
-from screens.recording import Undone
+from screens.recording import UndoResult
 from screens.widgets.line import Line
 from store.evidence import Citation
 from store.recording import Action
 from store.workspace import Workspace
 
 
-class TinyScreen(CoveredScreen):
+class TinyScreen(BaseScreen):
     """Shows the name of each item, and has it judged."""
 
     SCOPE: ClassVar[Scope] = "review"
@@ -48,22 +46,21 @@ class TinyScreen(CoveredScreen):
         self.reader = ItemReader(context.workspace, context.scope)
         self.order = ReviewOrder(ids)
         self.guard = PaintGuard(self, lambda: [self.query_one("#item")], lambda: None)
-        keys = ScaleKeys(context.settings, lambda: self.guard.item)
-        self.parts = parts = ScreenParts(self, context, self.guard, keys, Saying(self))
-        self.comments = Comments(parts, lambda: None, lambda: self.set_focus(None))
-        self.judging = Judging(self, parts, self.order, self.comments, lambda cited: "")
-        self.dispatcher = Dispatcher(parts, self.judging.judge, self.judging.handlers())
+        self.shared = shared = JudgingContext(self, context, self.guard)
+        self.comments = CommentEditor(shared, lambda: None, lambda: self.set_focus(None))
+        self.judging = JudgingController(self, shared, self.order, self.comments, lambda cited: "")
+        self.dispatcher = Dispatcher(shared, self.judging.judge, self.judging.handlers())
 
     def compose(self) -> ComposeResult:
         yield Static(id="item")
         yield Line(id=COMMENT)
-        yield SayLine()
-        yield JudgingKeys(self.parts, self.SCOPE)
+        yield MessageLine()
+        yield JudgingKeyLine(self.shared.keys)
 
     def on_mount(self) -> None:
         self.query_one(f"#{COMMENT}").display = False
         context = self.context
-        self.judging.desk = desk_of(context.workspace, context.scope)
+        self.judging.builder = JudgmentBuilder.read(context.workspace, context.scope)
         context.recorder.saved.subscribe(self, lambda action: self.reader.forget(action.item_id))
         self.show_item()
 
@@ -84,23 +81,23 @@ class TinyScreen(CoveredScreen):
         return (), None
 
     def show_recorded(self, action: Action) -> None:
-        self.query_one(JudgingKeys).keep_up()
+        self.query_one(JudgingKeyLine).keep_up()
 
-    def ask(self, place: int) -> None:
+    def ask_question(self, place: int) -> None:
         raise AssertionError("pairs are asked one question")
 
     def go_on(self) -> None:
         self.order.move(1)
         self.show_item()
 
-    def leave_for(self, undone: Undone) -> None:
+    def leave_for(self, undone: UndoResult) -> None:
         self.reader.forget(undone.action.item_id)
 
-    def show_undone(self, undone: Undone) -> None:
-        self.judging.show_undone(undone)
+    def show_undo_result(self, undone: UndoResult) -> None:
+        self.judging.show_undo_result(undone)
 
-    def tell(self, text: str, *, alarm: bool = False) -> None:
-        self.parts.saying.tell(text, alarm=alarm)
+    def show_notice(self, text: str, *, alarm: bool = False) -> None:
+        self.shared.show_notice(text, alarm=alarm)
 
     def action_dispatch(self, command_id: str) -> None:
         self.dispatcher.run(command_id)
@@ -108,11 +105,12 @@ class TinyScreen(CoveredScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return self.dispatcher.is_taken_for(action, parameters) and super().check_action(action, parameters)
 
-    def offers(self, command: Command) -> bool:
-        return self.dispatcher.offers(command)
+    @property
+    def command_state(self) -> CommandState:
+        return self.dispatcher
 
     def on_key(self, event: events.Key) -> None:
-        if not self.parts.is_writing and self.judging.reasons.take_key(event):
+        if not self.shared.is_writing and self.judging.reasons.take_key(event):
             event.stop()
             event.prevent_default()
 
@@ -127,7 +125,7 @@ async def pressed(pilot: Pilot[None], screen: TinyScreen, *keys: str) -> str:
         await until(pilot, lambda: not screen.guard.missing_at(time.monotonic()) or screen.guard.is_bare)
         await pilot.press(key)
     await until(pilot, lambda: not screen.context.recorder.unsaved)
-    return screen.parts.saying.said
+    return screen.shared.message
 
 
 async def test_a_screen_of_its_own_judges_gives_reasons_comments_and_undoes(workspace: Workspace) -> None:
@@ -139,7 +137,7 @@ async def test_a_screen_of_its_own_judges_gives_reasons_comments_and_undoes(work
         await until(pilot, lambda: screen.guard.is_painted)
         assert await pressed(pilot, screen, "1") == f"● 1 match · accepts ◆ · {names[0]} · u undo"
         assert (await pressed(pilot, screen, "1")).startswith(f"● 1 match · overrides ◆ · {names[1]} · why?")
-        assert "b boundary case" in str(screen.query_one(JudgingKeys).content)
+        assert "b boundary case" in str(screen.query_one(JudgingKeyLine).content)
         assert (await pressed(pilot, screen, "b")).startswith("Reason: boundary case")
         await pressed(pilot, screen, "m", *"odd", "enter")
         assert await pressed(pilot, screen, "s") == f"» skipped {names[2]}; it comes back last · u undo"
@@ -147,16 +145,16 @@ async def test_a_screen_of_its_own_judges_gives_reasons_comments_and_undoes(work
         assert str(screen.query_one("#item", Static).content) == names[3]
         # Undone are the skip, the comment, and the label with its reason; each time its item is shown again.
         await pressed(pilot, screen, "u")
-        await until(pilot, lambda: screen.parts.saying.said == "Taken back: skip · U redo")
+        await until(pilot, lambda: screen.shared.message == "Taken back: skip · U redo")
         assert screen.order.ids == [1, 2, 3, 4]
         assert str(screen.query_one("#item", Static).content) == names[2]
         await pressed(pilot, screen, "u")
-        await until(pilot, lambda: screen.parts.saying.said == "Taken back: comment: odd · U redo")
+        await until(pilot, lambda: screen.shared.message == "Taken back: comment: odd · U redo")
         await pressed(pilot, screen, "u")
         await until(pilot, lambda: str(screen.query_one("#item", Static).content) == names[1])
         await until(pilot, lambda: screen.guard.item is not None and screen.guard.item.label is None)
         # What the screen does not have does nothing.
-        said = screen.parts.saying.said
+        said = screen.shared.message
         assert await pressed(pilot, screen, "z", "right_square_bracket") == said
     assert [row[:3] for row in judgments(workspace)] == [
         (1, 1, "accept"),
@@ -178,7 +176,7 @@ async def test_a_key_that_came_before_the_item_was_seen_judges_nothing_there_eit
         screen.guard.await_paint("item")
         await pilot.press("1")
         said = "Not recorded: the item was not on the screen when you pressed. Press again."
-        assert screen.parts.saying.said == said
+        assert screen.shared.message == said
         screen.guard.tell_when_painted()
         await pressed(pilot, screen, "1")
     assert [row[:2] for row in judgments(workspace)] == [(1, 1)]

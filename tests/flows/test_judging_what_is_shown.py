@@ -27,9 +27,9 @@ from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.items.reader import ItemReader
 from screens.items.views import ItemView
-from screens.judging.painted import ARRIVAL_SECONDS
-from screens.messages import JobReported
-from screens.review.moving import next_open
+from screens.jobs.jobs import JobReported
+from screens.judging.paint_guard import ARRIVAL_SECONDS
+from screens.review.next_item import next_open
 from screens.review.screen import ReviewScreen
 from store.journal import Journal
 from store.recording import Action
@@ -231,13 +231,13 @@ async def test_a_key_typed_between_two_screens_is_refused_and_that_is_said(
 async def test_a_key_pressed_as_an_item_appears_was_meant_for_the_one_before(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("screens.judging.painted.SEEN_SECONDS", 60.0)
+    monkeypatch.setattr("screens.judging.paint_guard.SEEN_SECONDS", 60.0)
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
         await pilot.press("1")
         assert said(app) == NOT_SEEN
-        monkeypatch.setattr("screens.judging.painted.SEEN_SECONDS", 0.0)
+        monkeypatch.setattr("screens.judging.paint_guard.SEEN_SECONDS", 0.0)
         await pilot.press("1")
         await settled(pilot)
         assert [row[:2] for row in judgments(workspace)] == [(1, 1)]

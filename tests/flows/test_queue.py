@@ -18,15 +18,14 @@ from textual.widgets import Input, Static
 from agents.jobs.events import ItemEnded
 from agents.jobs.outcome import Verdict
 from screens.app import WorkbenchApp
-from screens.messages import JobReported
-from screens.queue.asked import Asked
-from screens.queue.choice_row import ChoiceRow
-from screens.queue.filter import FilterScreen
-from screens.queue.order import QueueOrders
+from screens.jobs.jobs import JobReported
+from screens.queue.filter import ChoiceRow, FilterScreen
+from screens.queue.loader import QueueLoader
+from screens.queue.query import QueueQuery
 from screens.queue.screen import QueueScreen
 from screens.queue.sort import SortScreen
 from screens.settings import ScreenSettings
-from screens.widgets.item_list import ItemList
+from screens.widgets.item_list.widget import ItemList
 from screens.widgets.key_line import KeyLine
 from store.events import silent
 from store.journal import journal_path
@@ -177,10 +176,11 @@ async def test_filter_is_chosen_with_the_keyboard_and_reads_as_a_sentence(
         await until(pilot, lambda: "70 items" in str(modal.query_one("#sentence", Static).content))
         await pilot.press("enter")
         await until(
-            pilot, lambda: app.screen is screen and screen.asked.wanted != QueueFilter() and read(screen)
+            pilot,
+            lambda: app.screen is screen and screen.queue_query.wanted != QueueFilter() and read(screen),
         )
         wanted = QueueFilter(status="open", agent="1", text="comma")
-        assert screen.asked.wanted == wanted
+        assert screen.queue_query.wanted == wanted
         rater = app.context.rater
         assert rater is not None
         expected = queue_ids(workspace, scope(rater.id), wanted).tolist()
@@ -255,10 +255,10 @@ async def test_leaving_the_filter_changes_nothing_and_reset_takes_all_away(
         screen = await opened(pilot)
         await pilot.press("f", "right", "escape")
         await until(pilot, lambda: app.screen is screen)
-        assert screen.asked.wanted == QueueFilter()
+        assert screen.queue_query.wanted == QueueFilter()
         await pilot.press("f", "right", "r", "enter")
         await until(pilot, lambda: app.screen is screen)
-        assert screen.asked.wanted == QueueFilter()
+        assert screen.queue_query.wanted == QueueFilter()
 
 
 async def test_a_filter_goes_to_the_first_match_that_is_not_judged(
@@ -287,8 +287,8 @@ async def test_nothing_matches_is_said_with_the_keys_that_mend_it(
         await pilot.press("slash", *"zz", "enter")
         await until(pilot, lambda: screen._complete and not screen.items.count)
         assert "contains “zz” · 0 of 300" in said(app, "#sentence")
-        assert "Nothing matches" in said(app, "#said")
-        assert "c shows all 300 items" in said(app, "#said")
+        assert "Nothing matches" in said(app, "#message")
+        assert "c shows all 300 items" in said(app, "#message")
         assert not screen.items.display
         await pilot.press("c")
         await until(pilot, lambda: screen.items.count == COUNT)
@@ -309,7 +309,7 @@ async def test_escape_leaves_the_search_line_and_then_the_queue(at_home: Callabl
         await pilot.press("escape")
         assert not box.display
         assert "f filter" in str(line.content)
-        assert screen.asked.wanted.text == ""
+        assert screen.queue_query.wanted.text == ""
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is not screen)
 
@@ -321,14 +321,14 @@ async def test_order_is_chosen_by_a_letter_and_turned_by_the_same(
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await pilot.press("o", "t")
-        await until(pilot, lambda: screen.asked.sort == QueueSort("title") and read(screen))
+        await until(pilot, lambda: screen.queue_query.sort == QueueSort("title") and read(screen))
         titles = [screen.items.row_of(number).title for number in screen.items.ids[:5].tolist()]  # type: ignore[union-attr]
         assert titles == [QUERIES[0]] * 5
         assert "by title ↑" in said(app, "#sentence")
         await pilot.press("o")
         await until(pilot, lambda: isinstance(app.screen, SortScreen))
         await pilot.press("t")
-        await until(pilot, lambda: screen.asked.sort == QueueSort("title", True) and read(screen))
+        await until(pilot, lambda: screen.queue_query.sort == QueueSort("title", True) and read(screen))
         assert "by title ↓" in said(app, "#sentence")
 
 
@@ -340,7 +340,7 @@ async def test_a_judgment_shows_on_its_row_and_the_order_stays_until_it_is_taken
     assert rater is not None
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        screen.ask(screen.asked.__class__(QueueFilter(status="open"), QueueSort()))
+        screen.load_queue(screen.queue_query.__class__(QueueFilter(status="open"), QueueSort()))
         await until(pilot, lambda: screen.items.count < COUNT and read(screen))
         before = screen.items.ids.tolist()
         assert lines(app)[1].startswith("▸○")
@@ -392,8 +392,8 @@ async def test_an_error_is_said_and_the_queue_comes_back(
         _rename(workspace, "pair", "pair_gone")
         await pilot.press("r")
         await until(pilot, lambda: bool(screen._failure))
-        assert "could not be read" in said(app, "#said")
-        assert "judgments are not touched" in said(app, "#said")
+        assert "could not be read" in said(app, "#message")
+        assert "judgments are not touched" in said(app, "#message")
         _rename(workspace, "pair_gone", "pair")
         await pilot.press("r")
         await until(pilot, lambda: screen._failure is None and read(screen))
@@ -454,7 +454,7 @@ async def test_place_filter_and_order_are_there_when_one_comes_back(workspace: W
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await pilot.press("o", "t")
-        await until(pilot, lambda: screen.asked.sort == QueueSort("title") and read(screen))
+        await until(pilot, lambda: screen.queue_query.sort == QueueSort("title") and read(screen))
         await pilot.press("pagedown", "down", "escape")
         await until(pilot, lambda: app.screen is not screen)
         place = screen.items.cursor
@@ -465,7 +465,7 @@ async def test_place_filter_and_order_are_there_when_one_comes_back(workspace: W
     again = app_of(workspace)
     async with again.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        assert screen.asked.sort == QueueSort("title")
+        assert screen.queue_query.sort == QueueSort("title")
         await until(pilot, lambda: screen.items.item_id == item_id)
         assert screen.items.cursor == place
 
@@ -474,14 +474,16 @@ async def test_a_blind_queue_forgets_a_kept_filter_by_the_agents(workspace: Work
     app = app_of(workspace)
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        screen.ask(screen.asked.__class__(QueueFilter(agent="1", status="open"), QueueSort("agent")))
+        screen.load_queue(
+            screen.queue_query.__class__(QueueFilter(agent="1", status="open"), QueueSort("agent"))
+        )
         await until(pilot, lambda: screen.items.count < COUNT and read(screen))
         await pilot.press("ctrl+q")
     blind = app_of(workspace, blind=True)
     async with blind.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        assert screen.asked.wanted == QueueFilter(status="open")
-        assert screen.asked.sort == QueueSort()
+        assert screen.queue_query.wanted == QueueFilter(status="open")
+        assert screen.queue_query.sort == QueueSort()
 
 
 async def test_enter_reviews_the_item_and_coming_back_finds_the_one_reviewed_last(
@@ -534,7 +536,7 @@ async def test_enter_on_an_item_that_the_next_order_does_not_list_opens_no_other
     async with app.run_test(size=(100, 30)) as pilot:
         screen = await opened(pilot)
         held = HeldReads(monkeypatch)
-        screen.ask(Asked(QueueFilter(text=QUERIES[1])))
+        screen.load_queue(QueueQuery(QueueFilter(text=QUERIES[1])))
         assert screen.items.item_id == 1
         await pilot.press("enter")
         held.go_on.set()
@@ -548,13 +550,13 @@ class HeldReads:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.go_on = threading.Event()
-        read_ids = QueueOrders._ids
+        read_ids = QueueLoader._ids
 
-        def held(orders: QueueOrders, asked: Asked, limit: int | None = None) -> Any:
+        def held(orders: QueueLoader, asked: QueueQuery, limit: int | None = None) -> Any:
             assert self.go_on.wait(30)
             return read_ids(orders, asked, limit)
 
-        monkeypatch.setattr(QueueOrders, "_ids", held)
+        monkeypatch.setattr(QueueLoader, "_ids", held)
 
 
 async def test_preview_follows_the_cursor_where_there_is_room(at_home: Callable[..., WorkbenchApp]) -> None:
@@ -600,7 +602,7 @@ async def test_an_empty_workspace_says_so_and_lists_what_comes(tmp_path: Path) -
         app = app_of(workspace, start_with="queue")
         async with app.run_test(size=(80, 24)) as pilot:
             await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen._complete)
-            assert "no items yet" in said(app, "#said")
+            assert "no items yet" in said(app, "#message")
 
 
 async def test_new_items_are_told_and_listed_when_asked_for(
@@ -644,7 +646,7 @@ async def test_keys_of_the_list_and_of_dialogs_can_be_changed(workspace: Workspa
         await until(pilot, lambda: isinstance(app.screen, SortScreen))
         await pilot.press("w", "enter")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
-        assert app.screen.asked.sort == QueueSort("title")
+        assert app.screen.queue_query.sort == QueueSort("title")
 
 
 async def test_the_line_of_a_search_closes_with_its_own_key(workspace: Workspace) -> None:
@@ -660,7 +662,7 @@ async def test_the_line_of_a_search_closes_with_its_own_key(workspace: Workspace
         await pilot.press("f3")
         assert not box.display
         assert screen.items.has_focus
-        assert screen.asked.wanted.text == ""
+        assert screen.queue_query.wanted.text == ""
 
 
 async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(workspace: Workspace) -> None:
@@ -673,7 +675,7 @@ async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(work
         await pilot.press("c")
         await until(pilot, lambda: bool(app._notifications))
         assert [each.message for each in app._notifications] == ["All items are listed already."]
-        cast(QueueScreen, app.screen).ask(Asked(QueueFilter(text="nowhere to be found")))
+        cast(QueueScreen, app.screen).load_queue(QueueQuery(QueueFilter(text="nowhere to be found")))
         await until(
             pilot, lambda: "c all items" in str(line.content) and "Enter open" not in str(line.content)
         )

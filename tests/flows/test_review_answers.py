@@ -14,10 +14,9 @@ from sqlalchemy import select
 from textual.widgets import OptionList
 
 from screens.items.answer import load
-from screens.judging.key_line import JudgingKeys
-from screens.review.bars import ClaimLine
-from screens.review.reading import SUBJECT
-from screens.review.tabs import CaseTabs
+from screens.judging.keys import JudgingKeyLine
+from screens.review.bars import CaseTabs, ClaimLine
+from screens.review.panes import SUBJECT
 from screens.widgets.text.view import TextPane
 from store.kinds.answer import ANSWER
 from store.queries.entries import load_entry
@@ -43,7 +42,7 @@ async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(works
         assert "1 of 8 · accuracy of answer A · How right is what it says?" in line_of(app, ClaimLine)
         assert "◆ judge-ibis: 9 right, without errors · Why the accuracy is so." in line_of(app, ClaimLine)
         assert line_of(app, ClaimLine).rstrip().endswith("A [○] ○ ○ ○  B ○ ○ ○ ○")
-        keys = line_of(app, JudgingKeys)
+        keys = line_of(app, JudgingKeyLine)
         for band in ("1 2 mostly wrong", "3 4 serious errors", "9 0=10 right, without errors", "a accept"):
             assert band in keys
         await press(pilot, "a", "0", "w", "a", "7")
@@ -53,7 +52,7 @@ async def test_a_judges_scores_are_accepted_overridden_and_told_not_parsed(works
         assert "Answer B · model-owl" in screen_text(app)
         await press(pilot, "1")
         assert "◆ judge-ibis: not parsed · Why the completeness is so." in line_of(app, ClaimLine)
-        assert "a accept" not in line_of(app, JudgingKeys)
+        assert "a accept" not in line_of(app, JudgingKeyLine)
         await press(pilot, "a")
         assert said(app).startswith("Nothing to accept: ◆ judge-ibis: not parsed")
         await press(pilot, "3")
@@ -121,7 +120,7 @@ async def test_the_reason_of_an_override_is_changed_after_the_next_question_is_a
         assert said(app).startswith("Reason: judge overlooks an error · o changes it")
         await press(pilot, "o")
         assert said(app) == "Why another label than ◆ for completeness of answer A?"
-        assert "k reason and score do not fit" in line_of(app, JudgingKeys)
+        assert "k reason and score do not fit" in line_of(app, JudgingKeyLine)
         await press(pilot, "k")
         # What is not named any more is no reason: the letters do what they do elsewhere.
         await press(pilot, "2", "f", "h")
@@ -271,7 +270,7 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
         for _ in range(7):
             await press(pilot, "right_square_bracket")
             seen += screen_text(app)
-        screen.reading.show_pane("response-A")
+        screen.panes.show_pane("response-A")
         await until(
             pilot, lambda: screen.item is not None and screen.item.at == 0 and screen.guard.is_painted
         )
@@ -285,7 +284,7 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
         view = load(connection, scope(dana.id, blind=blind), 1)
     seen += repr(view)
     assert not [word for word in leaks if word in seen]
-    assert [ask.spec.name for ask in view.asks[:4]] == [f"answer.{count}" for count in COUNTS]
+    assert [question.spec.name for question in view.questions[:4]] == [f"answer.{count}" for count in COUNTS]
     # What was recorded is of the right response, under whichever letter it stood.
     first = next(part.text for part in view.case if part.id == "response-A")
     model = next(each["model"] for each in ANSWERS if each["answer"] == first)
@@ -305,7 +304,7 @@ async def test_answers_of_twelve_models_are_scored_one_by_one(tmp_path: Path) ->
             await press(pilot, *["T"] * 6)
             item = review_of(app).item
             assert item is not None
-            assert item.ask.title == "clarity of answer L"
+            assert item.current.title == "clarity of answer L"
             assert "[Answer L]" in screen_text(app)
             assert "Coin 11." in screen_text(app)
 
@@ -315,7 +314,7 @@ async def test_the_answer_that_is_brought_into_view_is_the_one_that_keys_score(w
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await painted(pilot, 1)
         assert screen.item is not None
-        screen.reading.show_pane("response-B")
+        screen.panes.show_pane("response-B")
         await until(
             pilot, lambda: screen.item is not None and screen.item.at == 4 and screen.guard.is_painted
         )
@@ -324,10 +323,10 @@ async def test_the_answer_that_is_brought_into_view_is_the_one_that_keys_score(w
         await until(pilot, lambda: len(given(workspace)) == 1)
         assert given(workspace)[0][1] == f"answer.accuracy@{MODELS[1]}[retrieval]"
         # Back at an answer, what is still open of it is asked; a pane of no answer changes nothing.
-        screen.reading.show_pane("judges")
+        screen.panes.show_pane("judges")
         await settled(pilot)
         assert screen.item.at == 5
-        screen.reading.show_pane("response-A")
+        screen.panes.show_pane("response-A")
         await until(
             pilot, lambda: screen.item is not None and screen.item.at == 0 and screen.guard.is_painted
         )

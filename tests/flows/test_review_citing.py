@@ -150,12 +150,12 @@ async def test_the_history_shows_the_lines_and_goes_to_them(workspace: Workspace
         told = text_of(app, "history")
         assert "    cites test 4\n         4  def test_missing(tmp_path):" in told
         assert TEST.splitlines()[3] == "def test_missing(tmp_path):"
-        while review_of(app).reading.active != "history":
+        while review_of(app).panes.active != "history":
             await press(pilot, "right_square_bracket")
         await press(pilot, "enter")
         assert said(app).startswith("▸ test 4 · Enter goes there")
         await press(pilot, "enter")
-        await until(pilot, lambda: review_of(app).reading.active == "test")
+        await until(pilot, lambda: review_of(app).panes.active == "test")
         await until(pilot, lambda: pane(app, "test").cursor_lines == range(4, 5))
         assert said(app).startswith("▸ test 4 · v cites")
         await press(pilot, "escape")

@@ -28,8 +28,7 @@ from textual.app import App, ComposeResult
 
 from screens.app import WorkbenchApp
 from screens.items.completion import load
-from screens.review.bars import ClaimLine
-from screens.review.tabs import CaseTabs
+from screens.review.bars import CaseTabs, ClaimLine
 from store.kinds.completion import COMPLETION
 from store.queries.entries import letter, load_entry
 from store.queries.queue import queue_rows
@@ -96,7 +95,7 @@ async def test_marks_and_citations_of_a_task(workspace: Workspace) -> None:
         await press(pilot, "f", "m")
         await pilot.press(*"so so", "enter")
         await press(pilot, "v", *["down"] * 4, "v", "escape")
-        assert review_of(app).citing.citations[0].text == "    return make.thing_1(value)"
+        assert review_of(app).citations.cited[0].text == "    return make.thing_1(value)"
         await press(pilot, "tab", "v", "down", "v", "escape")
         await press(pilot, *["right_square_bracket"] * 3, "v", "v", "escape", "a")
         await settled(pilot)

@@ -90,7 +90,7 @@ async def test_every_pane_title_and_line_is_harmless_and_every_text_exact(
         assert "x: list[int] = [red]not red[/red] a[/]b [@click=app.quit]quit[/]" in seen
         assert "◆ 0 no match · tested · 1 of 2 passed" in seen
         await press(pilot, "y")
-        assert app.clipboard == screen.reading.pane.copy_text()
+        assert app.clipboard == screen.panes.pane.copy_text()
 
 
 async def test_what_is_said_of_hostile_names_and_comments_is_harmless(workspace: Workspace) -> None:
@@ -142,8 +142,10 @@ async def test_a_comment_of_another_program_is_harmless_in_the_line(workspace: W
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
-        assert screen.judging.desk is not None
-        app.context.recorder.submit(screen.judging.desk.mark(1, "comment", text="two\nlines \x1b[31m"))
+        builder, item = screen.judging.builder, screen.item
+        assert builder is not None
+        assert item is not None
+        app.context.recorder.submit(builder.mark(item, "comment", text="two\nlines \x1b[31m"))
         await until(pilot, lambda: review_of(app).item is not None and "two" in str(review_of(app).item))
         await settled(pilot)
         await press(pilot, "m")
@@ -207,8 +209,10 @@ async def test_the_claim_is_seen_beside_a_long_reason_at_every_width(tmp_path: P
         app = review_app(workspace)
         async with app.run_test(size=SIZE) as pilot:
             screen = await painted(pilot)
-            assert screen.judging.desk is not None
-            app.context.recorder.submit(screen.judging.desk.mark(1, "cannot_decide", text="because " * 60))
+            builder, item = screen.judging.builder, screen.item
+            assert builder is not None
+            assert item is not None
+            app.context.recorder.submit(builder.mark(item, "cannot_decide", text="because " * 60))
             await settled(pilot)
             await until(pilot, lambda: "? cannot decide" in line_of(app, ClaimLine))
             for width in (120, 100, 80, 60, 40, 20):
@@ -245,5 +249,5 @@ async def test_no_data_is_markup_in_a_context_of_its_own(tmp_path: Path) -> None
     with bench(tmp_path, [evil_case()]) as workspace:
         app = WorkbenchApp(context_of(workspace))
         async with app.run_test(size=SIZE) as pilot:
-            app.context.notices.tell("Title", MARKUP, alarm=True)
+            app.context.notices.show("Title", MARKUP, alarm=True)
             await until(pilot, lambda: "[red]not red[/red]" in screen_text(app))

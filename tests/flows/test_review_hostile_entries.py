@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
 from screens.review.bars import ClaimLine
-from screens.review.reading import PROMPT, SUBJECT
+from screens.review.panes import PROMPT, SUBJECT
 from screens.widgets.text.view import TextPane
 
 SIZES = [(80, 24), (120, 40)]

@@ -40,9 +40,9 @@ from agents.jobs.events import ItemEnded
 from agents.jobs.outcome import Verdict
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
-from screens.judging.key_line import JudgingKeys
-from screens.messages import JobReported
-from screens.queue.asked import Asked
+from screens.jobs.jobs import JobReported
+from screens.judging.keys import JudgingKeyLine
+from screens.queue.query import QueueQuery
 from screens.recording import Recorder
 from screens.review.bars import ClaimLine, PlaceLine
 from screens.review.end_card import count_list
@@ -110,11 +110,11 @@ async def test_an_override_takes_its_reason_by_one_key_and_can_be_changed(worksp
         await press(pilot, "0")
         await painted(pilot, 2)
         assert said(app).startswith("● 0 no match · overrides ◆ · clear-match · why?")
-        assert "b boundary case" in line_of(app, JudgingKeys)
+        assert "b boundary case" in line_of(app, JudgingKeyLine)
         await press(pilot, "b")
         await settled(pilot)
         assert said(app).startswith("Reason: boundary case")
-        assert "boundary case" not in line_of(app, JudgingKeys)
+        assert "boundary case" not in line_of(app, JudgingKeyLine)
         assert judgments(workspace) == [(1, 0, "override", ""), (1, 0, "override", "boundary case")]
         await press(pilot, "p", "o")
         assert said(app) == "Why another label than ◆? Now: boundary case."
@@ -422,7 +422,7 @@ async def test_moving_stops_at_the_ends_and_finds_what_is_open(workspace: Worksp
 
 
 async def test_the_end_of_a_list_says_what_is_done_and_what_is_next(workspace: Workspace) -> None:
-    app = review_app(workspace, asked=Asked(QueueFilter(text="zero bytes")))
+    app = review_app(workspace, asked=QueueQuery(QueueFilter(text="zero bytes")))
     async with app.run_test(size=(80, 24)) as pilot:
         await painted(pilot, 1)
         assert "pairs, 1 of 1 " in line_of(app, PlaceLine)
@@ -452,7 +452,7 @@ async def test_the_end_of_a_list_says_what_is_done_and_what_is_next(workspace: W
 async def test_a_session_that_ended_at_the_end_of_a_list_goes_on_at_an_open_item(
     workspace: Workspace,
 ) -> None:
-    app = review_app(workspace, asked=Asked(QueueFilter(text="zero bytes")))
+    app = review_app(workspace, asked=QueueQuery(QueueFilter(text="zero bytes")))
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot, 1)
         await pilot.press("0")
@@ -500,7 +500,10 @@ async def test_the_order_stays_as_it_was_when_the_queue_was_opened(workspace: Wo
         await painted(pilot)
         order = [5, 3, 1]
         app.call_later(
-            app.open_review, queue_ids(workspace, scope(0))[[4, 2, 0]], 0, Asked(QueueFilter(status="open"))
+            app.open_review,
+            queue_ids(workspace, scope(0))[[4, 2, 0]],
+            0,
+            QueueQuery(QueueFilter(status="open")),
         )
         await until(pilot, lambda: review_of(app).order.ids == order)
         await press(pilot, "1", "0")
@@ -645,7 +648,7 @@ async def test_an_empty_queue_says_so(workspace: Workspace) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
         app.call_later(
-            app.open_review, queue_ids(workspace, scope(0))[:0], 0, Asked(QueueFilter(flagged=True))
+            app.open_review, queue_ids(workspace, scope(0))[:0], 0, QueueQuery(QueueFilter(flagged=True))
         )
         await until(pilot, lambda: said(app) == "No items here. q goes back.")
         await pilot.press("1")
@@ -659,7 +662,7 @@ async def test_an_empty_queue_says_so(workspace: Workspace) -> None:
 
 def named(app: WorkbenchApp) -> str:
     """The line of keys, each key led by a blank."""
-    return f" {line_of(app, JudgingKeys)}"
+    return f" {line_of(app, JudgingKeyLine)}"
 
 
 async def test_keys_without_effect_are_not_named_and_say_why_they_have_none(workspace: Workspace) -> None:

@@ -18,7 +18,7 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from screens.app import WorkbenchApp
-from screens.judging.key_line import JudgingKeys
+from screens.judging.keys import JudgingKeyLine
 from screens.review.bars import ClaimLine
 from screens.settings import ScreenSettings
 from store.queries.queue import queue_rows
@@ -46,13 +46,13 @@ async def test_three_questions_are_asked_one_after_another(kinds: Workspace, siz
     app = review_app(kinds, at=1)
     async with app.run_test(size=size) as pilot:
         await asked(pilot, 2, 1)
-        assert line_of(app, JudgingKeys).startswith("a yes · b all names known here · c no such name")
+        assert line_of(app, JudgingKeyLine).startswith("a yes · b all names known here · c no such name")
         assert " 1 of 3 · Is there a name in the reference" in line_of(app, ClaimLine)
         assert line_of(app, ClaimLine).rstrip().endswith("[○] · ○ · ○")
         await pilot.press("a")
         await asked(pilot, 2, 2)
         assert said(app) == "● cross file: A yes · sum/1 · u undo"
-        assert line_of(app, JudgingKeys).startswith("a no · b perhaps, not exactly · c yes")
+        assert line_of(app, JudgingKeyLine).startswith("a no · b perhaps, not exactly · c yes")
         # A key that is a value is no comment and no acceptance while the question is asked.
         await pilot.press("c")
         await asked(pilot, 2, 3)
@@ -74,7 +74,7 @@ async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspac
     app = review_app(kinds, at=1)
     async with app.run_test(size=SIZE) as pilot:
         await asked(pilot, 2, 1)
-        assert "m comment" in line_of(app, JudgingKeys)
+        assert "m comment" in line_of(app, JudgingKeyLine)
         await pilot.press("m", *"so so", "enter")
         await press(pilot, "f", "t")
         await asked(pilot, 2, 2)
@@ -84,7 +84,7 @@ async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspac
         await asked(pilot, 2, 3)
         await press(pilot, "p")
         await asked(pilot, 1, 1)
-        assert "m comment" in line_of(app, JudgingKeys)
+        assert "m comment" in line_of(app, JudgingKeyLine)
         # A value of a completion's question is none of a pair's, and no other command's key either.
         await pilot.press("c")
         await settled(pilot)
@@ -137,21 +137,23 @@ async def test_a_judges_scores_are_accepted_and_overridden_one_by_one(kinds: Wor
         await asked(pilot, 5, 1)
         screen = review_of(app)
         assert screen.item is not None
-        scored = next(place for place, ask in enumerate(screen.item.asks) if ask.claim is not None)
+        scored = next(
+            place for place, question in enumerate(screen.item.questions) if question.claim is not None
+        )
         for _ in range(scored):
             await press(pilot, "t")
         await asked(pilot, 5, scored + 1)
-        assert f" {scored + 1} of 8 · accuracy of {screen.item.ask.about}" in line_of(app, ClaimLine)
+        assert f" {scored + 1} of 8 · accuracy of {screen.item.current.about}" in line_of(app, ClaimLine)
         assert "◆ judge: 3 serious errors of fact · its accuracy is low" in line_of(app, ClaimLine)
         await pilot.press("a")
         await asked(pilot, 5, scored + 2)
         assert said(app).startswith(
-            f"● accuracy of {screen.item.ask.about}: 3 serious errors of fact · accepts ◆"
+            f"● accuracy of {screen.item.current.about}: 3 serious errors of fact · accepts ◆"
         )
         await pilot.press("0")
         await asked(pilot, 5, scored + 3)
         assert "overrides ◆" in said(app)
-        assert "w judge overlooks an error" in line_of(app, JudgingKeys)
+        assert "w judge overlooks an error" in line_of(app, JudgingKeyLine)
         # The reason is that of the label that was given, not of the question on the screen.
         await pilot.press("i")
         await until(pilot, lambda: said(app).startswith("Reason: judge sees an error where none is"))
@@ -274,14 +276,14 @@ async def test_lines_are_cited_for_one_question(kinds: Workspace) -> None:
         await asked(pilot, 2, 1)
         screen = review_of(app)
         await press(pilot, "v", "v")
-        assert len(screen.citing.citations) == 1
-        cited = screen.citing.citations
+        assert len(screen.citations.cited) == 1
+        cited = screen.citations.cited
         await pilot.press("a")
         await asked(pilot, 2, 2)
-        assert screen.citing.citations == ()
+        assert screen.citations.cited == ()
         await settled(pilot)
         await press(pilot, "T")
-        assert screen.citing.citations == cited
+        assert screen.citations.cited == cited
         await press(pilot, "t", "b")
         await settled(pilot)
         assert screen.item is not None

@@ -30,11 +30,10 @@ from textual.selection import Selection
 from textual.widgets import Input
 
 from screens.app import WorkbenchApp
-from screens.judging.key_line import JudgingKeys
+from screens.judging.keys import JudgingKeyLine
 from screens.keys_screen import KeysScreen, lines
-from screens.review.bars import ClaimLine
+from screens.review.bars import CaseTabs, ClaimLine
 from screens.review.copying import OSC52_LIMIT
-from screens.review.tabs import CaseTabs
 from screens.widgets.text.view import TextPane
 from store.workspace import Workspace
 
@@ -394,7 +393,7 @@ async def test_reasons_and_sentences_fit_every_size(workspace: Workspace, size: 
         await press(pilot, "escape")
         await pilot.pause()
         assert "? keys" in screen_text(app)
-        assert "1 match" in line_of(app, JudgingKeys)
+        assert "1 match" in line_of(app, JudgingKeyLine)
 
 
 async def test_the_view_that_is_reviewed_is_the_one_that_was_opened(workspace: Workspace) -> None:

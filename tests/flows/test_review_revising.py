@@ -28,9 +28,9 @@ from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
 from screens.home.facts import REVIEW_SESSION
-from screens.judging.key_line import JudgingKeys
+from screens.judging.keys import JudgingKeyLine
 from screens.recording import Recorder
-from screens.review.revision_editor import RevisionEditor
+from screens.review.text_revisions import RevisionEditor
 from screens.widgets.text.code_area import CodeArea
 from store.importing import import_files
 from store.journal import Journal
@@ -94,7 +94,7 @@ async def test_a_reference_answer_is_rewritten_shown_undone_and_redone(workspace
         await painted(pilot)
         await pilot.press("e")
         assert said(app) == "Edit which text?"
-        assert line_of(app, JudgingKeys).startswith("q question · r reference answer · ")
+        assert line_of(app, JudgingKeyLine).startswith("q question · r reference answer · ")
         await pilot.press("escape")
         assert said(app) == "Nothing was edited."
         await revise(pilot, "r", BETTER)
@@ -154,11 +154,11 @@ async def test_what_was_written_stays_a_draft_until_it_is_recorded(workspace: Wo
         assert said(again) == "Your draft of the question is kept: e goes on with it."
         area = await editing(pilot, "q")
         assert area.text == f"{QUESTION} And why?"
-        assert editor(again).said == "This is your draft."
+        assert editor(again).message == "This is your draft."
         await pilot.press("f7", "delete", "ctrl+s")
-        assert editor(again).said == "The question cannot be empty."
+        assert editor(again).message == "The question cannot be empty."
         await pilot.press("ctrl+r")
-        assert (area.text, editor(again).said) == (QUESTION, "This is the imported text.")
+        assert (area.text, editor(again).message) == (QUESTION, "This is the imported text.")
         await pilot.press("ctrl+s")
         await painted(pilot)
         assert said(again) == "The question is as it was; nothing was recorded."
@@ -198,7 +198,7 @@ async def test_a_draft_that_another_rater_overtook_says_so(workspace: Workspace)
         await painted(pilot)
         area = await editing(pilot, "q")
         assert area.text == f"{QUESTION}!"
-        assert editor(again).said == "This is your draft. Since you began it, the question changed."
+        assert editor(again).message == "This is your draft. Since you began it, the question changed."
         await pilot.press("ctrl+s")
         await painted(pilot)
         await settled(pilot)
@@ -208,7 +208,7 @@ async def test_a_draft_that_another_rater_overtook_says_so(workspace: Workspace)
         await pilot.press("?", "escape")
         await painted(pilot)
         await editing(pilot, "q")
-        assert editor(again).said == "This is your draft."
+        assert editor(again).message == "This is your draft."
 
 
 async def test_nothing_is_judged_before_the_new_text_is_on_the_screen(

@@ -31,7 +31,7 @@ from agents.jobs.expert_tests import ExpertTests
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import ExpertRunSettings
 from screens.app import WorkbenchApp
-from screens.review.test_editor import TestEditor
+from screens.review.item_tests import TestEditor
 from screens.widgets.text.code_area import CodeArea
 from screens.widgets.text.view import TextPane
 from store.tables.record import JudgmentRow
@@ -202,9 +202,9 @@ async def test_a_key_from_before_the_run_was_shown_judges_what_was_shown_then(wo
         await press(pilot, "r")
         await ended(pilot)
         app.context.last_key.time = typed
-        assert review_of(app).runs.execution_on_screen == uid(110)
+        assert review_of(app).tests.execution_on_screen == uid(110)
         app.context.last_key.time = time.monotonic()
-        assert review_of(app).runs.execution_on_screen == expert_runs(workspace)[0]["id"]
+        assert review_of(app).tests.execution_on_screen == expert_runs(workspace)[0]["id"]
 
 
 async def test_without_a_sandbox_nothing_runs_and_the_draft_is_kept_through_a_restart(
@@ -256,7 +256,7 @@ async def test_where_agents_wrote_no_test_an_expert_writes_one(workspace: Worksp
         began = area.text
         assert began.startswith("from candidate import is_blank_file\n")
         await pilot.press("ctrl+s")
-        assert editor(app).said.startswith("This is only how a test begins")
+        assert editor(app).message.startswith("This is only how a test begins")
         await pilot.press("escape")
         await painted(pilot)
         assert said(app) == "No test was begun."
@@ -318,5 +318,5 @@ async def test_an_editor_that_cannot_be_had_is_said(
         assert said(app).startswith(answer)
         area = await editing(pilot)
         await pilot.press("ctrl+o")
-        await until(pilot, lambda: editor(app).said.startswith(answer))
+        await until(pilot, lambda: editor(app).message.startswith(answer))
         assert area.text == DOUBLES

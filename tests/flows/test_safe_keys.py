@@ -55,7 +55,7 @@ async def test_a_key_typed_before_the_item_was_painted_is_refused(workspace: Wor
         for key in "10asf":
             typed(app, key, at=before - 0.01)
             await until(pilot, lambda: said(app) == NOT_SEEN)
-            screen.saying.say("")
+            screen.shared.say("")
             await painted(pilot, 1)
         assert nothing_recorded(workspace)
         typed(app, "1")
@@ -156,7 +156,7 @@ async def test_a_torn_sequence_judges_nothing_and_leaves_nothing(workspace: Work
             typed(app, key, at=start + 0.3 + number * 0.3, character=character)
         await until(pilot, lambda: said(app).startswith("Torn key: "))
         typed(app, "tab", at=start + 9)
-        await until(pilot, lambda: screen.reading.active != "subject")
+        await until(pilot, lambda: screen.panes.active != "subject")
         assert review_of(app) is screen
         await painted(pilot, 1)
         assert nothing_recorded(workspace)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from textual.widgets import Input
 
 from screens.home.screen import HomeScreen
 from screens.items.views import ItemView
-from screens.queue.asked import Asked
+from screens.queue.query import QueueQuery
 from screens.recording import Recorder
 from screens.review.bars import ClaimLine, PlaceLine
 from screens.widgets.text.view import TextPane
@@ -260,8 +261,10 @@ async def test_what_the_record_refuses_is_said_and_not_tried_again(workspace: Wo
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
-        assert screen.judging.desk is not None
-        app.context.recorder.submit(screen.judging.desk.mark(4711, "flag"))
+        builder, item = screen.judging.builder, screen.item
+        assert builder is not None
+        assert item is not None
+        app.context.recorder.submit(builder.mark(replace(item, item_id=4711), "flag"))
         await until(pilot, lambda: said(app).startswith("! No such item: There is no item 4711."))
         assert app.context.recorder.unsaved == {}
         assert marks(workspace) == []
@@ -331,16 +334,16 @@ async def test_reopening_returns_to_item_pane_and_scroll_place(tmp_path: Path) -
         app = review_app(workspace, at=None)
         async with app.run_test(size=(80, 24)) as pilot:
             screen = await painted(pilot, 5)
-            assert screen.reading.active == "steps"
+            assert screen.panes.active == "steps"
             await press(pilot, *["tab"] * 3)
-            assert screen.reading.active == "subject"
+            assert screen.panes.active == "subject"
             assert app.screen.query_one("#subject", TextPane).first_line == line
             await press(pilot, "n", "p")
             assert app.screen.query_one("#subject", TextPane).first_line == line
 
 
 async def test_a_resumed_review_keeps_filter_order_and_place(workspace: Workspace) -> None:
-    unjudged = Asked(QueueFilter(status="open"), QueueSort("position", descending=True))
+    unjudged = QueueQuery(QueueFilter(status="open"), QueueSort("position", descending=True))
     app = review_app(workspace, asked=unjudged)
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "1", "1", "1", "p")
@@ -363,7 +366,7 @@ async def test_a_resumed_review_brings_back_only_what_its_queue_lists(workspace:
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "s", "f")
         await settled(pilot)
-    flagged = Asked(QueueFilter(flagged=True))
+    flagged = QueueQuery(QueueFilter(flagged=True))
     app = review_app(workspace, asked=flagged)
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
@@ -375,7 +378,7 @@ async def test_a_resumed_review_brings_back_only_what_its_queue_lists(workspace:
 
 
 async def test_a_blind_review_does_not_resume_a_queue_of_the_agents_labels(workspace: Workspace) -> None:
-    app = review_app(workspace, asked=Asked(QueueFilter(agent="1"), QueueSort("agent")))
+    app = review_app(workspace, asked=QueueQuery(QueueFilter(agent="1"), QueueSort("agent")))
     async with app.run_test(size=SIZE) as pilot:
         await painted(pilot)
         await pilot.press("ctrl+q")

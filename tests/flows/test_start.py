@@ -15,8 +15,8 @@ from textual.widgets import Static
 from screens.app import WorkbenchApp
 from screens.home.facts import HomeFacts, read_facts
 from screens.home.screen import HomeScreen
-from screens.queue.asked import Asked
-from screens.queue.order import Found, QueueOrders
+from screens.queue.loader import LoadedQueue, QueueLoader
+from screens.queue.query import QueueQuery
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
 from store.errors import WorkspaceError
@@ -98,7 +98,7 @@ async def test_a_queue_that_was_left_is_taken_up(workspace: Workspace) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: complete(app))
         screen = cast(QueueScreen, app.screen)
-        assert screen.asked.wanted == QueueFilter(text="number 7")
+        assert screen.queue_query.wanted == QueueFilter(text="number 7")
         assert screen.items.item_id == 77
 
 
@@ -174,13 +174,13 @@ async def test_an_item_that_is_opened_early_is_reviewed_in_the_whole_queue(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go = threading.Event()
-    read_all = QueueOrders.all
+    read_all = QueueLoader.all
 
-    def read_slowly(orders: QueueOrders, asked: Asked) -> Found:
+    def read_slowly(orders: QueueLoader, asked: QueueQuery) -> LoadedQueue:
         assert go.wait(60)
         return read_all(orders, asked)
 
-    monkeypatch.setattr(QueueOrders, "all", read_slowly)
+    monkeypatch.setattr(QueueLoader, "all", read_slowly)
     who = ensure_rater(workspace, "dana")
     save_session(workspace, who.id, QUEUE_SESSION, {"item": 99}).result()
     app = starting(workspace)

@@ -36,9 +36,9 @@ from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.importing import ImportScreen
 from screens.home.screen import HomeScreen
+from screens.jobs.jobs import JobReported
 from screens.jobs.outcomes import OutcomesScreen
 from screens.jobs.screen import JobsScreen
-from screens.messages import JobReported
 from screens.queue.filter import FilterScreen
 from screens.queue.screen import QueueScreen
 from screens.queue.sort import SortScreen
@@ -404,7 +404,7 @@ def queue_steps(*keys: str, asked: tuple[QueueFilter, QueueSort] | None = None) 
     async def steps(pilot: Pilot[Any]) -> None:
         screen = await at_queue(pilot)
         if asked is not None:
-            screen.ask(type(screen.asked)(*asked))
+            screen.load_queue(type(screen.queue_query)(*asked))
             await until(pilot, lambda: screen._complete)
         await pilot.press(*keys)
         await read(pilot, screen)

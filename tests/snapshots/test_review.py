@@ -35,10 +35,10 @@ from agents.jobs.expert_tests import ExpertTests
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import ExpertRunSettings
 from screens.app import WorkbenchApp
-from screens.jobs.line import JobLine
-from screens.judging.desk import SessionCount
-from screens.messages import JobReported
-from screens.queue.asked import Asked
+from screens.jobs.job_line import JobLine
+from screens.jobs.jobs import JobReported
+from screens.judging.judgment_builder import SessionProgress
+from screens.queue.query import QueueQuery
 from screens.recording import Recorder
 from screens.review.bars import ClaimLine
 from store.queries.queue import queue_ids
@@ -61,7 +61,7 @@ Steps = Callable[[Pilot[Any]], Awaitable[Any]]
 def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One time zone; and what depends on how fast the test runs is left out of the pictures."""
     monkeypatch.setenv("TZ", "UTC")
-    monkeypatch.setattr(SessionCount, "pace", property(lambda _: 48.0))
+    monkeypatch.setattr(SessionProgress, "pace", property(lambda _: 48.0))
     time.tzset()
     yield
     monkeypatch.undo()
@@ -134,7 +134,7 @@ async def nothing_saved(pilot: Pilot[Any]) -> None:
 
 
 async def editor_opened(pilot: Pilot[Any]) -> None:
-    from screens.review.test_editor import TestEditor
+    from screens.review.item_tests import TestEditor
 
     await painted(pilot)
     await pilot.press("e")
@@ -156,7 +156,10 @@ async def empty_opened(pilot: Pilot[Any]) -> None:
     assert isinstance(app, WorkbenchApp)
     await painted(pilot)
     app.call_later(
-        app.open_review, queue_ids(app.context.workspace, scope(0))[:0], 0, Asked(QueueFilter(flagged=True))
+        app.open_review,
+        queue_ids(app.context.workspace, scope(0))[:0],
+        0,
+        QueueQuery(QueueFilter(flagged=True)),
     )
     await until(pilot, lambda: "No items here" in said(app))
     await pilot.pause()

@@ -16,7 +16,7 @@ from review_bench import painted, press, review_app, settled
 from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
-from screens.judging.desk import SessionCount
+from screens.judging.judgment_builder import SessionProgress
 from screens.recording import Recorder
 from screens.review.bars import ClaimLine
 from screens.review.screen import ReviewScreen
@@ -32,7 +32,7 @@ Steps = Callable[[Pilot[Any]], Awaitable[Any]]
 def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One time zone; and what depends on how fast the test runs is left out of the pictures."""
     monkeypatch.setenv("TZ", "UTC")
-    monkeypatch.setattr(SessionCount, "pace", property(lambda _: 48.0))
+    monkeypatch.setattr(SessionProgress, "pace", property(lambda _: 48.0))
     time.tzset()
     yield
     monkeypatch.undo()
@@ -79,7 +79,7 @@ def shown(pane_id: str, *then: str) -> Steps:
 
     async def steps(pilot: Pilot[Any]) -> None:
         screen = await painted(pilot)
-        screen.reading.show_pane(pane_id)
+        screen.panes.show_pane(pane_id)
         await press(pilot, *then)
         await settled(pilot)
 
@@ -170,7 +170,7 @@ def test_loading(
 ) -> None:
     async def not_yet(pilot: Pilot[Any]) -> None:
         app = pilot.app
-        await until(pilot, lambda: getattr(app.screen, "count", None) is not None)
+        await until(pilot, lambda: app.screen.header.progress is not None)
         await pilot.press("1")
         await pilot.pause()
 

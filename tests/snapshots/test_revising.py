@@ -14,8 +14,8 @@ from pictures import NARROW, WIDE, at
 from review_bench import painted, press, review_app, review_of, settled
 from textual.pilot import Pilot
 
-from screens.judging.desk import SessionCount
-from screens.review.revision_editor import RevisionEditor
+from screens.judging.judgment_builder import SessionProgress
+from screens.review.text_revisions import RevisionEditor
 from store.importing import import_files
 from store.raters import ensure_rater
 from store.recording import Action, Recorder
@@ -41,7 +41,7 @@ Snap = Callable[..., bool]
 @pytest.fixture(autouse=True)
 def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TZ", "UTC")
-    monkeypatch.setattr(SessionCount, "pace", property(lambda _: 48.0))
+    monkeypatch.setattr(SessionProgress, "pace", property(lambda _: 48.0))
     time.tzset()
     yield
     monkeypatch.undo()
@@ -73,7 +73,7 @@ async def editor_opened(pilot: Pilot[Any]) -> None:
 
 async def edits_shown(pilot: Pilot[Any]) -> None:
     await press(pilot, "7")
-    review_of(pilot.app).reading.show_pane("revisions")  # type: ignore[arg-type]
+    review_of(pilot.app).panes.show_pane("revisions")  # type: ignore[arg-type]
     await settled(pilot)
 
 

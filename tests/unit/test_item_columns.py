@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from screens.widgets.item_columns import WAITS, Columns
-from screens.widgets.item_rows import AT_ONCE, READERS, ItemRows
+from screens.widgets.item_list.columns import WAITS, Columns
+from screens.widgets.item_list.rows import AT_ONCE, READERS, ItemRows
 from screens.widgets.key_line import fitted
 from store.queries.rows import WAITING_PATH, QueueRow
 

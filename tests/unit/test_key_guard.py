@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from screens.input_guard.keys import TORN_SECONDS, Bursts, TornSequences
+from screens.input_guard.guard import TORN_SECONDS, PasteDetector, SplitEscapeDetector
 
 NAMES = {"\x1b": "escape", "[": "left_square_bracket", "~": "tilde", ";": "semicolon"}
 
 
 def swallowed(typed: str, gap: float = 0.3, start: float = 100.0) -> str:
     """The characters that are swallowed of those that arrive with pauses between them."""
-    torn, time, gone = TornSequences(), start, ""
+    torn, time, gone = SplitEscapeDetector(), start, ""
     for character in typed:
         if torn.swallows(NAMES.get(character, character), character, time):
             gone += character
@@ -41,7 +41,7 @@ def test_a_second_escape_begins_anew() -> None:
 
 
 def test_what_a_torn_paste_holds_is_swallowed_until_the_keys_pause() -> None:
-    torn = TornSequences()
+    torn = SplitEscapeDetector()
     time = 5.0
     for character in "\x1b[200~1a0":
         gone = torn.swallows(NAMES.get(character, character), character, time)
@@ -51,14 +51,14 @@ def test_what_a_torn_paste_holds_is_swallowed_until_the_keys_pause() -> None:
 
 
 def test_keys_without_a_character_pass() -> None:
-    torn = TornSequences()
+    torn = SplitEscapeDetector()
     assert not torn.swallows("escape", "\x1b", 1.0)
     assert not torn.swallows("up", None, 1.1)
     assert not torn.swallows("A", "A", 1.2)
 
 
 def test_keys_of_one_read_are_a_burst() -> None:
-    bursts = Bursts()
+    bursts = PasteDetector()
     bursts.came_together([1.0, 1.4])
     for time in (1.0, 1.4, 2.0):
         bursts.arrived(time)
@@ -68,7 +68,7 @@ def test_keys_of_one_read_are_a_burst() -> None:
 
 
 def test_keys_closer_than_any_hand_are_a_burst() -> None:
-    bursts = Bursts()
+    bursts = PasteDetector()
     for time in (1.0, 1.0004, 1.1):
         bursts.arrived(time)
     assert bursts.is_burst(1.0)
@@ -77,14 +77,14 @@ def test_keys_closer_than_any_hand_are_a_burst() -> None:
 
 
 def test_a_key_that_comes_by_again_is_no_burst() -> None:
-    bursts = Bursts()
+    bursts = PasteDetector()
     bursts.arrived(1.0)
     bursts.arrived(1.0)
     assert not bursts.is_burst(1.0)
 
 
 def test_the_end_of_a_paste_that_came_in_a_read_of_its_own_belongs_to_it() -> None:
-    bursts = Bursts()
+    bursts = PasteDetector()
     pasted = [100.0 + number / 1e6 for number in range(20)]
     bursts.came_together(pasted)
     assert bursts.is_burst(100.02)
@@ -93,6 +93,6 @@ def test_the_end_of_a_paste_that_came_in_a_read_of_its_own_belongs_to_it() -> No
 
 
 def test_two_keys_that_a_slow_line_brought_together_are_no_paste() -> None:
-    bursts = Bursts()
+    bursts = PasteDetector()
     bursts.came_together([100.0, 100.000001])
     assert not bursts.is_burst(100.02)

@@ -9,7 +9,7 @@ from judging import EVIDENCE, Desk, judgments, marks
 from scopes import scope
 from sqlalchemy import select
 
-from screens.judging.desk import desk_of
+from screens.judging.judgment_builder import JudgmentBuilder
 from store.errors import WorkspaceError
 from store.events import Progress
 from store.expert_runs import record_expert_run
@@ -218,7 +218,7 @@ def test_a_guideline_that_the_workspace_does_not_know_is_kept_by_its_version(jud
                 "SELECT DISTINCT g.version FROM judgment j JOIN guideline g ON g.id = j.guideline_id"
             ).fetchall()
         assert versions == [("7-draft",)]
-        desk = desk_of(fresh, scope(1))
+        desk = JudgmentBuilder.read(fresh, scope(1))
         with fresh.native() as cursor:
             assert cursor.execute(
                 "SELECT version FROM guideline WHERE id = ?", [desk.guideline_ids["pair"]]

@@ -13,7 +13,7 @@ from scopes import scope
 from screens.items import pair as pair_part
 from screens.items.reader import ItemReader
 from screens.items.views import ItemView
-from screens.judging.desk import Stopwatch, after, desk_of
+from screens.judging.judgment_builder import JudgmentBuilder, Stopwatch, apply_action
 from screens.judging.order import ReviewOrder
 from store.errors import UnknownName
 from store.kinds.pair import GUIDELINE
@@ -284,12 +284,12 @@ def test_an_unknown_item_is_an_error_to_be_said(workspace: Workspace) -> None:
 
 def test_history_tells_who_what_and_why(fresh: Workspace) -> None:
     rater = ensure_rater(fresh, "dana")
-    desk, recorder = desk_of(fresh, scope(rater.id)), Recorder(fresh, rater)
+    builder, recorder = JudgmentBuilder.read(fresh, scope(rater.id)), Recorder(fresh, rater)
     seen = view(fresh, "clear-match")
-    label = desk.label(seen, 0.0, Stopwatch())
+    label = builder.label(seen, 0.0, Stopwatch())
     recorder.submit(label).result()
-    recorder.submit(desk.with_reason(label, "wrong result")).result()
-    recorder.submit(desk.mark(1, "comment", text="[red] see line 3")).result()
+    recorder.submit(builder.with_reason(label, "wrong result")).result()
+    recorder.submit(builder.mark(seen, "comment", text="[red] see line 3")).result()
     recorder.undo().result()
     history = text(view(fresh, "clear-match"), "history").split("\n")
     assert [line.split("  ", 1)[1].split(" · 0.0 s")[0] for line in history] == [
@@ -381,24 +381,24 @@ def test_an_item_that_changed_while_it_was_read_is_read_again(fresh: Workspace) 
 
 def test_what_stands_after_actions_equals_what_is_read_back(fresh: Workspace) -> None:
     rater = ensure_rater(fresh, "dana")
-    desk, recorder = desk_of(fresh, scope(rater.id)), Recorder(fresh, rater)
+    builder, recorder = JudgmentBuilder.read(fresh, scope(rater.id)), Recorder(fresh, rater)
     seen = view(fresh, "clear-match")
     # Ids rise with the keys, and what has the highest one stands.
-    marked = [desk.mark(1, "skip"), desk.mark(1, "flag")]
-    label = desk.label(seen, 0.0, Stopwatch())
+    marked = [builder.mark(seen, "skip"), builder.mark(seen, "flag")]
+    label = builder.label(seen, 0.0, Stopwatch())
     actions = [
         *marked,
         label,
-        desk.with_reason(label, "incomplete"),
-        desk.mark(1, "comment", text="a"),
-        desk.mark(1, "cannot_decide", text="other"),
-        desk.mark(1, "flag", active=False),
-        desk.label(seen, 1.0, Stopwatch()),
-        desk.mark(1, "comment", active=False),
+        builder.with_reason(label, "incomplete"),
+        builder.mark(seen, "comment", text="a"),
+        builder.mark(seen, "cannot_decide", text="other"),
+        builder.mark(seen, "flag", active=False),
+        builder.label(seen, 1.0, Stopwatch()),
+        builder.mark(seen, "comment", active=False),
     ]
     own = FRESH
     for action in actions:
-        own = after(own, action)
+        own = apply_action(own, action)
         recorder.submit(action).result()
         stored = view(fresh, "clear-match").own
         assert (own.labels, own.cannot_decide) == (stored.labels, stored.cannot_decide), action
@@ -407,7 +407,7 @@ def test_what_stands_after_actions_equals_what_is_read_back(fresh: Workspace) ->
 
 def test_counts_follow_every_action_its_undo_and_its_redo(fresh: Workspace) -> None:
     rater = ensure_rater(fresh, "dana")
-    desk, recorder = desk_of(fresh, scope(rater.id)), Recorder(fresh, rater)
+    builder, recorder = JudgmentBuilder.read(fresh, scope(rater.id)), Recorder(fresh, rater)
     seen = view(fresh, "clear-match")
     today = left = 0
 
@@ -418,10 +418,10 @@ def test_counts_follow_every_action_its_undo_and_its_redo(fresh: Workspace) -> N
         today, left = today + change.today, left + change.left
         return today, left
 
-    assert follow(recorder.submit(desk.label(seen, 1.0, Stopwatch())).result()) == (1, -1)
-    assert follow(recorder.submit(desk.label(seen, 0.0, Stopwatch())).result()) == (1, -1)
-    assert follow(recorder.submit(desk.mark(1, "cannot_decide", text="x")).result()) == (0, -1)
-    assert follow(recorder.submit(desk.mark(1, "flag")).result()) == (0, -1)
+    assert follow(recorder.submit(builder.label(seen, 1.0, Stopwatch())).result()) == (1, -1)
+    assert follow(recorder.submit(builder.label(seen, 0.0, Stopwatch())).result()) == (1, -1)
+    assert follow(recorder.submit(builder.mark(seen, "cannot_decide", text="x")).result()) == (0, -1)
+    assert follow(recorder.submit(builder.mark(seen, "flag")).result()) == (0, -1)
     for expected in ((0, -1), (1, -1), (1, -1), (0, 0)):
         assert follow(recorder.undo().result()) == expected
     for expected in ((1, -1), (1, -1), (0, -1), (0, -1)):
@@ -430,16 +430,17 @@ def test_counts_follow_every_action_its_undo_and_its_redo(fresh: Workspace) -> N
 
 def test_open_and_skipped_items_are_found(fresh: Workspace) -> None:
     rater = ensure_rater(fresh, "dana")
-    desk, recorder = desk_of(fresh, scope(rater.id)), Recorder(fresh, rater)
+    builder, recorder = JudgmentBuilder.read(fresh, scope(rater.id)), Recorder(fresh, rater)
+    seen = view(fresh, "clear-match")
     for action in (
-        desk.mark(5, "skip"),
-        desk.mark(2, "skip"),
-        desk.mark(3, "cannot_decide", text="x"),
-        desk.label(view(fresh, "clear-match"), 1.0, Stopwatch()),
-        desk.mark(8, "skip"),
+        builder.mark(replace(seen, item_id=5), "skip"),
+        builder.mark(replace(seen, item_id=2), "skip"),
+        builder.mark(replace(seen, item_id=3), "cannot_decide", text="x"),
+        builder.label(seen, 1.0, Stopwatch()),
+        builder.mark(replace(seen, item_id=8), "skip"),
     ):
         recorder.submit(action).result()
-    recorder.submit(desk.label(view(fresh, "step-failed"), 1.0, Stopwatch())).result()
+    recorder.submit(builder.label(view(fresh, "step-failed"), 1.0, Stopwatch())).result()
     with fresh.reading() as connection:
         assert open_among(connection, scope(rater.id), [1, 2, 3, 4]) == {2, 4}
         assert open_among(connection, scope(rater.id), []) == set()

@@ -3,7 +3,7 @@
 import pytest
 
 from screens.items.views import PaneText
-from screens.review.panes import Panes
+from screens.review.panes import LazyPanes
 from screens.widgets.text.view import Place
 
 
@@ -28,7 +28,7 @@ class Pane:
 
 @pytest.fixture
 def panes():
-    made = Panes()
+    made = LazyPanes()
     for name in ("code", "log"):
         made.add(name, Pane())
     return made

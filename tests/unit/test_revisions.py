@@ -13,7 +13,7 @@ from scopes import scope
 
 from screens.items.answer import load
 from screens.items.views import ItemView
-from screens.review.revising import revised_since
+from screens.review.text_revisions import revised_since
 from store.errors import JudgmentRefused, RecordsRefused
 from store.exporting import export
 from store.first_look import look

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from small_workspace import GOOD, pairs_workspace
 from sqlalchemy import Connection, insert
 
-from screens.jobs.board import LogLine
+from screens.jobs.jobs import LogLine
 from screens.jobs.log_pane import folded
 from store.queries.run_failures import ItemGroup, failed_turns, failure_causes, run_items
 from store.queries.run_list import listed_runs

@@ -11,7 +11,7 @@ from textual import events
 from textual.drivers._writer_thread import WriterThread
 from textual.message import Message
 
-from screens.input_guard.keys import TORN_SECONDS
+from screens.input_guard.guard import TORN_SECONDS
 from screens.input_guard.terminal import InputReads, Mark, MarkedFile, text_times
 
 

@@ -49,7 +49,7 @@ class Teller:
                 self._note(f"warning: {event.text}")
 
     def _progressed(self, event: JobProgressed) -> None:
-        from screens.jobs.wording import parts
+        from screens.jobs.job_line import parts
 
         self._bar.show(event.ended, event.total, self._bar.shortened(_so_far(event)))
         if not self._bar.wanted and time.monotonic() >= self._line_at:

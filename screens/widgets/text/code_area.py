@@ -13,7 +13,7 @@ from screens.widgets.text.overlay import CodeBlock
 from screens.widgets.text.sanitize import HIDDEN
 
 HIGHLIGHTED = 50_000
-"""Characters up to which the text is coloured: all of it is lexed anew after every key."""
+"""Characters up to which the text is coloured: all of it is lexed again after every key."""
 
 CHARACTERS = 200_000
 """Characters up to which a text is edited here."""

@@ -17,7 +17,7 @@ SAME, PARTLY, ADDED = "=", "~", "+"
 """Glyphs of lines: the reference has it, has it with differences, has no such line."""
 
 LINES_PRODUCT = 1_000_000
-"""Lines of one text times lines of the other up to which equal lines are found wherever they stand."""
+"""Lines of one text times lines of the other up to which equal lines are found wherever they are."""
 
 LIKE_PRODUCT = 400
 """The same for lines that differ, up to which each is compared with the one that it is most like."""
@@ -56,7 +56,7 @@ def differences(reference: str, completion: str) -> Differences:
     """Compare a completion with its reference, by lines and within them by tokens.
 
     Tokens are names, numbers, runs of blanks and single characters. What is too large for that is compared by
-    lines alone, where they stand.
+    lines alone, at their places.
 
     Args:
         reference: What the author wrote.
@@ -99,14 +99,14 @@ def differences(reference: str, completion: str) -> Differences:
                 spans.append(Span(start, end, "changed" if start < end else "missing"))
             gutter[new + 1] = PARTLY if like else ADDED
     if not ours[-1]:
-        # What follows the last line feed is no line.
+        # Nothing after the last line feed is no line.
         gutter.pop(len(ours), None)
     joined = tuple(_joined(spans, completion))
     return Differences(completion, joined, gutter, _sentence(reference, completion, joined))
 
 
 def _paired(theirs: Sequence[str], ours: Sequence[str]) -> list[_Pair]:
-    """Return which lines stand for which, in the order of both."""
+    """Return which lines correspond, in the order of both."""
     pairs: list[_Pair] = []
     head = 0
     while head < min(len(theirs), len(ours)) and theirs[head] == ours[head]:

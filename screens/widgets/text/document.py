@@ -21,7 +21,7 @@ from screens.widgets.text.overlay import CodeBlock, Spans
 from screens.widgets.text.sanitize import TAB_SIZE, Visible, extent, pieces, visible
 
 TextKind = Literal["code", "test", "log", "reply", "markdown"]
-"""What a text is: it sets whether lines wrap and are numbered until the reader says otherwise."""
+"""The kind of a text sets whether lines wrap and are numbered until the reader toggles it."""
 
 PIECE = 4_096
 """Characters of a long line that are made visible as one piece."""
@@ -75,7 +75,7 @@ class ShownLine:
         source: The line.
         words: Whether wrapping keeps words whole.
         insets: Offsets with the glyph, of one cell, that is shown before the character there, in order. A
-            glyph has an index as all that is shown, and stands for no part of the source.
+            glyph has an index as all that is shown, and is no part of the source.
     """
 
     __slots__ = ("_breaks", "_cells", "_index", "_pieces", "_sources", "_starts", "insets", "narrow", "words")
@@ -85,7 +85,7 @@ class ShownLine:
         self.narrow = True
         """Whether every character fills one cell."""
         self.insets: list[tuple[int, str]] = []
-        """Indices at which a glyph stands that is not of the source, and the glyph."""
+        """Indices of glyphs that are not of the source, with the glyph."""
         self._breaks: tuple[int, Sequence[int]] = (0, ())
         self._sources: list[str] = []
         # Worked out when a piece is looked at; room is all that is known of the others.
@@ -149,7 +149,7 @@ class ShownLine:
         return "".join(self._piece(at).text for at in touched)[start - base : end - base]
 
     def marks(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the stretches between two indices that stand for another character, as pairs of indices."""
+        """Return the stretches between two indices that replace another character, as pairs of indices."""
         return [
             (first + base, last + base)
             for at in self._between(start, end)
@@ -161,7 +161,7 @@ class ShownLine:
     def source_offset(self, index: int) -> int:
         """Return the source offset shown at an index; beyond the text the source's end."""
         at = self._at(self._index, index)
-        # A glyph between two characters stands before the next of them.
+        # A glyph between two characters belongs before the next of them.
         within = self._piece(at).source_offset(index - self._index[at]) if self._sources[at] else 0
         return self._starts[at] + within
 
@@ -252,11 +252,11 @@ class Document:
         self.text = text
         self.words = words
         self.newline = "\r\n" if pairs and pairs == text.count("\n") else "\n"
-        """What ends a line in the whole text."""
+        """The line ending of the whole text."""
         self.lines = text.split(self.newline)
         """The source lines without their ends; an empty text is one empty line."""
         insets = spans.insets
-        # A line that nothing is on is shown where a glyph stands on it.
+        # A line that nothing is on is shown where a glyph is on it.
         if len(self.lines) > 1 and not self.lines[-1] and not (insets and insets[-1][0] >= len(text)):
             self.lines.pop()
         self.longest = max(map(len, self.lines))
@@ -346,7 +346,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one row of the screen shows of a line."""
+    """The part of a line on one row of the screen."""
 
     line: int
     """The line, from 0."""
@@ -395,7 +395,7 @@ class Flow(Turns):
             rows = before[-1]
             for number in range(first, min(first + _LINES_A_TURN, len(lines))):
                 line = lines[number]
-                # The common case stands here: a call for each of 100,000 lines is felt.
+                # The common case is inlined here: a call for each of 100,000 lines is felt.
                 plain = line.isascii() and "\t" not in line and number not in insets
                 cells = len(line) if plain else document.cells(number)
                 if cells > widest:  # noqa: PLR1730 - max() takes three times as long

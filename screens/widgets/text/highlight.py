@@ -31,14 +31,14 @@ _TOKENS_A_GLANCE = 64
 
 
 class Lexer(Protocol):
-    """What is used of a Pygments lexer."""
+    """The part of a Pygments lexer that is used."""
 
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, object, str]]:
         """Cut a text into (offset, token type, text) without changing it."""
         ...
 
 
-# Few colours, so that search marks and citations stand out; attributes carry what colour cannot.
+# Few colours, so that search marks and citations are prominent; attributes carry what colour cannot.
 THEME: dict[object, str] = {
     Token.Comment: "$foreground 65% italic",
     Token.Generic.Deleted: "$text-error",

@@ -1,8 +1,8 @@
-"""Markdown as a text that is read: without its marks, but with all that it says.
+"""Markdown rendered as text: without its marks, with all of its words.
 
-Nothing is interpreted beyond CommonMark with tables and strikethrough: HTML is shown as it stands, addresses
+Nothing is interpreted beyond CommonMark with tables and strikethrough: HTML is shown as source, addresses
 are shown and not opened. Whatever a block would lose in this, down to single characters, makes the block be
-shown as it stands in the source.
+shown as in the source.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 CHARACTERS = 400_000
-"""A longer source is shown as it stands."""
+"""A longer source is shown unrendered."""
 
 TABLE_CELLS = 76
 """Cells up to which a table is shown as one; they fit a terminal of 80."""
@@ -35,7 +35,7 @@ _KEPT = 32
 """Rendered texts that are kept: those of an item and its neighbours."""
 
 _NESTED = 60
-"""Blocks within blocks that are laid out; what is deeper stands as in the source."""
+"""Blocks within blocks that are laid out; what is deeper is shown as in the source."""
 
 _BAR = "▌ "
 _BULLET = "• "
@@ -75,7 +75,7 @@ def rendered(source: str, spans: Iterable[Span] = ()) -> Document:
 
     Args:
         source: The Markdown; any text.
-        spans: Stretches of it. A line in which a `rule` begins is no Markdown, and stands between documents,
+        spans: Stretches of it. A line in which a `rule` begins is no Markdown, and separates documents,
             such as an issue and its comments: what one of these leaves open ends before the next.
 
     Returns:
@@ -180,8 +180,8 @@ class _Page:
         self._source = source
         self._tokens = _parser().parse("\n".join(source))
         self._at = 0
-        # What the block in hand says of the source.
-        self._told: list[str] = []
+        # The words of the current block.
+        self._contents: list[str] = []
 
     def lines(self) -> list[_Line]:
         """Return what is shown of it."""
@@ -189,18 +189,20 @@ class _Page:
         line, gap = 0, False
         while self._at < len(self._tokens):
             first, last = self._tokens[self._at].map or (line, line)
-            gap = _add(lines, *self._as_it_stands(line, first), gap=gap)
-            self._told.clear()
+            gap = _add(lines, *self._as_source(line, first), gap=gap)
+            self._contents.clear()
             block, after = self._block(listed=False)
             source = "\n".join(self._source[max(line, first) : last])
-            if not Counter(_said(_ENTITY.sub("", source))) <= Counter(_said("".join(self._told))):
-                block, after = self._as_it_stands(max(line, first), last)
+            if not Counter(_normalized(_ENTITY.sub("", source))) <= Counter(
+                _normalized("".join(self._contents))
+            ):
+                block, after = self._as_source(max(line, first), last)
             gap = _add(lines, block, after, gap=gap)
             line = max(line, last)
-        _add(lines, *self._as_it_stands(line, len(self._source)), gap=gap)
+        _add(lines, *self._as_source(line, len(self._source)), gap=gap)
         return lines
 
-    def _as_it_stands(self, first: int, last: int) -> tuple[list[_Line], bool]:
+    def _as_source(self, first: int, last: int) -> tuple[list[_Line], bool]:
         """Return lines of the source, and whether there is anything in them."""
         while first < last and not self._source[first].strip(" \t"):
             first += 1
@@ -234,15 +236,15 @@ class _Page:
         if kind == "definition":
             title = f' "{token.meta["title"]}"' if token.meta["title"] else ""
             text = f"[{token.meta['label']}]: {token.meta['url']}{title}".replace("\n", " ")
-            self._told.append(text)
+            self._contents.append(text)
             return [_Line(text, first)], False
-        self._told.append(token.content)
+        self._contents.append(token.content)
         texts = token.content.removesuffix("\n").split("\n") if token.content else []
         if kind == "html_block":
             return [_Line(text, at, [(0, len(text), "markup")]) for at, text in enumerate(texts, first)], True
         if kind == "code_block":
             return _code(texts, first, "    ", ""), True
-        self._told.append(token.info)
+        self._contents.append(token.info)
         info = token.info.strip(" \t")
         head = f"── {info} ─" if info else "────"
         language = info.split()[0].strip("{}.") if info.split() else ""
@@ -253,7 +255,7 @@ class _Page:
         ], True
 
     def _blocks(self, origin: int, *, listed: bool) -> tuple[list[_Line], bool]:
-        """Lay out what is in a quote or an item; one in which nothing stands is a line of its own."""
+        """Lay out what is in a quote or an item; an empty one is a line of its own."""
         lines: list[_Line] = []
         gap = False
         while self._tokens[self._at].nesting >= 0:
@@ -269,13 +271,13 @@ class _Page:
             item = self._next()
             if item.nesting < 0:
                 break
-            self._told.append(item.info)
+            self._contents.append(item.info)
             # The numbers are those of the source, counted on where these are all the same.
             number = number or item.info
             shown = str(counted) if item.info == number else item.info
             marker = f"{shown}{item.markup} " if token.type == "ordered_list_open" else _BULLET
             if marker == _BULLET and _is_task(self._tokens[self._at + 1]):
-                # The box stands in the place of the bullet.
+                # The box replaces the bullet.
                 marker = ""
             block, after = self._blocks((item.map or [0])[0], listed=True)
             prefixes = (marker, *[" " * len(marker)] * (len(block) - 1))
@@ -307,7 +309,7 @@ class _Page:
 
     def _told_words(self, token: Token) -> _Words:
         words = _words_of(token.children or ())
-        self._told += words.told
+        self._contents += words.contents
         return words
 
     def _table(self) -> list[_Line]:
@@ -387,8 +389,8 @@ def _row_by_row(rows: list[list[_Words]], origins: list[int]) -> Iterator[_Line]
             yield _Line(before + cell.text, origin, styles)
 
 
-def _said(text: str) -> str:
-    """Return what a text says: its characters without blanks, Markdown's marks, and upper case."""
+def _normalized(text: str) -> str:
+    """Return the characters of a text without blanks, Markdown's marks, and upper case."""
     return text.translate(_MARKS).casefold()
 
 
@@ -399,30 +401,30 @@ class _Words:
     Attributes:
         text: They, with the addresses of links.
         styles: What is emphasized, linked or code among them.
-        told: What of them the source has, with the labels of addresses that stand elsewhere in it.
+        told: What of them the source has, with the labels of addresses that are elsewhere in it.
     """
 
     text: str
     styles: list[_Style]
-    told: list[str]
+    contents: list[str]
 
 
 def _words_of(tokens: Sequence[Token]) -> _Words:
     styles: list[_Style] = []
-    told: list[str] = []
+    contents: list[str] = []
     parts: list[str] = []
     length = 0
     opened: list[tuple[int, int, int, Token]] = []
 
-    def put(text: str, says: str | None = None) -> None:
+    def put(text: str, content: str | None = None) -> None:
         nonlocal length
         parts.append(text)
-        told.append(text if says is None else says)
+        contents.append(text if content is None else content)
         length += len(text)
 
     def put_address(token: Token, attribute: str, words: str, shown: str) -> None:
         label = str(token.meta.get("label", ""))
-        told.append(label if label.casefold() != words.casefold() else "")
+        contents.append(label if label.casefold() != words.casefold() else "")
         address, title = str(token.attrGet(attribute) or ""), str(token.attrGet("title") or "")
         # Words that are the address are not followed by it.
         if title or address not in (shown, f"mailto:{shown}"):
@@ -445,11 +447,11 @@ def _words_of(tokens: Sequence[Token]) -> _Words:
             put(f"`{token.content}`")
         elif token.type == "image":
             alt = _words_of(token.children or ())
-            told += alt.told
+            contents += alt.contents
             put(f"[image: {alt.text}]" if alt.text else "[image]", "")
             put_address(token, "src", alt.text, "")
         else:
             if token.type == "html_inline":
                 styles.append((length, length + len(token.content), "markup"))
             put(token.content)
-    return _Words("".join(parts), styles, told)
+    return _Words("".join(parts), styles, contents)

@@ -1,4 +1,4 @@
-"""What is laid over a text without being a part of it: styled stretches, glyphs between characters, code."""
+"""Overlays of a text: styled stretches, glyphs between characters, code blocks."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ SpanStyle = Literal[
     "markup",
     "rule",
 ]
-"""What a stretch is; how it looks is in `paint.STYLES`, never by colour alone."""
+"""The meaning of a stretch; its look is in `paint.STYLES`, never by colour alone."""
 
 SPAN_STYLES: tuple[SpanStyle, ...] = get_args(SpanStyle)
 
 MUTED: tuple[SpanStyle, ...] = ("quote", "markup", "rule")
-"""What is shown in a weaker colour, which exists only against a background."""
+"""Styles in a weaker colour, which exists only against a background."""
 
 GLYPHS: dict[SpanStyle, str] = {"cursor": "▮", "missing": "‸"}
-"""What an empty stretch is shown as: a glyph between two characters, in the way of none of them."""
+"""The glyphs of empty stretches, between two characters."""
 
 STYLE_OF_GLYPH = {glyph: style for style, glyph in GLYPHS.items()}
 
@@ -68,7 +68,7 @@ class Spans:
 
     @property
     def insets(self) -> tuple[tuple[int, str], ...]:
-        """Offsets at which a glyph stands between two characters, with the glyph, in order."""
+        """Offsets of glyphs between two characters, with the glyph, in order."""
         return tuple(
             (span.start, GLYPHS[span.style])
             for span in self.all

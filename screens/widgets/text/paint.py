@@ -20,7 +20,7 @@ from screens.widgets.text.search import TextSearch
 from store.counted import counted
 
 BAR = "│"
-"""The glyph of a line that stands before each of its rows, not before the first one only."""
+"""The glyph of a line that is shown before each of its rows, not before the first one only."""
 
 _CITED = "▌"
 _POINTED = "▸"
@@ -43,7 +43,7 @@ STYLES: Mapping[str, str] = {
     "code": "$text-secondary",
     "link": "$text-primary underline",
 }
-"""The styles that are laid over a text, never told apart by colour alone."""
+"""The styles that are laid over a text, never different by colour alone."""
 
 ANSI_STYLES: Mapping[str, str] = {
     **STYLES,
@@ -134,7 +134,7 @@ class LineMarks:
         return bool(self.cited or self.pointed or self.cursor)
 
     def gutter(self, row: Row, number: int | None, glyph: str, width: int, palette: Palette) -> list[Segment]:
-        """Return what stands before a row: a glyph, the number, and the cursor.
+        """Return the gutter of a row: a glyph, the number, and the cursor.
 
         Args:
             row: The row.
@@ -267,7 +267,7 @@ def layered(text: str, base: Style, layers: Iterable[Layer]) -> list[Segment]:
 
 
 def places(row: Row, text: str, before: int, width: int) -> Strip:
-    """Return a strip that says which place of the text is at each of its cells; it is not for painting.
+    """Return a strip with the text's offset at each of its cells; it is not for painting.
 
     Textual reads the place under the mouse from it; `Selection` counts in shown characters and lines then.
     Both cells of a wide character lead to it, what is before the text to its start, all behind it to its end.

@@ -2,8 +2,8 @@
 
 A reader of code, logs and model output must see what is there. Control characters become control pictures
 (`␛`), other invisible or ambiguous ones are spelled out (`<U+202E>`), tabs run to the next tab stop. The
-replaced stretches come back as marks, so that the caller can style them and a real escape character is told
-from a `␛` that stands in the text.
+replaced stretches come back as marks, so that the caller can style them, and a real escape character differs
+from a `␛` in the text.
 
 What is replaced: controls, format characters (bidirectional controls among them), lone surrogates, private
 use, unassigned, separators other than the space, characters that are printable by category and yet show
@@ -56,7 +56,7 @@ class _Cells(dict[str, int]):
 
 
 class _Glyphs(dict[int, str]):
-    """What stands for each code point met so far, as `str.translate` asks for it."""
+    """The replacement of each code point met so far, as `str.translate` asks for it."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -90,13 +90,13 @@ class Visible:
     """A line (or a piece of one) as shown, and the way back to its source."""
 
     text: str
-    """What is shown: no control, format or other invisible character is in it."""
+    """The shown text, without control, format or other invisible characters."""
     starts: Sequence[int]
     """The index into `text` at which each character of the source is shown, and that of the end."""
     edges: Sequence[int]
     """The cells before each character of `text`, and before its end."""
     marks: Sequence[tuple[int, int]] = ()
-    """Stretches of `text` that stand for another character (start, end), in order, tabs not among them."""
+    """Stretches of `text` that replace another character (start, end), in order, without tabs."""
     narrow: bool = True
     """Whether every character of `text` takes one cell."""
 
@@ -144,7 +144,7 @@ def visible(line: str, column: int = 0) -> Visible:
 
 
 def _glyphs(line: str, column: int, widths: set[int]) -> list[str]:
-    """Return what stands for each character of a line."""
+    """Return the replacement of each character of a line."""
     glyphs = list(map(_GLYPHS.__getitem__, map(ord, line)))
     if _COMBINING in widths:
         # Marks that the last character can still take; at the start there is none to sit on.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from screens.widgets.text.document import Turns
 
 NO_MATCH = "no match"
-"""What is said of a search that went through the whole text and found nothing."""
+"""The status of a search without a match in the whole text."""
 
 _WINDOW = 128 * 1024
 """Characters looked through between two glances at the clock (about 2 ms)."""

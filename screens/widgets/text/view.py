@@ -1,6 +1,6 @@
 """The pane in which code, tests, logs and replies are read: scrolled, searched, selected and cited.
 
-Markdown is shown rendered or as it stands. Everything about lines, such as places and citations, is said of
+Markdown is shown rendered or as source. Everything about lines, such as places and citations, refers to
 the source in both views.
 """
 
@@ -108,12 +108,12 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._empty = ""
         self._empty_rows: list[str] = []
         self._awaits_rendering = False
-        # Whether the reader asked for Markdown as it stands.
+        # Whether the reader asked for the Markdown source.
         self._as_source = False
-        # What the reader chose; None follows the kind of text.
+        # The reader's choice; None follows the kind of text.
         self._wrap: bool | None = None
         self._numbers: bool | None = None
-        # What holds for code until the reader chooses.
+        # The defaults for code.
         self._code_wrap, self._code_numbers = False, True
         self._flow: Flow | None = None
         self._colours = highlight.Highlighting((), ())
@@ -121,7 +121,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._coloured = self._colours
         # The place of the shown text that the reader last scrolled to; kept through resizing and wrapping.
         self._place = Place()
-        # The line with which the text begins, from 0, until it is known how many lines are to stand above it.
+        # The line with which the text begins, from 0, until it is known how many lines fit above it.
         self._beginning: int | None = None
         self._settling = False
         self._landmarks: list[int] = []
@@ -152,12 +152,12 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             language: A language that Pygments knows, to colour the text by; none is guessed.
             kind: What the text is: sets wrapping and line numbers until the reader toggles them. Markdown is
                 shown rendered until the reader asks for its source; all lines are those of the source.
-            title: What stands in the border; any text.
+            title: The text of the border; any text.
             empty: A sentence to show when there is no text.
             landmarks: Source lines worth jumping to, from 1, such as those of failures.
             spans: Stretches of the text and how they are marked; the text stays what it is, for search,
-                copies and citations. A line of Markdown in which a `rule` begins stands between documents.
-            gutter: Glyphs of one cell that stand before source lines, by the line's number, from 1, where
+                copies and citations. A line of Markdown in which a `rule` begins separates documents.
+            gutter: Glyphs of one cell shown before source lines, by the line's number, from 1, where
                 the line is not cited or pointed at.
             start: The source line, from 1, that is in view when the text is first shown; None for the first.
         """
@@ -206,7 +206,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             self._colours = highlight.Highlighting(shown.lines, shown.blocks)
 
     def on_mount(self) -> None:
-        """Say what there is to say about a text that was loaded before."""
+        """Show the note of a text that was loaded before."""
         self._say()
 
     @property
@@ -226,7 +226,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def note(self) -> str:
-        """What stands in the lower border: citations, search, why there is no colour, ends of lines."""
+        """The text of the lower border: citations, search, why there is no colour, ends of lines."""
         search = f"/{one_line(self._search.pattern, 24)}: {self.search_status}" if self._search else ""
         source = ""
         if self._kind == "markdown" and not self.is_rendered and self.text:
@@ -246,10 +246,10 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         return self._document.origins is not None
 
     def toggle_source(self) -> bool | None:
-        """Show Markdown as it stands, or rendered; the place stays.
+        """Show the Markdown source, or rendered Markdown; the place stays.
 
         Returns:
-            Whether it is shown as it stands now; None for a text that is no Markdown.
+            Whether the source is shown now; None for a text that is no Markdown.
         """
         if self._kind != "markdown":
             return None
@@ -258,7 +258,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         return self._as_source
 
     def show_source(self) -> None:
-        """Show Markdown as it stands, for what has to do with its lines."""
+        """Show the Markdown source, for what has to do with its lines."""
         if self._kind == "markdown" and not self._as_source:
             self.toggle_source()
 
@@ -511,7 +511,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Paint rows of the screen; a widget laid out before it was mounted was never told its size."""
+        """Paint rows of the screen; a widget laid out before it was mounted never got a resize event."""
         # Where its border leaves no room nothing would come of it but being painted again, without end.
         if self._flow is None and self.is_attached and self.scrollable_content_region:
             self.call_next(self._reflow)
@@ -582,7 +582,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def search_status(self) -> str:
-        """Where the search stands, in words: `3 of 17`, `no match`; nothing without a search."""
+        """The state of the search, in words: `3 of 17`, `no match`; nothing without a search."""
         return "" if self._search is None else self._search.status
 
     def search(self, pattern: str) -> None:
@@ -619,11 +619,11 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._show_match(search)
 
     def next_match(self) -> None:
-        """Go to the next match; after the last comes the first, which is said."""
+        """Go to the next match; after the last comes the first."""
         self._step_match(1)
 
     def previous_match(self) -> None:
-        """Go to the previous match; before the first comes the last, which is said."""
+        """Go to the previous match; before the first comes the last."""
         self._step_match(-1)
 
     def _step_match(self, step: int) -> None:

@@ -1,4 +1,4 @@
-"""What an undo or redo was about, in words: what it was, where it came from, and what stands now."""
+"""Descriptions of undone and redone actions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ORIGINS = {"accept": ", accepts ◆", "override": ", overrides ◆"}
 REASON_CELLS = 40
 
 
-def undone_in_words(
+def describe_undo(
     action: Action, questions: Mapping[int, str], *, blind: bool, since: datetime, of: str = ""
 ) -> str:
     """Return what an undo took back or a redo brought again: "1 match, accepts ◆ · now no label".
@@ -23,23 +23,23 @@ def undone_in_words(
     Args:
         action: The undo or redo as it was stored; an action that never was, for one that was dropped.
         questions: The names of the questions by their keys.
-        blind: Leave out whatever tells of the agents' label.
-        since: When the session began; of what is older the time is told.
+        blind: Leave out whatever reveals the agents' label.
+        since: When the session began; older records are described with their time.
         of: What the question is about, as the screen calls it: "answer B"; empty where it has no word for it.
     """
     about = action.about or action.records
     given = _given(about)
     record = given[-1] if given else next((one for one in about if isinstance(one, Mark)), about[0])
-    what = _said(record, questions, of, blind=blind)
+    what = _describe(record, questions, of, blind=blind)
     if isinstance(record, Judgment) and record.elapsed_ms is None:
         # Only what was judged on a screen has a time that it took.
         what += ", given by a command"
     if record.created_at < since:
         what += f", of {record.created_at.astimezone():%Y-%m-%d %H:%M}"
-    stands = [one for one in action.records if isinstance(one, Judgment)] if action.about else []
-    if not stands or _undoes_nothing(stands[-1], record):
+    current = [one for one in action.records if isinstance(one, Judgment)] if action.about else []
+    if not current or _is_unchanged(current[-1], record):
         return what
-    return f"{what} · now {_label(stands[-1], questions)}"
+    return f"{what} · now {_label(current[-1], questions)}"
 
 
 def target_of(action: Action) -> QuestionTarget | None:
@@ -56,12 +56,12 @@ def _given(records: Sequence[Judgment | Mark]) -> list[Judgment]:
     ]
 
 
-def _undoes_nothing(stands: Judgment, record: Judgment | Mark) -> bool:
-    """Return whether what stands is what was named already, as after a redo."""
-    return isinstance(record, Judgment) and (stands.value, stands.reason) == (record.value, record.reason)
+def _is_unchanged(current: Judgment, record: Judgment | Mark) -> bool:
+    """Return whether the current label equals the one described, as after a redo."""
+    return isinstance(record, Judgment) and (current.value, current.reason) == (record.value, record.reason)
 
 
-def _said(record: Judgment | Mark, questions: Mapping[int, str], of: str, *, blind: bool) -> str:
+def _describe(record: Judgment | Mark, questions: Mapping[int, str], of: str, *, blind: bool) -> str:
     if isinstance(record, Judgment):
         return _label(record, questions, of) + ("" if blind else _ORIGINS.get(record.origin, ""))
     if record.kind.startswith(REVISION):

@@ -1,4 +1,4 @@
-"""What a list has read of its items, and what it should read next."""
+"""The rows of a list that were read, and the choice of those to read next."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ItemRows:
     def __init__(self) -> None:
         self.generation = 0
         self.failed = False
-        # None: the item was looked for and is not there. Those read last stand last; textual.cache.LRUCache
+        # None: the item was looked for and is not there. Those read last come last; textual.cache.LRUCache
         # would keep the old value of a key that is set again.
         self._rows: OrderedDict[int, QueueRow | None] = OrderedDict()
         self._reading: set[int] = set()

@@ -1,42 +1,124 @@
-"""Rewriting a text of an item, here or in an editor of the environment: each time a revision is recorded."""
+"""Revising the texts of an item, in a dialog or in an external editor."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from textual import events
 
+from screens.external_programs import EditorExitError
 from screens.items.views import Editable, ItemView
-from screens.judging.controller import Judging
+from screens.judging.context import JudgingContext
+from screens.judging.controller import JudgingController
 from screens.judging.drafts import DRAFTS_KEPT
-from screens.judging.parts import ScreenParts
-from screens.outside import EditorGaveUp
-from screens.review.revision_editor import RevisionEditor
+from screens.review.text_editor import TextEditor
 from screens.widgets.text.code_area import can_hold
+from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 from store.kinds.protocol import task_kinds
 from store.recording import Action
 from store.revising import refusal, without_added_end
 from store.tables.record import REVISION, Mark
 
+if TYPE_CHECKING:
+    from screens.context import ScreenContext
+
+
+class RevisionEditor(TextEditor):
+    """Edits a text of an item; returns it when it is to be recorded, None when it is put aside.
+
+    Args:
+        context: The context of the screens.
+        item: The item.
+        editable: The text.
+        draft: What the rater wrote before in its place; None where there is none.
+        keep: Called with the text after every change.
+        outdated: Whether the text changed since the draft was begun.
+    """
+
+    LANGUAGE = "markdown"
+    WRAPS = True
+    FILE = "text.md"
+    UNTAKEN = "nothing was recorded"
+
+    def __init__(
+        self,
+        context: ScreenContext,
+        item: ItemView,
+        editable: Editable,
+        draft: str | None,
+        keep: Callable[[str], None],
+        *,
+        outdated: bool = False,
+    ) -> None:
+        super().__init__(context, editable.text if draft is None else draft, keep)
+        self._item = item
+        self._editable = editable
+        self._draft = draft
+        self._outdated = outdated
+
+    @property
+    def heading(self) -> str:
+        """Which text is edited."""
+        what = "Edit" if self._editable.text else "Write"
+        return f"{what} the {self._editable.title} of {one_line(self._item.external_id, 40)}"
+
+    @property
+    def about(self) -> tuple[str, str]:
+        """The item's prompt, unless just that is edited, and who wrote the current text."""
+        prompt = self._item.prompt if self._editable.text != self._item.prompt else ""
+        return prompt, f"Stands: {self._editable.revised or 'as imported'}."
+
+    @property
+    def endings(self) -> Sequence[tuple[str, str]]:
+        """The keys that record the text, and bring back the imported one."""
+        return (("editor.run", "records it"), ("editor.reset", "the imported text"))
+
+    @property
+    def beginning(self) -> tuple[str, str]:
+        """The imported text."""
+        return self._editable.imported, "This is the imported text."
+
+    def as_meant(self, text: str) -> str:
+        """Return what an editor left without the line feed that it ended the last line with."""
+        return without_added_end(text, self._editable.text)
+
+    def on_mount(self) -> None:
+        """Say what is edited."""
+        if self._draft is not None:
+            message = f"This is your draft. Since you began it, the {self._editable.title} changed."
+            self._say(message if self._outdated else "This is your draft.", alarm=self._outdated)
+
+    def action_run(self) -> None:
+        """Record the text."""
+        text = self.area.text
+        refused = refusal(task_kinds()[self._item.kind], self._editable.part, text)
+        if refused:
+            self._say(refused, alarm=True)
+        else:
+            self.dismiss(text)
+
+
 _Edits = Callable[[ItemView, Editable], None]
 
 
-class TextRevising:
+class TextRevisions:
     """Rewrites texts of an item.
 
     What was written stays a draft, kept like that of a comment, until the revision is on disk.
 
     Args:
-        parts: What the parts of the screen share.
+        shared: What the components of the screen share.
         judging: Records what was written.
         changed: Called when a draft has changed.
     """
 
-    def __init__(self, parts: ScreenParts, judging: Judging, changed: Callable[[], None]) -> None:
-        self._parts = parts
+    def __init__(
+        self, shared: JudgingContext, judging: JudgingController, changed: Callable[[], None]
+    ) -> None:
+        self._shared = shared
         self._judging = judging
         self._changed = changed
         self._drafts: dict[tuple[int, str], str] = {}
@@ -55,15 +137,15 @@ class TextRevising:
 
     def _begin_edit(self, edits: _Edits) -> None:
         """Edit the text that there is; of several ask which one."""
-        item = self._parts.item
-        if self._parts.context.rater is None:
-            self._parts.context.notices.say_no_rater()
+        item = self._shared.item
+        if self._shared.context.rater is None:
+            self._shared.context.notices.say_no_rater()
         elif (
             item is None
-            or self._judging.desk is None
-            or not (self._parts.guard.is_painted or self.waits(item))
+            or self._judging.builder is None
+            or not (self._shared.guard.is_painted or self.waits(item))
         ):
-            self._parts.say("There is no item on the screen yet.")
+            self._shared.say("There is no item on the screen yet.")
         elif len(item.editable) == 1:
             self._judging.reasons.drop()
             edits(item, item.editable[0])
@@ -72,14 +154,14 @@ class TextRevising:
             codes = _codes(item.editable)
             choices = [(code, editable.title) for code, editable in codes.items()]
             self._part_asked = (item.item_id, codes, edits)
-            self._parts.say("Edit which text?", choices=[*choices, (self._parts.keys.ending, "none")])
+            self._shared.say("Edit which text?", choices=[*choices, (self._shared.keys.ending, "none")])
 
     def take_key(self, key: events.Key) -> bool:
         """Take the code of a text while it is asked which one is edited; return whether the key was one."""
         if self._part_asked is None:
             return False
         item_id, codes, edits = self._part_asked
-        still, item = self._parts.saying.choices and not self._judging.reasons.is_asked, self._parts.item
+        still, item = self._shared.choices and not self._judging.reasons.is_asked, self._shared.item
         if not still or item is None or item.item_id != item_id:
             self._part_asked = None
             return False
@@ -87,15 +169,15 @@ class TextRevising:
         if editable is None:
             return False
         self._part_asked = None
-        self._parts.say("")
+        self._shared.say("")
         edits(item, editable)
         return True
 
     def end(self) -> bool:
         """End the question which text is edited; return whether it was asked."""
         asked, self._part_asked = self._part_asked, None
-        if asked is not None and self._parts.saying.choices:
-            self._parts.say("Nothing was edited.")
+        if asked is not None and self._shared.choices:
+            self._shared.say("Nothing was edited.")
             return True
         return False
 
@@ -104,77 +186,73 @@ class TextRevising:
     def _edit_here(self, item: ItemView, editable: Editable) -> None:
         draft = self._drafts.get((item.item_id, editable.part))
         if not can_hold(editable.text if draft is None else draft):
-            outside = self._parts.key("edit_outside")
-            self._parts.say(
+            outside = self._shared.key("edit_outside")
+            self._shared.say(
                 f"This text is too long, or has characters that cannot be edited here; {outside} can."
             )
             return
         editor = RevisionEditor(
-            self._parts.context,
+            self._shared.context,
             item,
             editable,
             draft,
             lambda text: self._keep_text(item, editable, text),
             outdated=self._is_outdated(item, editable),
         )
-        self._parts.screen.app.push_screen(editor, lambda text: self._edited_text(item, editable, text))
+        self._shared.screen.app.push_screen(editor, lambda text: self._edited_text(item, editable, text))
 
     def _edited_text(self, item: ItemView, editable: Editable, text: str | None) -> None:
         if text is not None:
             self._revise(item, editable, text)
         elif (item.item_id, editable.part) in self._drafts:
-            self._parts.say(f"Draft kept; {self._parts.key('edit')} goes on with it.")
+            self._shared.say(f"Draft kept; {self._shared.key('edit')} goes on with it.")
         else:
-            self._parts.say(f"The {editable.title} is as it was.")
+            self._shared.say(f"The {editable.title} is as it was.")
 
     def _edit_in_editor(self, item: ItemView, editable: Editable) -> None:
         draft = self._drafts.get((item.item_id, editable.part))
         before = editable.text if draft is None else draft
         kind, file, untaken = task_kinds()[item.kind], RevisionEditor.FILE, RevisionEditor.UNTAKEN
         try:
-            text = self._parts.context.others.edit(before, file=file, untaken=untaken)
+            text = self._shared.context.others.edit(before, file=file, untaken=untaken)
             text = without_added_end(text, before)
-        except EditorGaveUp as gave_up:
+        except EditorExitError as gave_up:
             self._keep_text(item, editable, without_added_end(gave_up.text, before))
-            self._parts.context.notices.report_error(gave_up)
+            self._shared.context.notices.report_error(gave_up)
             if (item.item_id, editable.part) in self._drafts:
-                self._parts.saying.say_also(f"A draft is kept; {self._parts.key('edit')} goes on with it.")
+                self._shared.say_also(f"A draft is kept; {self._shared.key('edit')} goes on with it.")
         except WorkbenchError as error:
-            self._parts.context.notices.report_error(error)
+            self._shared.context.notices.report_error(error)
         else:
             self._keep_text(item, editable, text)
             if refused := refusal(kind, editable.part, text):
-                self._parts.say(refused, alarm=True)
+                self._shared.say(refused, alarm=True)
             else:
                 self._revise(item, editable, text)
 
     def _revise(self, item: ItemView, editable: Editable, text: str) -> None:
-        """Record a text in place of the one that stands."""
+        """Record a text in place of the current one."""
         if text == editable.text:
             self._keep_text(item, editable, text)
-            self._parts.say(f"The {editable.title} is as it was; nothing was recorded.")
-        elif self._judging.desk is not None:
+            self._shared.say(f"The {editable.title} is as it was; nothing was recorded.")
+        elif self._judging.builder is not None:
             outdated = self._is_outdated(item, editable)
             # Nothing is judged until the panes show the new text.
-            self._parts.guard.await_paint("revised text")
-            self._judging.record(
-                self._judging.desk.mark(
-                    item.item_id, REVISION + editable.part, text=text, assignment_id=item.assignment_id
-                )
-            )
+            self._shared.guard.await_paint("revised text")
+            self._judging.record(self._judging.builder.mark(item, REVISION + editable.part, text=text))
             back = "is the imported one again" if text == editable.imported else "revised"
             over = " · in place of one that came after you began" if outdated else ""
-            self._parts.say(f"✎ {editable.title} {back}{over} · {self._parts.key('undo')} undo")
+            self._shared.say(f"✎ {editable.title} {back}{over} · {self._shared.key('undo')} undo")
 
     def waits(self, item: ItemView) -> bool:
         """Return whether a revision of the item is not on disk yet; then the panes show the text before."""
-        waiting = self._parts.context.recorder.waiting(item.item_id)
+        waiting = self._shared.context.recorder.waiting(item.item_id)
         return any(_part_of(record) for action in waiting for record in action.records)
 
     @property
     def awaited(self) -> str:
-        """What has to come onto the screen before the item counts as painted: a text that was revised."""
-        item = self._parts.item
+        """The missing part before the item counts as painted: a revised text."""
+        item = self._shared.item
         return "revised text" if item is not None and self.waits(item) else ""
 
     # -- drafts ---------------------------------------------------------------------------------------
@@ -191,7 +269,7 @@ class TextRevising:
         self._changed()
 
     def _is_outdated(self, item: ItemView, editable: Editable) -> bool:
-        """Return whether another text stands than when the draft was begun, where that is known."""
+        """Return whether the text changed since the draft was begun, where that is known."""
         begun_on = self._begun_on.get((item.item_id, editable.part))
         return begun_on is not None and begun_on != _digest(editable.text)
 
@@ -208,10 +286,10 @@ class TextRevising:
         """Say which texts of an item that has come onto the screen have drafts, and which changed since."""
         titles = [one.title for one in view.editable if (view.item_id, one.part) in self._drafts]
         if titles:
-            what, edit = " and ".join(titles), self._parts.key("edit")
-            self._parts.saying.say_also(f"Your draft of the {what} is kept: {edit} goes on with it.")
+            what, edit = " and ".join(titles), self._shared.key("edit")
+            self._shared.say_also(f"Your draft of the {what} is kept: {edit} goes on with it.")
         if later := revised_since(view):
-            self._parts.saying.say_also(later)
+            self._shared.say_also(later)
 
     def take_session(self, session: Mapping[str, Any]) -> None:
         """Take over the drafts of earlier sessions."""
@@ -223,7 +301,7 @@ class TextRevising:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What a session keeps of the drafts."""
+        """The drafts as a session stores them."""
         drafts: dict[str, dict[str, str]] = {}
         begun_on: dict[str, dict[str, str]] = {}
         for key, text in list(self._drafts.items())[-DRAFTS_KEPT:]:
@@ -241,10 +319,10 @@ def _digest(text: str) -> str:
 def revised_since(view: ItemView) -> str:
     """Return which texts are others than when the rater gave the labels, as a sentence; or nothing."""
     given = {
-        # What stands in for an answer may be another text since: a reference, once a thread.
-        (ask.title if ask.pane else ask.spec.title): label.given
-        for ask in view.asks
-        if (label := view.label_of(ask)) is not None and label.given is not None
+        # The text judged in place of an answer may have changed: a reference, once a thread.
+        (question.title if question.pane else question.spec.title): label.given
+        for question in view.questions
+        if (label := view.label_of(question)) is not None and label.given is not None
     }
     older: dict[str, None] = {}
     changed: list[str] = []
@@ -254,8 +332,8 @@ def revised_since(view: ItemView) -> str:
         changed += [editable.title] if found else []
     if not changed:
         return ""
-    what = "your label" if len(view.asks) == 1 else next(iter(older)) if len(older) == 1 else ""
-    after = what or f"{len(older)} of your {len(view.asks)} answers"
+    what = "your label" if not view.has_several else next(iter(older)) if len(older) == 1 else ""
+    after = what or f"{len(older)} of your {len(view.questions)} answers"
     return f"Since you gave {after}, the {' and the '.join(changed)} changed."
 
 

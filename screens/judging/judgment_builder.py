@@ -1,4 +1,4 @@
-"""What a session of judging has at hand: stopwatch, counts, and the actions that a rater's keys stand for."""
+"""Builds the records of a rater's keys; measures time and progress of a session."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IDLE_SECONDS = 30.0
 """A pause between two keys that is longer than this counts as time away."""
 
 PACE_FROM = 3
-"""Items judged in a session from which on its own pace is told."""
+"""Items judged in a session from which its own pace is shown."""
 
 
 class Stopwatch:
@@ -52,12 +52,31 @@ class Stopwatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """Who judges under which circumstances: what every record of a session has in common."""
+class JudgmentBuilder:
+    """Builds the records of one rater in one scope.
+
+    Attributes:
+        ids: Makes the keys of records and actions.
+        scope: Who judges, in which phase.
+        guideline_ids: The guidelines shown, by kind of item.
+    """
 
     ids: IdClock
     scope: Scope
     guideline_ids: dict[str, int]
+
+    @classmethod
+    def read(cls, workspace: Workspace, scope: Scope) -> JudgmentBuilder:
+        """Read the guidelines of the installed kinds, and return a builder for a scope."""
+        guideline = table_of(Guideline)
+        with workspace.reading() as connection:
+            guidelines = connection.execute(
+                select(guideline.c.task_kind, guideline.c.version, guideline.c.id)
+            ).all()
+        # The installed version is shown; others came with records that were made under them.
+        shown = {(kind.name, kind.guideline_version) for kind in task_kinds().values()}
+        ids = {kind: number for kind, version, number in guidelines if (kind, version) in shown}
+        return cls(workspace.ids, scope, ids)
 
     def label(
         self,
@@ -84,7 +103,7 @@ class Desk:
             id=self.ids.next(),
             action=action,
             item_id=item.item_id,
-            **item.ask.target._asdict(),
+            **item.current.target._asdict(),
             rater_id=self.scope.rater_id,
             assignment_id=item.assignment_id,
             phase=self.scope.phase,
@@ -108,23 +127,15 @@ class Desk:
         fresh = {"id": self.ids.next(), "reason": reason, "created_at": now()}
         return Action(action.id, (label.model_copy(update=fresh),))
 
-    def mark(
-        self,
-        item_id: int,
-        kind: str,
-        *,
-        active: bool = True,
-        text: str = "",
-        assignment_id: UUID | None = None,
-    ) -> Action:
-        """Return the action of marking an item, or of taking the mark away."""
+    def mark(self, item: ItemView, kind: str, *, active: bool = True, text: str = "") -> Action:
+        """Return the action of marking an item under its assignment, or of taking the mark away."""
         action = self.ids.next()
         record = Mark(
             id=self.ids.next(),
             action=action,
-            item_id=item_id,
+            item_id=item.item_id,
             rater_id=self.scope.rater_id,
-            assignment_id=assignment_id,
+            assignment_id=item.assignment_id,
             phase=self.scope.phase,
             kind=kind,
             active=active,
@@ -134,13 +145,8 @@ class Desk:
         return Action(action, (record,))
 
 
-def after(own: OwnState, action: Action) -> OwnState:
-    """Return what stands of the rater's own once an action is recorded.
-
-    Args:
-        own: What stands before it.
-        action: What is recorded of the item.
-    """
+def apply_action(own: OwnState, action: Action) -> OwnState:
+    """Return the rater's labels and marks of an item after an action on it."""
     for record in action.records:
         if isinstance(record, Mark):
             text = record.text if record.active else None
@@ -161,23 +167,7 @@ def after(own: OwnState, action: Action) -> OwnState:
     return own
 
 
-def desk_of(workspace: Workspace, scope: Scope) -> Desk:
-    """Read what every record of a rater's session has in common."""
-    guideline = table_of(Guideline)
-    with workspace.reading() as connection:
-        guidelines = connection.execute(
-            select(guideline.c.task_kind, guideline.c.version, guideline.c.id)
-        ).all()
-        # What is shown is the installed version; others came with records that were made under them.
-        shown = {(kind.name, kind.guideline_version) for kind in task_kinds().values()}
-        return Desk(
-            workspace.ids,
-            scope,
-            {kind: number for kind, version, number in guidelines if (kind, version) in shown},
-        )
-
-
-class SessionCount:
+class SessionProgress:
     """How far the rater is: judged today, pace, what is left; counted on from what was read at the start."""
 
     def __init__(self, today: int, left: int, rate: float | None) -> None:
@@ -188,7 +178,7 @@ class SessionCount:
         self._times: dict[int, float] = {}
 
     @classmethod
-    def read(cls, workspace: Workspace, scope: Scope) -> SessionCount:
+    def read(cls, workspace: Workspace, scope: Scope) -> SessionProgress:
         """Count a rater's work so far; slow in a large workspace, so for a thread worker."""
         with workspace.reading() as connection:
             state = progress(connection, scope)

@@ -9,62 +9,62 @@ from typing import Any, Protocol
 from textual.timer import Timer
 
 from screens.items.views import ItemView
-from screens.judging.comments import Comments
+from screens.judging.context import JudgingContext
+from screens.judging.drafts import CommentEditor
 from screens.judging.order import ReviewOrder
-from screens.judging.parts import ScreenParts
-from screens.queue.asked import Asked
-from screens.review.reading import SUBJECT, PaneReader
+from screens.queue.query import QueueQuery
+from screens.review.panes import SUBJECT, PaneController
 from screens.widgets.text.view import Place
 
 PLACES_KEPT = 200
 """Items whose scroll places are kept within a session."""
 
 FOLLOWING_KEPT = 20
-"""Items after the one shown that are kept: they tell where it belongs once the queue lists it no more."""
+"""Items after the one shown that are kept: they locate it once the queue no longer lists it."""
 
 KEEP_SECONDS = 0.5
 """How long after a move or a key the place and the drafts are stored: what a lost connection can cost."""
 
 
-class KeepsDrafts(Protocol):
-    """What is begun and not recorded, of one kind or of a part of the screen."""
+class DraftStore(Protocol):
+    """Drafts of one kind."""
 
     def take_session(self, session: Mapping[str, Any]) -> None:
         """Take over the drafts of earlier sessions."""
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What a session keeps of the drafts."""
+        """The drafts as a session stores them."""
 
 
-class PlaceKeeper:
+class SessionSaver:
     """Comes back to where the rater was.
 
     Args:
-        parts: What the parts of the screen share.
+        shared: What the components of the screen share.
         order: The items.
-        reader: The panes.
+        panes: The panes.
         comments: The line in which comments are written.
-        asked: Which queue is reviewed.
+        query: The query of the queue that is reviewed.
 
     Attributes:
-        asked: Which queue is reviewed.
+        query: The query of the queue that is reviewed.
         drafts: What is kept beside the place.
     """
 
     def __init__(
         self,
-        parts: ScreenParts,
+        shared: JudgingContext,
         order: ReviewOrder,
-        reader: PaneReader,
-        comments: Comments,
-        asked: Asked,
+        panes: PaneController,
+        comments: CommentEditor,
+        query: QueueQuery,
     ) -> None:
-        self.asked = asked
-        self.drafts: Sequence[KeepsDrafts] = ()
-        self._parts = parts
+        self.query = query
+        self.drafts: Sequence[DraftStore] = ()
+        self._shared = shared
         self._order = order
-        self._reader = reader
+        self._panes = panes
         self._comments = comments
         self._places: dict[int, dict[str, Place]] = {}
         self._resume_from: Mapping[str, Any] = {}
@@ -78,12 +78,12 @@ class PlaceKeeper:
         """
         self._resume_from = resume_from
         for part in self.drafts:
-            part.take_session(self._parts.context.session.kept)
+            part.take_session(self._shared.context.session.kept)
 
     def remember(self) -> None:
         """Remember where the panes of the item on the screen are scrolled to."""
-        if self._parts.item is not None:
-            self._places[self._parts.item.item_id] = self._reader.panes.places
+        if self._shared.item is not None:
+            self._places[self._shared.item.item_id] = self._panes.by_id.places
             while len(self._places) > PLACES_KEPT:
                 self._places.pop(next(iter(self._places)))
 
@@ -93,7 +93,7 @@ class PlaceKeeper:
         session, self._resume_from = self._resume_from, {}
         if session.get("item") == view.item_id:
             places = _places_of(session)
-            self._reader.go_to_pane(str(session.get("active", SUBJECT)), view)
+            self._panes.go_to_pane(str(session.get("active", SUBJECT)), view)
         return places
 
     def keep(self) -> None:
@@ -102,25 +102,25 @@ class PlaceKeeper:
             self._keeping.stop()
             self._keeping = None
         self.remember()
-        wanted = self._parts.guard.wanted
-        if self._parts.item is None or wanted is None:
+        wanted = self._shared.guard.wanted
+        if self._shared.item is None or wanted is None:
             return
         self._comments.note()
         value = {
             "item": wanted.item_id,
             "following": self._order.ids[self._order.index + 1 :][:FOLLOWING_KEPT],
-            "queue": self.asked.kept,
-            "active": self._reader.active,
+            "queue": self.query.kept,
+            "active": self._panes.active,
             "places": {name: asdict(place) for name, place in self._places.get(wanted.item_id, {}).items()},
         }
         for part in self.drafts:
             value |= part.kept
-        self._parts.context.session.keep(value)
+        self._shared.context.session.keep(value)
 
     def keep_soon(self) -> None:
         """Store the place shortly, once for all that changes until then, also while somebody types on."""
         if self._keeping is None:
-            self._keeping = self._parts.screen.set_timer(KEEP_SECONDS, self.keep)
+            self._keeping = self._shared.screen.set_timer(KEEP_SECONDS, self.keep)
 
 
 def _places_of(session: Mapping[str, Any]) -> dict[str, Place]:

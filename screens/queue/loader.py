@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from screens.queue.asked import Asked
-from screens.widgets.item_rows import AT_ONCE
+from screens.queue.query import QueueQuery
+from screens.widgets.item_list.rows import AT_ONCE
 from store.first_look import QUEUE_SESSION
 from store.queries.rows import QueueFilter, QueueRow, QueueSort
 from store.session import load_session, save_session
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What was found of a queue.
+class LoadedQueue:
+    """Items of a queue that were read.
 
     Attributes:
         ids: The items in their order, of shape (n,); only the first ones when not `complete`.
@@ -41,7 +41,7 @@ class Found:
     kinds: frozenset[str] = frozenset()
 
 
-class QueueOrders:
+class QueueLoader:
     """Reads orders for one rater.
 
     Args:
@@ -53,36 +53,36 @@ class QueueOrders:
         self._workspace = workspace
         self._scope = scope
 
-    def first(self, asked: Asked) -> Found:
+    def first(self, query: QueueQuery) -> LoadedQueue:
         """Return the first items of a queue with their lines."""
-        ids = self._ids(asked, AT_ONCE)
+        ids = self._ids(query, AT_ONCE)
         rows = tuple(self.rows(ids.tolist()))
-        return Found(ids, complete=len(ids) < AT_ONCE, rows=rows, kinds=_kinds_of(rows))
+        return LoadedQueue(ids, complete=len(ids) < AT_ONCE, rows=rows, kinds=_kinds_of(rows))
 
     @staticmethod
-    def begun(rows: Sequence[QueueRow]) -> Found:
+    def begun(rows: Sequence[QueueRow]) -> LoadedQueue:
         """Return the first items of the queue of all items, whose lines were read already."""
         ids = array("q", [row.item_id for row in rows])
-        return Found(ids, complete=False, rows=tuple(rows), kinds=_kinds_of(rows))
+        return LoadedQueue(ids, complete=False, rows=tuple(rows), kinds=_kinds_of(rows))
 
-    def all(self, asked: Asked) -> Found:
+    def all(self, query: QueueQuery) -> LoadedQueue:
         """Return the items of a queue, and how many the workspace holds."""
         from store.queries.queue import items_by_kind
 
-        items, wanted = items_by_kind(self._workspace), asked.wanted.kind
+        items, wanted = items_by_kind(self._workspace), query.wanted.kind
         kinds = frozenset(items) if wanted is None else frozenset((wanted,))
-        return Found(self._ids(asked), complete=True, total=sum(items.values()), kinds=kinds)
+        return LoadedQueue(self._ids(query), complete=True, total=sum(items.values()), kinds=kinds)
 
-    def first_unjudged(self, asked: Asked) -> int | None:
+    def first_unjudged(self, query: QueueQuery) -> int | None:
         """Return the first item of a queue that the rater has not judged, None where there is none."""
-        if asked.wanted.status not in (None, "open"):
+        if query.wanted.status not in (None, "open"):
             return None
-        ids = self._ids(replace(asked, wanted=replace(asked.wanted, status="open")), limit=1)
+        ids = self._ids(replace(query, wanted=replace(query.wanted, status="open")), limit=1)
         return int(ids[0]) if len(ids) else None
 
     def count(self, wanted: QueueFilter) -> int:
         """Return how many items a filter lets through."""
-        return len(self._ids(Asked(wanted, QueueSort())))
+        return len(self._ids(QueueQuery(wanted, QueueSort())))
 
     def total(self) -> int:
         """Return how many items the workspace holds."""
@@ -96,25 +96,25 @@ class QueueOrders:
 
         return queue_rows(self._workspace, self._scope, item_ids)
 
-    def _ids(self, asked: Asked, limit: int | None = None) -> Ids:
+    def _ids(self, query: QueueQuery, limit: int | None = None) -> Ids:
         from store.queries.queue import queue_ids
 
-        return queue_ids(self._workspace, self._scope, asked.wanted, asked.sort, limit=limit)
+        return queue_ids(self._workspace, self._scope, query.wanted, query.sort, limit=limit)
 
-    def kept(self) -> tuple[Asked, int | None]:
+    def kept(self) -> tuple[QueueQuery, int | None]:
         """Return the queue of the session before, and the item that was under the cursor."""
         rater = self._scope.rater_id
         return self.of(load_session(self._workspace, rater, QUEUE_SESSION) if rater else {})
 
-    def of(self, value: Mapping[str, Any]) -> tuple[Asked, int | None]:
+    def of(self, value: Mapping[str, Any]) -> tuple[QueueQuery, int | None]:
         """Return what `kept` returns, of a value that was read already."""
         item = value.get("item")
-        return Asked.of(value, blind=self._scope.blind), item if isinstance(item, int) else None
+        return QueueQuery.of(value, blind=self._scope.blind), item if isinstance(item, int) else None
 
-    def keep(self, asked: Asked, item_id: int | None) -> None:
+    def keep(self, query: QueueQuery, item_id: int | None) -> None:
         """Keep a queue for the next session, through the write lane."""
         if self._scope.rater_id:
-            value = {**asked.kept, "item": item_id}
+            value = {**query.kept, "item": item_id}
             save_session(self._workspace, self._scope.rater_id, QUEUE_SESSION, value)
 
 

@@ -23,31 +23,31 @@ REST = 10.0
 up, which must not be all that the machine does."""
 
 
-class Paced(Generic[K, T]):
+class ThrottledReader(Generic[K, T]):
     """Reads one thing for a screen, again and again; only the latest wish is kept.
 
     Args:
-        screen: The screen; what comes back is told in its own thread, and not after it is closed.
+        screen: The screen; results are delivered in its own thread, and not after it is closed.
         read: Reads it, in a thread.
-        tell: Told of what was read, or why it could not be.
+        done: Called with what was read, or with the error.
     """
 
     def __init__(
         self,
         screen: Screen[None],
         read: Callable[[K], T],
-        tell: Callable[[K, T | None, WorkbenchError | None], None],
+        done: Callable[[K, T | None, WorkbenchError | None], None],
     ) -> None:
         self._screen = screen
         self._read = read
-        self._tell = tell
+        self._done = done
         self._busy = False
         self._wanted: tuple[K, bool] | None = None
         self._last: K | None = None
         self._rested = 0.0
         self._timer: Timer | None = None
 
-    def ask(self, key: K, *, at_once: bool = False) -> None:
+    def request(self, key: K, *, at_once: bool = False) -> None:
         """Read soon: at once where nothing was read of this key before, else after the rest.
 
         Args:
@@ -65,7 +65,7 @@ class Paced(Generic[K, T]):
             self._busy, self._wanted = True, None
             self._screen.run_worker(partial(self._work, key), thread=True, group="paced")
         else:
-            self._timer = self._screen.set_timer(wait, partial(self.ask, key))
+            self._timer = self._screen.set_timer(wait, partial(self.request, key))
 
     @staticmethod
     def rest_after(seconds: float) -> float:
@@ -87,7 +87,7 @@ class Paced(Generic[K, T]):
         self._rested = monotonic() + self.rest_after(seconds)
         if not self._screen.is_mounted:
             return
-        self._tell(key, value, failure)
+        self._done(key, value, failure)
         if self._wanted is not None:
             wanted, at_once = self._wanted
-            self.ask(wanted, at_once=at_once)
+            self.request(wanted, at_once=at_once)

@@ -1,4 +1,4 @@
-"""How the run under the cursor stands, in a few lines."""
+"""The status of a run in a few lines: progress, spending, errors, and what its keys do."""
 
 from __future__ import annotations
 
@@ -6,64 +6,64 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from agents.jobs.errors import BudgetReached
-from screens.jobs.facts import in_all, spent_of
-from screens.jobs.wording import STATE_GLYPHS, amount, bar, parts
+from screens.jobs.job_line import STATE_GLYPHS, amount, bar, parts
+from screens.jobs.run_tables import in_all, spent_of
 from screens.widgets.text.sanitize import one_line
 from store.ids import now
 
 if TYPE_CHECKING:
     from agents.jobs.budget import Budget
     from agents.jobs.runner import Job
-    from screens.jobs.board import JobBoard
+    from screens.jobs.jobs import JobStatus
     from store.queries.run_list import ListedRun
     from store.queries.run_stages import StageCounts
 
 Key = Callable[[str], str]
-"""Says which key does what a verb of the screen says."""
+"""Returns the key of a command of the screen by its verb."""
 
 NOT_READ = "What the agents recorded is not touched by this; it is tried again with the next event."
 
 
 def unread(failure: Exception) -> list[str]:
-    """Return what is said when the runs could not be read."""
+    """Return the message for runs that could not be read."""
     return ["! The runs could not be read.", one_line(str(failure), 300), NOT_READ]
 
 
 def labelled_items(listed: ListedRun, job: Job | None) -> int:
-    """Return how many items a run has labelled: as the job tells that works on it, else as was read."""
+    """Return how many items a run has labelled: from the job at work on it, else as was read."""
     if job is None or job.run_id != listed.run.id or job.progress is None:
         return listed.labelled
     return max(job.progress.labelled, listed.labelled)
 
 
 def of_job(
-    job: Job, listed: ListedRun, board: JobBoard, stages: Sequence[StageCounts], key: Key, *, width: int
+    job: Job, listed: ListedRun, board: JobStatus, stages: Sequence[StageCounts], key: Key, *, width: int
 ) -> list[str]:
-    """Return how the run of a job stands.
+    """Return the status of a job's run.
 
     Args:
         job: The job, at work or ended in this session.
         listed: Its run.
-        board: What its events told.
+        board: The state that its events reported.
         stages: What the run's roles have done.
         key: The screen's keys.
         width: Cells of the bar.
     """
     labelled, total = labelled_items(listed, job), listed.run.total
     words = [f"{STATE_GLYPHS[job.state]} {job.state}", f"{labelled:,} of {total:,} labelled"]
-    # How much of the job has ended is told by the line at the foot of every screen.
+    # The progress of the job itself is in the line at the foot of every screen.
     words += parts(job.state, job.progress, cost=False)[1:]
     if job.state == "running" and board.waits_until is not None and board.waits_until > now():
         words.insert(1, f"waits for the service until {board.waits_until.astimezone():%H:%M:%S}")
     lines = [bar(labelled, total, width), " · ".join(words)]
     spent = spent_of(stages) if job.progress is None else job.progress.spent
-    told = [in_all(spent), _budget(job.budget)]
-    if any(told):
-        lines.append("the whole run: " + " · ".join(filter(None, told)))
+    whole = [in_all(spent), _budget(job.budget)]
+    if any(whole):
+        lines.append("the whole run: " + " · ".join(filter(None, whole)))
     error = job.error or board.paused_for
     if error is not None:
         lines += [f"! {one_line(error.title, 60)}: {one_line(error.message, 400)}"]
-        # What a command is told to do about its budget, the screen does itself.
+        # The hint is for the command line; the screen itself offers more budget.
         lines += [one_line(error.hint, 300)] if error.hint and not isinstance(error, BudgetReached) else []
     if job.state == "paused":
         on = "gives more and goes on" if job.used_up is not None else "goes on"
@@ -81,12 +81,12 @@ def of_job(
 
 def _budget(budget: Budget) -> str:
     """Return what a run may spend, in words; empty without a bound."""
-    told = [amount(what, limit) for what, limit in budget.model_dump(exclude_none=True).items()]
-    return f"budget {', '.join(told)}" if told else ""
+    parts = [amount(what, limit) for what, limit in budget.model_dump(exclude_none=True).items()]
+    return f"budget {', '.join(parts)}" if parts else ""
 
 
 def of_earlier(listed: ListedRun, stages: Sequence[StageCounts], width: int) -> list[str]:
-    """Return how a run of an earlier session stands."""
+    """Return the status of a run of an earlier session."""
     run = listed.run
     words = [f"{STATE_GLYPHS[run.state]} {run.state}", f"{listed.labelled:,} of {run.total:,} labelled"]
     if run.ended_at is not None:
@@ -96,7 +96,7 @@ def of_earlier(listed: ListedRun, stages: Sequence[StageCounts], width: int) -> 
 
 
 def nothing_yet(job: Job | None, problem: Sequence[str], key: Key, *, has_items: bool = True) -> list[str]:
-    """Return what is said when no run is recorded.
+    """Return the message for a workspace without runs.
 
     Args:
         job: The job of this session; None without one.

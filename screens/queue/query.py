@@ -1,4 +1,4 @@
-"""Which queue is asked for, and how a session keeps it."""
+"""The query of a queue, and its form in a session."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from store.queries.rows import QueueFilter, QueueSort
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Which queue is asked for.
+class QueueQuery:
+    """The filter and the order of a queue.
 
     Attributes:
         wanted: Which items.
@@ -23,14 +23,14 @@ class Asked:
     sort: QueueSort = field(default_factory=QueueSort)
 
     @classmethod
-    def of(cls, kept: Any, *, blind: bool) -> Asked:
-        """Return what a session kept, without what a blind queue must not ask for."""
+    def of(cls, kept: Any, *, blind: bool) -> QueueQuery:
+        """Return a stored query, without filters and orders that a blind queue must not have."""
         kept = kept if isinstance(kept, dict) else {}
         return cls(_filter_of(kept.get("filter"), blind=blind), _sort_of(kept.get("sort"), blind))
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What a session keeps of it."""
+        """The query as a session stores it."""
         return {"filter": asdict(self.wanted), "sort": asdict(self.sort)}
 
     @property

@@ -17,14 +17,14 @@ from textual.app import App, SuspendNotSupported
 from store.errors import WorkbenchError
 
 TEST_FILE = "test_program.py"
-"""What the file of a test is called."""
+"""The name of a test's file."""
 
 
-class EditorFailed(WorkbenchError):
+class EditorError(WorkbenchError):
     """An editor was not started, or what it left behind is not taken."""
 
 
-class EditorGaveUp(EditorFailed):
+class EditorExitError(EditorError):
     """An editor ended as one that failed.
 
     Attributes:
@@ -36,7 +36,7 @@ class EditorGaveUp(EditorFailed):
         self.text = text
 
 
-class OtherPrograms:
+class ExternalPrograms:
     """Gives the terminal to another program, and takes it back when that has ended.
 
     Args:
@@ -80,7 +80,7 @@ class OtherPrograms:
 
         Args:
             text: The text, which is handed over exactly.
-            file: What the file is called, from which an editor tells its language.
+            file: What the file is called, from which an editor infers its language.
             untaken: What did not come of an editor that failed: "nothing was run".
 
         Returns:
@@ -95,10 +95,10 @@ class OtherPrograms:
         try:
             data = text.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise EditorFailed(
+            raise EditorError(
                 "Editor", "This text holds half of a character, which no UTF-8 file can hold.", ""
             ) from error
-        # Made for the user alone, whatever the umask says.
+        # Accessible to the user alone, whatever the umask.
         folder = Path(tempfile.mkdtemp(prefix="workbench-"))
         keep = False
         try:
@@ -111,20 +111,20 @@ class OtherPrograms:
                 edited = left.decode("utf-8")
             except UnicodeDecodeError as error:
                 keep = True
-                raise EditorFailed(
+                raise EditorError(
                     "Editor",
                     f"What {name} wrote is no UTF-8 (byte {error.start + 1}), and was not taken.",
                     f"It is kept in {path}.",
                 ) from error
         except OSError as error:
-            raise EditorFailed(
+            raise EditorError(
                 "Editor", f"{name}: {error.strerror or error}.", "Nothing was taken."
             ) from error
         finally:
             if not keep:
                 shutil.rmtree(folder, ignore_errors=True)
         if status:
-            raise EditorGaveUp(f"{name} ended with the status {status}; {untaken}.", "", edited)
+            raise EditorExitError(f"{name} ended with the status {status}; {untaken}.", "", edited)
         return edited
 
     def _start(self, command: list[str], name: str) -> int:
@@ -132,26 +132,26 @@ class OtherPrograms:
         try:
             return self.run(command)
         except OSError as error:
-            raise EditorFailed(
+            raise EditorError(
                 "Editor",
                 f"{name} did not start: {error.strerror or error}.",
                 "Set EDITOR to a program that is installed.",
             ) from error
         except SuspendNotSupported as error:
-            raise EditorFailed("Editor", "This terminal cannot be given free for an editor.", "") from error
+            raise EditorError("Editor", "This terminal cannot be given free for an editor.", "") from error
 
 
 def _editor() -> tuple[list[str], str]:
     """Return the command of the editor that the environment names, and what it is called."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
-        raise EditorFailed(
+        raise EditorError(
             "No editor", "Neither VISUAL nor EDITOR is set.", "Set one, such as EDITOR=nano, and start again."
         )
     try:
         command = shlex.split(editor)
     except ValueError as error:
-        raise EditorFailed("Editor", f"{editor} is no command: {error}.", "Set EDITOR to another.") from error
+        raise EditorError("Editor", f"{editor} is no command: {error}.", "Set EDITOR to another.") from error
     if not command:
-        raise EditorFailed("No editor", "EDITOR holds nothing but blanks.", "Set it, such as EDITOR=nano.")
+        raise EditorError("No editor", "EDITOR holds nothing but blanks.", "Set it, such as EDITOR=nano.")
     return command, Path(command[0]).name

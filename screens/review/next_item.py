@@ -1,13 +1,13 @@
-"""Where a review goes on: the queue of the session that was left, taken anew, at the item it ended on."""
+"""The item a review goes to: the next open one, and the one at which a session is resumed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from screens.judging.order import ReviewOrder
-from screens.queue.asked import Asked
+from screens.queue.query import QueueQuery
 from store.queries.item import has_item
 from store.queries.progress_delta import open_among, skipped_in_order
 from store.queries.queue import queue_ids
@@ -15,8 +15,44 @@ from store.queries.rows import QueueFilter
 from store.scope import Scope
 from store.workspace import Workspace
 
+NEAR = 256
+"""Items further on that are looked through before the whole queue is."""
 
-def resumed_item(workspace: Workspace, scope: Scope, session: Mapping[str, Any], asked: Asked) -> int | None:
+
+def next_open(
+    workspace: Workspace, scope: Scope, ids: list[int], index: int, *, unsaved: Iterable[int]
+) -> int | None:
+    """Return the next place with an item to judge, after the last from the top; None without one.
+
+    Args:
+        workspace: The open workspace.
+        scope: Who judges.
+        ids: The items in their order.
+        index: The place after which is looked.
+        unsaved: Items of which something is on its way to the disk.
+    """
+    import numpy
+
+    waiting = set(unsaved)
+    near = ids[index + 1 : index + 1 + NEAR]
+    with workspace.reading() as connection:
+        found = open_among(connection, scope, near) - waiting
+    for place, item_id in enumerate(near, start=index + 1):
+        if item_id in found:
+            return place
+    parts = [queue_ids(workspace, scope, QueueFilter(status=status)) for status in ("open", "skipped")]
+    open_ids = numpy.setdiff1d(numpy.concatenate(parts), numpy.fromiter(waiting, dtype=numpy.int64))
+    places = numpy.flatnonzero(numpy.isin(numpy.asarray(ids), open_ids))
+    places = places[places != index]
+    if not len(places):
+        return None
+    later = places[places > index]
+    return int(later[0] if len(later) else places[0])
+
+
+def resumed_item(
+    workspace: Workspace, scope: Scope, session: Mapping[str, Any], query: QueueQuery
+) -> int | None:
     """Return the item at which a session goes on; None in an empty workspace.
 
     It is the item at which the session ended, if that is still open or has a draft, else the next open one
@@ -26,7 +62,7 @@ def resumed_item(workspace: Workspace, scope: Scope, session: Mapping[str, Any],
         workspace: The open workspace.
         scope: Whose session.
         session: What was kept of it.
-        asked: The queue that it was in.
+        query: The queue that it was in.
     """
     item = session.get("item")
     kept = item if isinstance(item, int) else None
@@ -39,9 +75,9 @@ def resumed_item(workspace: Workspace, scope: Scope, session: Mapping[str, Any],
         return kept
     if kept is not None and (following_open := [number for number in following if number in near]):
         return following_open[0]
-    status = asked.wanted.status
-    queues = [replace(asked, wanted=replace(asked.wanted, status="open"))] if status in (None, "open") else []
-    for each in (*queues, Asked(QueueFilter(status="open")), Asked(QueueFilter(status="skipped"))):
+    status = query.wanted.status
+    queues = [replace(query, wanted=replace(query.wanted, status="open"))] if status in (None, "open") else []
+    for each in (*queues, QueueQuery(QueueFilter(status="open")), QueueQuery(QueueFilter(status="skipped"))):
         first = queue_ids(workspace, scope, each.wanted, each.sort, limit=1)
         if len(first):
             return int(first[0])
@@ -53,7 +89,7 @@ def resumed_item(workspace: Workspace, scope: Scope, session: Mapping[str, Any],
 
 def restored_order(
     workspace: Workspace, scope: Scope, session: Mapping[str, Any]
-) -> tuple[Asked, ReviewOrder]:
+) -> tuple[QueueQuery, ReviewOrder]:
     """Return the queue in which a session goes on and its order, at the item; for a thread.
 
     An item that the queue lists no more is put back where it stood; where the session goes on with an item
@@ -64,23 +100,23 @@ def restored_order(
         scope: Whose session.
         session: What was kept of it.
     """
-    asked = Asked.of(session.get("queue"), blind=scope.blind)
-    item = resumed_item(workspace, scope, session, asked)
-    ids: list[int] = queue_ids(workspace, scope, asked.wanted, asked.sort).tolist()
+    query = QueueQuery.of(session.get("queue"), blind=scope.blind)
+    item = resumed_item(workspace, scope, session, query)
+    ids: list[int] = queue_ids(workspace, scope, query.wanted, query.sort).tolist()
     if item is not None and item not in ids and item != session.get("item"):
-        asked = Asked()
-        ids = queue_ids(workspace, scope, asked.wanted, asked.sort).tolist()
+        query = QueueQuery()
+        ids = queue_ids(workspace, scope, query.wanted, query.sort).tolist()
     with workspace.reading() as connection:
-        # What was put off comes again last, in this session too.
+        # Skipped items come again last, in this session too.
         skipped = skipped_in_order(connection, scope)
     if skipped:
         listed = set(ids)
         skipped = [number for number in skipped if number in listed]
     if item is None:
-        return asked, ReviewOrder(ids, 0, skipped)
+        return query, ReviewOrder(ids, 0, skipped)
     if item not in ids:
         ids.insert(_place_before(ids, session.get("following")), item)
-    return asked, ReviewOrder(ids, ids.index(item), skipped)
+    return query, ReviewOrder(ids, ids.index(item), skipped)
 
 
 def _listed(value: Any) -> list[Any]:

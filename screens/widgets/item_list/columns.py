@@ -1,4 +1,4 @@
-"""What a line of the item list shows, and how much of it fits into a width."""
+"""The columns of the item list, fitted to a width."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STATUS = {"judged": "●", "open": "○", "skipped": "»", "cannot_decide": "?"
 
 @cache
 def value_word(kind: str, value: float | None) -> str:
-    """Return the label that tells of an item as "1 match" or "keep", empty where there is none."""
+    """Return the decisive label of an item as "1 match" or "keep", empty without one."""
     if value is None:
         return ""
     known = task_kinds().get(kind)
@@ -131,7 +131,7 @@ class Columns:
                 ]
         ranked = not kinds or kinds & ranked_kinds()
         after = [Column("sim", 4, "muted", _similarity)] if ranked and width >= MEDIUM else []
-        # A line begins with cursor, status, disagreement and flag; a gap stands before every column.
+        # A line begins with cursor, status, disagreement and flag; a gap precedes every column.
         taken = 4 + sum(column.width + 1 for column in (yours, *agents, *after))
         free = max(0, width - taken - 2)
         name = min(18 if width < MEDIUM else 26 if width < WIDE else 34, free // 3)

@@ -2,7 +2,7 @@
 
 Textual paints in steps: a widget that changed asks its screen for room or for a repaint, its screen lays out
 and writes, which can change further widgets, and a thread brings what was written to the terminal. A callback
-after the next refresh can come before the first of these steps is done, so it tells nothing of what is seen.
+after the next refresh can come before the first of these steps is done, so it proves nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from screens.items.views import ItemView
-from screens.judging.desk import Stopwatch
+from screens.judging.judgment_builder import Stopwatch
 from screens.judging.order import OrderPlace
 
 ARRIVAL_SECONDS = 0.7
@@ -59,7 +59,7 @@ def when_on_terminal(
             later = partial(screen.call_later, look, again=True)
             asyncio.get_running_loop().call_later(LOOK_SECONDS, later)
         elif again:
-            # What they asked of the screen before now is before this in its order of messages.
+            # Their requests to the screen come before this in its order of messages.
             screen.call_after_refresh(look, again=False)
         else:
             when_written(screen.app, reached)
@@ -85,7 +85,7 @@ def when_written(app: App[Any], reached: Callable[[float], None]) -> None:
 
 
 def is_in_sight(screen: Screen[None]) -> bool:
-    """Tell whether a screen is seen: it is the one on top, or nothing but dialogs stand on it."""
+    """Return whether a screen is seen: it is the one on top, or only dialogs are above it."""
     stack = screen.app.screen_stack
     return screen in stack and all(above.is_modal for above in stack[stack.index(screen) + 1 :])
 
@@ -108,7 +108,7 @@ def _is_unfinished(widget: Widget) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class OnScreen:
+class DisplayedItem:
     """An item on the screen. Header, panes and keys all take it from this one value.
 
     Attributes:
@@ -156,7 +156,7 @@ class PaintGuard:
         awaited: Callable[[], str] = str,
     ) -> None:
         self.wanted: OrderPlace | None = None
-        self.on_screen: OnScreen | None = None
+        self.on_screen: DisplayedItem | None = None
         self.is_bare = False
         self.watch = Stopwatch()
         self._screen = screen
@@ -175,14 +175,14 @@ class PaintGuard:
         shown = self.on_screen
         return shown.view if shown is not None and shown.place is place else None
 
-    # -- what is shown --------------------------------------------------------------------------------
+    # -- showing --------------------------------------------------------------------------------------
 
     def put(self, view: ItemView, place: OrderPlace) -> None:
         """Take an item for what is on the screen from now on, before its widgets show it."""
         shown = self.on_screen if self.on_screen is not None and self.on_screen.place is place else None
         self._paints += 1
         self.is_bare = False
-        self.on_screen = replace(shown or OnScreen(place, view, 0), view=view, paint=self._paints)
+        self.on_screen = replace(shown or DisplayedItem(place, view, 0), view=view, paint=self._paints)
 
     def put_nothing(self) -> None:
         """Take note that no item can be shown."""
@@ -208,8 +208,8 @@ class PaintGuard:
         assert shown is not None
         if before is None:
             self.watch = Stopwatch()
-        elif not before.ask.is_asked_as(shown.view.ask):
-            # What was asked is asked no more, so that the keys have another meaning.
+        elif not before.current.is_same_as(shown.view.current):
+            # The question has changed, so that the keys have another meaning.
             self.await_paint("question")
         elif _verdict(before) != _verdict(shown.view):
             # A key that was on its way must not judge a claim that nobody has read.
@@ -221,13 +221,13 @@ class PaintGuard:
             self.tell_when_painted()
         return has_other_claim
 
-    def ask(self, view: ItemView) -> None:
+    def show_question(self, view: ItemView) -> None:
         """Ask another question of the item; no key answers it before it is seen."""
         self.show_as(view)
         self.await_paint("question")
         self.watch = Stopwatch()
 
-    # -- what is seen ---------------------------------------------------------------------------------
+    # -- visibility ----------------------------------------------------------------------------------
 
     @property
     def is_painted(self) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from screens.dispatch import Handler, Handlers
 from screens.items.views import ItemView, PaneText
+from screens.judging.context import JudgingContext
 from screens.judging.drafts import Drafts
-from screens.judging.parts import ScreenParts
-from screens.review.reading import SUBJECT, PaneReader
+from screens.review.panes import SUBJECT, PaneController
 from screens.widgets.text.document import Document
 from screens.widgets.text.view import TextPane
 from store.evidence import CITATIONS_MOST, Citation, as_json, cite, digest, in_order, readable_citations
@@ -26,15 +26,15 @@ def in_words(citations: Iterable[Citation]) -> str:
     return ", ".join(places[:_NAMED]) + more
 
 
-class Citing:
+class Citations:
     """Lets lines be cited.
 
     What is marked when a label is given goes with it. It begins with what the rater's current label
     cites; what was changed since and went with no label yet is a draft, kept like that of a comment.
 
     Args:
-        parts: What the parts of the screen share.
-        reader: The panes.
+        shared: What the components of the screen share.
+        panes: The panes.
         changed: Called when a draft has changed.
         bring_out: Shows the execution whose test or log is cited.
 
@@ -44,13 +44,13 @@ class Citing:
 
     def __init__(
         self,
-        parts: ScreenParts,
-        reader: PaneReader,
+        shared: JudgingContext,
+        panes: PaneController,
         changed: Callable[[], None],
         bring_out: Callable[[Citation], None],
     ) -> None:
-        self._parts = parts
-        self._reader = reader
+        self._shared = shared
+        self._panes = panes
         self._changed = changed
         self._bring_out = bring_out
         self.drafts: Drafts[tuple[Citation, ...]] = Drafts(
@@ -59,17 +59,14 @@ class Citing:
 
     def handlers(self) -> Handlers:
         """Return what the commands do that cite lines, and follow citations."""
-        return {
-            "review.cite": Handler(self.cite, of_item=True),
-            "review.follow": Handler(self.follow),
-        }
+        return {"review.cite": Handler(self.cite, of_item=True), "review.follow": Handler(self.follow)}
 
-    # -- what is cited --------------------------------------------------------------------------------
+    # -- citations -----------------------------------------------------------------------------------
 
     @property
-    def citations(self) -> tuple[Citation, ...]:
+    def cited(self) -> tuple[Citation, ...]:
         """The lines that the next label of the item shown cites."""
-        return () if self._parts.item is None else self._citations_of(self._parts.item)
+        return () if self._shared.item is None else self._citations_of(self._shared.item)
 
     def _citations_of(self, view: ItemView) -> tuple[Citation, ...]:
         draft = self.drafts.get(view.item_id)
@@ -92,14 +89,14 @@ class Citing:
 
     def _mark_panes(self) -> None:
         """Mark the cited lines of the item shown in its panes."""
-        if self._parts.item is None:
+        if self._shared.item is None:
             return
-        plain = [replace(part, cited=frozenset(), recorded=True) for part in self._parts.item.case]
-        subject = replace(self._parts.item.subject, cited=frozenset(), recorded=True)
-        view = self.marked(replace(self._parts.item, subject=subject, case=tuple(plain)))
-        self._parts.guard.show_as(view)
+        plain = [replace(part, cited=frozenset(), recorded=True) for part in self._shared.item.case]
+        subject = replace(self._shared.item.subject, cited=frozenset(), recorded=True)
+        view = self.marked(replace(self._shared.item, subject=subject, case=tuple(plain)))
+        self._shared.guard.show_as(view)
         for pane_id, part in ((SUBJECT, view.subject), *((part.id, part) for part in view.case)):
-            self._reader.panes[pane_id].mark_cited(part.cited, recorded=part.recorded)
+            self._panes.by_id[pane_id].mark_cited(part.cited, recorded=part.recorded)
 
     def recorded(self, action: Action) -> None:
         """Take note that a label of the item shown was given, with what was cited for it."""
@@ -120,12 +117,12 @@ class Citing:
 
     def cite(self) -> None:
         """Begin to choose lines; chosen ones are cited, or cited no more."""
-        item, pane = self._parts.item, self._reader.pane
-        if self._parts.context.rater is None:
-            self._parts.context.notices.say_no_rater()
+        item, pane = self._shared.item, self._panes.pane
+        if self._shared.context.rater is None:
+            self._shared.context.notices.say_no_rater()
             return
         if item is None:
-            self._parts.say("There is no item on the screen yet.")
+            self._shared.say("There is no item on the screen yet.")
             return
         part = self._part_of(pane)
         if part is None or part.part is None:
@@ -135,29 +132,29 @@ class Citing:
             ]
             places = f"{', '.join(first)} and {last}" if first else last
             hidden = " The agents' test is not shown in a blind review." if item.blind else ""
-            self._parts.say(f"Nothing to cite in this pane: lines of {places} can be cited.{hidden}")
+            self._shared.say(f"Nothing to cite in this pane: lines of {places} can be cited.{hidden}")
         elif not pane.text:
-            self._parts.say("There is nothing to cite in this pane.")
+            self._shared.say("There is nothing to cite in this pane.")
         elif pane.is_rendered:
-            self._parts.say(
-                f"Lines are cited of the Markdown as it stands: {self._parts.key('source')} shows it."
+            self._shared.say(
+                f"Lines are cited of the Markdown as it stands: {self._shared.key('source')} shows it."
             )
         elif (lines := pane.selected_lines or pane.cursor_lines) is not None:
             self._cite(item, pane, part, lines)
         else:
             line = pane.begin_cursor()
-            several = f"{self._parts.key('text.more_up')} {self._parts.key('text.more_down')}"
-            self._parts.say(
+            several = f"{self._shared.key('text.more_up')} {self._shared.key('text.more_down')}"
+            self._shared.say(
                 f"▸ {part.part} {line} · {self._choosing_keys} choose, {several} several · {self._cites}"
             )
 
     @property
     def _choosing_keys(self) -> str:
-        return f"{self._parts.key('text.up')} {self._parts.key('text.down')}"
+        return f"{self._shared.key('text.up')} {self._shared.key('text.down')}"
 
     @property
     def _cites(self) -> str:
-        return f"{self._parts.key('cite')} cites · {self._parts.keys.ending} ends"
+        return f"{self._shared.key('cite')} cites · {self._shared.keys.ending} ends"
 
     def _cite(self, item: ItemView, pane: TextPane, part: PaneText, lines: range) -> None:
         assert part.part is not None
@@ -165,40 +162,40 @@ class Citing:
         removing = marked.issuperset(lines)
         marked = marked - set(lines) if removing else marked | set(lines)
         sha256 = digest(part.text)
-        others = [one for one in self.citations if (one.part, one.sha256) != (part.part, sha256)]
+        others = [one for one in self.cited if (one.part, one.sha256) != (part.part, sha256)]
         ours = cite(part.part, part.text, Document(part.text).lines, marked, part.execution)
         if len(others) + len(ours) > CITATIONS_MOST:
-            self._parts.say(f"More than {CITATIONS_MOST} places cannot be cited for one label.", alarm=True)
+            self._shared.say(f"More than {CITATIONS_MOST} places cannot be cited for one label.", alarm=True)
             return
         self.drafts.put(item.item_id, in_order([*others, *ours]))
         self._mark_panes()
         self._changed()
         if item.item_id not in self.drafts:
-            cited = in_words(self.citations)
-            self._parts.say(f"Your label cites {cited} as before." if cited else "Nothing is cited.")
+            cited = in_words(self.cited)
+            self._shared.say(f"Your label cites {cited} as before." if cited else "Nothing is cited.")
             return
-        cited = in_words(self.citations) or "nothing"
+        cited = in_words(self.cited) or "nothing"
         word = "No more cited" if removing else "▌ Cited"
         these = f"{part.part} {lines[0]}" + (f"-{lines[-1]}" if len(lines) > 1 else "")
-        self._parts.say(f"{word}: {these} · your next label of this item cites {cited}")
+        self._shared.say(f"{word}: {these} · your next label of this item cites {cited}")
 
     def _part_of(self, pane: TextPane) -> PaneText | None:
         """Return what a pane shows of the item."""
-        if self._parts.item is None:
+        if self._shared.item is None:
             return None
-        if pane is self._reader.panes[SUBJECT]:
-            return self._parts.item.subject
-        return next((part for part in self._parts.item.case if part.id == pane.id), None)
+        if pane is self._panes.by_id[SUBJECT]:
+            return self._shared.item.subject
+        return next((part for part in self._shared.item.case if part.id == pane.id), None)
 
     # -- following ------------------------------------------------------------------------------------
 
     def follow(self) -> None:
         """Go to the lines that the history cites at the cursor; without a cursor choose the latest."""
-        pane = self._reader.pane
+        pane = self._panes.pane
         part = self._part_of(pane)
         if part is None or not part.links:
-            self._parts.say(
-                f"{self._parts.key('follow')} follows the citations of History; there is none in this pane."
+            self._shared.say(
+                f"{self._shared.key('follow')} follows the citations of History; there is none in this pane."
             )
             return
         lines = pane.cursor_lines
@@ -209,33 +206,33 @@ class Citing:
             return
         link = part.links[-1]
         pane.put_cursor(link.first, link.first)
-        goes = f"{self._parts.key('follow')} goes there · {self._choosing_keys} choose another one"
-        self._parts.say(f"▸ {link.citation.place} · {goes}")
+        goes = f"{self._shared.key('follow')} goes there · {self._choosing_keys} choose another one"
+        self._shared.say(f"▸ {link.citation.place} · {goes}")
 
     def _go_to_cited(self, citation: Citation) -> None:
         self._bring_out(citation)
-        if self._parts.item is None:
+        if self._shared.item is None:
             return
         for pane_id, part in (
-            (SUBJECT, self._parts.item.subject),
-            *((each.id, each) for each in self._parts.item.case),
+            (SUBJECT, self._shared.item.subject),
+            *((each.id, each) for each in self._shared.item.case),
         ):
             if part.part != citation.part:
                 continue
-            first, said = citation.first, citation.place
+            first, where = citation.first, citation.place
             if not citation.fits(part.text):
                 found = _find_again(Document(part.text).lines, citation)
                 if found is None:
                     continue
-                first, said = found, f"{citation.place} when it was cited; the text is another one now"
-            self._reader.panes.end_cursors()
-            self._reader.show_pane(pane_id)
+                first, where = found, f"{citation.place} when it was cited; the text is another one now"
+            self._panes.by_id.end_cursors()
+            self._panes.show_pane(pane_id)
             last = first + citation.last - citation.first
             # The pane may have been hidden until now, and then has no size to scroll in.
-            self._parts.screen.call_after_refresh(self._reader.panes[pane_id].put_cursor, first, last)
-            self._parts.say(f"▸ {said} · {self._cites}")
+            self._shared.screen.call_after_refresh(self._panes.by_id[pane_id].put_cursor, first, last)
+            self._shared.say(f"▸ {where} · {self._cites}")
             return
-        self._parts.say(f"{citation.place}: that text is not shown any more; History keeps what it said.")
+        self._shared.say(f"{citation.place}: that text is not shown any more; History keeps what it said.")
 
     # -- keeping --------------------------------------------------------------------------------------
 
@@ -244,7 +241,7 @@ class Citing:
         draft = self.drafts.get(item_id)
         if draft is not None:
             cited = in_words(draft) or "nothing"
-            self._parts.saying.say_also(f"Not recorded yet: your next label cites {cited}.")
+            self._shared.say_also(f"Not recorded yet: your next label cites {cited}.")
 
 
 def _stored(view: ItemView) -> tuple[Citation, ...]:
@@ -264,7 +261,7 @@ def _lines_of(part: PaneText, citations: Iterable[Citation]) -> frozenset[int]:
 
 
 def _find_again(lines: list[str], citation: Citation) -> int | None:
-    """Return where cited lines stand in another text, the nearest to where they stood; None if nowhere."""
+    """Return the nearest line of another text at which cited lines are found; None if nowhere."""
     wanted = citation.text.split("\n")
     if len(wanted) != citation.last - citation.first + 1:
         return None

@@ -1,0 +1,75 @@
+"""Screens that are laid out once when they are shown, and rest while another one covers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+
+from screens.commands import Command, CommandState
+from store.scales import Scale
+
+if TYPE_CHECKING:
+    from screens.context import ScreenContext
+    from screens.navigator import Navigator
+
+
+class BaseScreen(Screen[None]):
+    """A screen over which others may lie. Only modals let it shine through; under the others it rests.
+
+    Textual keeps painting the screen below the one shown, and repaints the whole terminal for every
+    change on it: under a judgment that takes as long as painting the next item.
+
+    Args:
+        context: The context of the screens.
+        navigator: Opens other screens.
+    """
+
+    def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
+        super().__init__()
+        self.context = context
+        self.navigator = navigator
+
+    def on_mount(self) -> None:
+        """Take the class of the terminal's width before the first layout; Textual gives it after that."""
+        width = self.app.size.width
+        names = [name for least, name in self.app.HORIZONTAL_BREAKPOINTS or () if least <= width]
+        self.add_class(*names[-1:])
+
+    # -- commands -------------------------------------------------------------------------------------
+
+    @property
+    def command_state(self) -> CommandState:
+        """The state of the screen's commands; the screen itself unless it has a dispatcher."""
+        return self
+
+    @property
+    def scale(self) -> Scale | None:
+        """The scale of the question on the screen; None without a question."""
+        return None
+
+    def offers(self, command: Command) -> bool:
+        """Return whether a command has an effect now."""
+        return True
+
+    def label_now(self, command: Command) -> str:
+        """Return what a command does now, in a word or two."""
+        return command.label
+
+    def keys_now(self, command: Command) -> Sequence[str]:
+        """Return the keys of a command that are no answers; none where no question is asked."""
+        return ()
+
+    def value_keys(self) -> Mapping[str, str]:
+        """Return the keys that answer a question; none where none is asked."""
+        return {}
+
+    # -- visibility ----------------------------------------------------------------------------------
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the screen can be seen."""
+        return super().is_current and all(
+            screen.is_modal for screen in self.app.screen_stack[self.app.screen_stack.index(self) + 1 :]
+        )

@@ -1,0 +1,154 @@
+"""Numbers of a job as text, and the line at the foot of every screen that shows the running one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+from textual.widgets import Static
+
+from agents.jobs.events import JobEvent, JobLog, JobProgressed, JobState
+from screens.commands import commands_of
+from screens.help import key_name, keys_of
+from screens.widgets.text.sanitize import one_line
+from store.counted import counted, dollars
+
+if TYPE_CHECKING:
+    from screens.context import ScreenContext
+
+FULL, EMPTY = "━", "─"
+
+STATE_GLYPHS: dict[str, str] = {
+    "starting": "…",
+    "running": "▶",
+    "paused": "‖",
+    "stopping": "…",
+    "done": "✓",
+    "stopped": "■",
+    "failed": "!",
+}
+
+
+def bar(done: int, total: int, width: int) -> str:
+    """Return a bar of so many cells; a part begun shows at least one, and only a whole one is full."""
+    if total <= 0 or width <= 0:
+        return EMPTY * max(0, width)
+    filled = min(width, done * width // total)
+    if done and not filled:
+        filled = 1
+    return FULL * filled + EMPTY * (width - filled)
+
+
+def in_words(seconds: float) -> str:
+    """Return a duration in words: "40 s", "3 min", "2 h 5 min"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def amount(what: str, number: float) -> str:
+    """Return so much of what a `Budget` bounds, in words: "$5.00", "20 requests"."""
+    return dollars(number) if what == "money" else counted(int(number), what.removesuffix("s"))
+
+
+def parts(state: JobState | None, progress: JobProgressed | None, *, cost: bool = True) -> list[str]:
+    """Return a job's numbers in words, the most important first, its run's cost last."""
+    if progress is None:
+        return []
+    words = [f"{progress.ended:,} of {progress.total:,}"]
+    if progress.failed:
+        words.append(f"{progress.failed:,} failed")
+    if progress.waiting:
+        words.append(f"{progress.waiting:,} {'needs' if progress.waiting == 1 else 'need'} a sandbox")
+    if state == "running" and progress.seconds_left is not None and progress.ended < progress.total:
+        soon = progress.seconds_left < 1 and progress.ended > 0
+        words.append("finishing" if soon else f"{in_words(progress.seconds_left)} left")
+    if progress.per_minute:
+        words.append(f"{progress.per_minute:,.0f}/min")
+    spent = progress.spent
+    if cost and spent.money:
+        words.append(dollars(spent.money))
+    if cost and spent.tokens:
+        words.append(counted(spent.tokens, "token"))
+    return words
+
+
+def shortened(name: str, width: int) -> str:
+    """Return a run's name in so many cells; its end, which is what differs from other names, is kept."""
+    shown = one_line(name, len(name) + width)
+    if len(shown) <= width:
+        return shown
+    tail = max(0, min(9, width - 2))
+    return one_line(shown, width - tail) + shown[len(shown) - tail :]
+
+
+def line(state: JobState, progress: JobProgressed | None, key: str, width: int) -> str:
+    """Return a job on one line: state, bar, numbers, and the key that shows more.
+
+    Args:
+        state: The state of the job.
+        progress: How far it is.
+        key: The key of the jobs screen.
+        width: Cells of the line.
+    """
+    head = f"{STATE_GLYPHS[state]} agents {state}"
+    tail = f" · {key} shows more"
+    words = parts(state, progress)
+    bar_width = 10 if width < 100 else 20 if width < 120 else 30
+    middle = ""
+    if progress is not None:
+        middle = f" {bar(progress.ended, progress.total, bar_width)} {words[0]}"
+        for part in words[1:]:
+            if len(head) + len(middle) + len(part) + 3 + len(tail) > width:
+                break
+            middle += f" · {part}"
+    return one_line(head + middle + tail, width)
+
+
+class JobLine(Static):
+    """A running job with its bar. How it ended stays there until the screen is shown again.
+
+    Args:
+        context: Knows the jobs and the settings.
+    """
+
+    DEFAULT_CSS = """
+    JobLine { width: 1fr; height: 1; padding: 0 1; color: $text-primary; display: none; }
+    JobLine.-job { display: block; }
+    """
+
+    def __init__(self, context: ScreenContext) -> None:
+        super().__init__(id="job-line")
+        self.context = context
+        self._text = ""
+
+    def on_mount(self) -> None:
+        """Follow the jobs."""
+        self.context.jobs.events.subscribe(self, self._job_event)
+        self.show_job()
+
+    def on_resize(self) -> None:
+        """Lay the line out."""
+        self._lay_out()
+
+    def _job_event(self, event: JobEvent) -> None:
+        if not isinstance(event, JobLog):
+            self.set_class(True, "-job")
+            self._lay_out()
+
+    def show_job(self) -> None:
+        """Show the line while a job runs, and no longer."""
+        self.set_class(self.context.jobs.running is not None, "-job")
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        job = self.context.jobs.latest
+        if job is None:
+            return
+        command = next(command for command in commands_of("app") if command.action == "show_jobs")
+        key = key_name(keys_of(command, self.context.settings))
+        text = line(job.state, job.progress, key, (self.app.size.width or 80) - 2)
+        if text != self._text:
+            self._text = text
+            self.update(Content(text), layout=False)

@@ -1,0 +1,193 @@
+"""The agents' jobs behind the screens: the runner, what its events report, and starting one."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
+from textual.message import Message
+from textual.signal import Signal
+
+from agents.jobs.errors import BudgetReached
+from agents.jobs.events import (
+    ItemEnded,
+    JobEnded,
+    JobEvent,
+    JobLog,
+    JobPaused,
+    JobResumed,
+    JobStarted,
+    JobWaits,
+)
+from screens.notices import Notices
+from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from agents.jobs.events import JobEvent
+    from agents.jobs.runner import Job, JobRunner
+    from agents.settings import JobSettings
+
+LOG_LINES = 300
+"""Different lines of the log that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line of the log, shown once with its count.
+
+    Attributes:
+        level: info, warning or error.
+        text: What it says, without the item's name where it is of an item; the text is data.
+        count: How often it came.
+        latest: The item that it came of last; empty where it is of none.
+        when: When it came last, as one reads a clock; empty where it came in this session.
+    """
+
+    level: str
+    text: str
+    count: int = 1
+    latest: str = ""
+    when: str = ""
+
+
+class JobStatus:
+    """The state of jobs that only their events report.
+
+    Attributes:
+        paused_for: Why the latest job paused by itself; None when it was asked to, or goes on.
+        waits_until: When the service is asked again that turned everything down; None before that.
+        logged: How many lines were ever logged, equal ones and dropped ones included.
+    """
+
+    def __init__(self) -> None:
+        self.paused_for: WorkbenchError | None = None
+        self.waits_until: datetime | None = None
+        self.logged = 0
+        self._log: OrderedDict[tuple[str, str], LogLine] = OrderedDict()
+        self._failed: tuple[str, str] = ("", "")
+
+    @property
+    def log(self) -> list[LogLine]:
+        """The latest lines, each once, at the place where it came last."""
+        return list(self._log.values())
+
+    def take(self, event: JobEvent) -> None:
+        """Take an event into account."""
+        if isinstance(event, ItemEnded):
+            if event.failure is not None:
+                self._failed = (event.external_id, str(event.failure))
+        elif isinstance(event, JobLog):
+            # The line on an item that failed follows the word of its failure.
+            name, failure = self._failed
+            of_item = bool(name) and event.text == f"{name}: {failure}"
+            self._write(event.level, failure if of_item else event.text, name if of_item else "")
+        elif isinstance(event, JobPaused):
+            self.paused_for = event.reason
+            if event.reason is not None:
+                # The hint is for the command line; the screen itself offers more budget.
+                at_budget = isinstance(event.reason, BudgetReached)
+                self._write("warning", f"paused: {event.reason.message if at_budget else event.reason}")
+        elif isinstance(event, JobWaits):
+            self.waits_until = event.until
+        elif isinstance(event, JobStarted | JobResumed):
+            self.paused_for = None
+        elif isinstance(event, JobEnded):
+            self.paused_for = self.waits_until = None
+            if event.error is not None:
+                self._write("error", f"{event.state}: {event.error}")
+
+    def _write(self, level: str, text: str, item: str = "") -> None:
+        before = self._log.pop((level, text), None)
+        self._log[level, text] = LogLine(level, text, before.count + 1 if before else 1, item)
+        self.logged += 1
+        if len(self._log) > LOG_LINES:
+            self._log.popitem(last=False)
+
+
+class Jobs:
+    """Starts jobs, and follows them.
+
+    Args:
+        app: To whose messages their events are added.
+        make_runner: Makes the job runner, given where its events go.
+        notices: Says what went wrong.
+
+    Attributes:
+        events: Published with every event of the job runner.
+        board: The state that the events reported.
+    """
+
+    def __init__(
+        self, app: App[Any], make_runner: Callable[[Callable[[JobEvent], None]], JobRunner], notices: Notices
+    ) -> None:
+        self.events: Signal[JobEvent] = Signal(app, "job-events")
+        self.board = JobStatus()
+        self._app = app
+        self._make_runner = make_runner
+        self._notices = notices
+
+    @cached_property
+    def runner(self) -> JobRunner:
+        """Runs the agents behind the screens; made when the first run is started."""
+        return self._make_runner(self._report)
+
+    def _report(self, event: JobEvent) -> None:
+        if self._app.is_running:
+            self._app.post_message(JobReported(event))
+
+    def take(self, event: JobEvent) -> None:
+        """Take an event into account, and publish it."""
+        if isinstance(event, JobEnded) and event.error is not None:
+            self._notices.report_error(event.error)
+        self.board.take(event)
+        self.events.publish(event)
+
+    @property
+    def started(self) -> Sequence[Job]:
+        """The jobs that were started, the latest last."""
+        return self.runner.jobs if "runner" in self.__dict__ else ()
+
+    @property
+    def running(self) -> Job | None:
+        """The job that is at work or paused, None when there is none."""
+        return self.runner.running if "runner" in self.__dict__ else None
+
+    @property
+    def latest(self) -> Job | None:
+        """The job that was started last, ended or not; None before any."""
+        return self.started[-1] if self.started else None
+
+    def start(self, annotation: JobSettings) -> bool:
+        """Start agents behind the screens; return whether they were."""
+        from agents.jobs.runner import JobRequest
+
+        try:
+            self.runner.start(JobRequest(annotation))
+        except WorkbenchError as error:
+            self._notices.report_error(error)
+            return False
+        return True
+
+
+@dataclass
+class JobReported(Message):
+    """An event of the job runner.
+
+    Attributes:
+        event: The event.
+    """
+
+    event: JobEvent
+
+    def can_replace(self, message: Message) -> bool:
+        """Let a newer progress report of the same job take the place of one not yet handled."""
+        return (
+            isinstance(message, JobReported)
+            and type(message.event) is type(self.event)
+            and type(self.event).__name__ == "JobProgressed"
+        )

@@ -1,0 +1,123 @@
+"""The parts shared by the components of a judging screen: guard, keys, and the message line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input, Static
+
+from screens.context import ScreenContext
+from screens.items.views import ItemView
+from screens.judging.keys import ScaleKeys
+from screens.judging.paint_guard import PaintGuard
+from screens.widgets.key_line import KeyLine
+from screens.widgets.text.sanitize import visible
+
+ROWS = 5
+"""Rows that the line may take at most."""
+
+
+class MessageLine(Static):
+    """The latest message: what happened, and how to take it back.
+
+    A long sentence takes further rows: what it says is not cut off, and it covers neither the code nor the
+    keys.
+    """
+
+    _text = ""
+    _rows = 1
+
+    def show(self, text: str, *, alarm: bool = False) -> None:
+        """Show a message; control characters of data in it are made visible. An alarm is highlighted."""
+        self.set_class(alarm, "-alarm")
+        if text != self._text:
+            self._text = text
+            self._lay_out()
+
+    @property
+    def text(self) -> str:
+        """The message that is shown."""
+        return self._text
+
+    def on_resize(self) -> None:
+        """Lay the line out."""
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        lines = Content(visible(self._text.replace("\n", " ")).text).wrap(max(20, self.size.width))
+        self.update(Content("\n").join(lines), layout=False)
+        # The height is set here, and only when it is another one: laying out a screen takes its time.
+        rows = max(1, min(len(lines), ROWS))
+        if rows != self._rows:
+            self._rows = rows
+            self.styles.height = rows
+
+
+class JudgingContext:
+    """Shared by the components of a screen that judges; each keeps all other state to itself.
+
+    The screen has a `MessageLine` and a `KeyLine`.
+
+    Args:
+        screen: The screen.
+        context: The context of every screen.
+        guard: Knows which item is on the screen.
+
+    Attributes:
+        keys: The keys of the question on the screen.
+    """
+
+    def __init__(self, screen: Screen[Any], context: ScreenContext, guard: PaintGuard) -> None:
+        self.screen = screen
+        self.context = context
+        self.guard = guard
+        self.keys = ScaleKeys(context.settings, lambda: guard.item)
+
+    @property
+    def item(self) -> ItemView | None:
+        """The item on the screen."""
+        return self.guard.item
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether keys are text now, since a line is open."""
+        return isinstance(self.screen.focused, Input)
+
+    def key(self, verb: str) -> str:
+        """Return the first key of a command of the screen, as a person reads it."""
+        return self.keys.named(verb)
+
+    # -- messages -------------------------------------------------------------------------------------
+
+    @property
+    def message(self) -> str:
+        """The message that is shown."""
+        return self.screen.query_one(MessageLine).text
+
+    @property
+    def choices(self) -> tuple[tuple[str, str], ...]:
+        """The codes that are shown in place of the keys, with their meanings."""
+        return self.screen.query_one(KeyLine).choices
+
+    def say(self, text: str, *, alarm: bool = False, choices: Sequence[tuple[str, str]] = ()) -> None:
+        """Show a message, highlighted as an alarm, and codes with meanings in place of the keys."""
+        # They are where the keys are, so that the panes move as little as possible.
+        self.screen.query_one(KeyLine).offer(choices)
+        self.screen.query_one(MessageLine).show(text, alarm=alarm)
+
+    def say_also(self, text: str) -> None:
+        """Append to the message, unless that is a question."""
+        if not self.choices:
+            self.say(f"{self.message} · {text}" if self.message else text)
+
+    def show_notice(self, text: str, *, alarm: bool = False) -> None:
+        """Show a notice of the app; a question that is open still waits for its answer."""
+        text = f"! {text}" if alarm else text
+        if not self.choices:
+            self.say(text, alarm=alarm)
+        elif not self.message.endswith(text):
+            whole = f"{self.message} · {text}" if self.message else text
+            self.screen.query_one(MessageLine).show(whole, alarm=alarm)

@@ -1,0 +1,321 @@
+"""Running, choosing and editing the test of an item."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from screens.dispatch import Handler, Handlers
+from screens.external_programs import TEST_FILE, EditorExitError
+from screens.items.views import ItemView
+from screens.judging.context import JudgingContext
+from screens.judging.drafts import text_drafts
+from screens.review.text_editor import TextEditor
+from screens.test_runner import TestEnded
+from screens.widgets.text.code_area import can_hold
+from screens.widgets.text.sanitize import one_line
+from store.errors import WorkbenchError
+from store.evidence import Citation
+
+if TYPE_CHECKING:
+    from screens.context import ScreenContext
+
+_BLIND = "The agents' test is not shown in a blind review, and cannot be run in one."
+
+
+class TestEditor(TextEditor):
+    """Edits a test; returns it when it is to be run, None when it is put aside.
+
+    Args:
+        context: The context of the screens.
+        item: The item whose test it is.
+        shown: The test that the review shows; the beginning of one where it shows none.
+        draft: What the rater wrote before in its place; None where there is none.
+        keep: Called with the text after every change.
+    """
+
+    __test__ = False
+    FILE = TEST_FILE
+    UNTAKEN = "nothing was run"
+
+    def __init__(
+        self,
+        context: ScreenContext,
+        item: ItemView,
+        shown: str,
+        draft: str | None,
+        keep: Callable[[str], None],
+    ) -> None:
+        super().__init__(context, shown if draft is None else draft, keep)
+        self._item = item
+        self._shown = shown
+        self._draft = draft
+        self._begins = shown == item.first_test
+
+    @property
+    def heading(self) -> str:
+        """Which test is edited."""
+        what = "Write a test" if self._begins else "Edit the test"
+        return f"{what} of {one_line(self._item.external_id, 40)}"
+
+    @property
+    def about(self) -> tuple[str, str]:
+        """The prompt, and how the test reads it."""
+        reading = self._item.reading
+        return self._item.prompt, f"The test reads it as: {reading}" if reading else ""
+
+    @property
+    def endings(self) -> Sequence[tuple[str, str]]:
+        """The keys that run the test, and begin it again."""
+        again = "begins anew" if self._begins else "the shown test again"
+        return (("editor.run", "runs it"), ("editor.reset", again))
+
+    @property
+    def beginning(self) -> tuple[str, str]:
+        """The test that the review shows."""
+        return (
+            self._shown,
+            "This is how it began." if self._begins else "This is the test that the review shows.",
+        )
+
+    def on_mount(self) -> None:
+        """Say what is edited."""
+        if self._draft is not None:
+            self._say("This is your draft.")
+        elif self._begins:
+            self._say("The code is the module candidate; each function test_... is run and counted.")
+
+    def action_run(self) -> None:
+        """Run the test."""
+        if not self.area.text.strip():
+            self._say("There is nothing to run.", alarm=True)
+        elif self._begins and self.area.text == self._shown:
+            self._say("This is only how a test begins: put in a call, and what must come of it.", alarm=True)
+        elif self._item.item_id in self.context.tests.running:
+            self._say("Another test of this item is still running; run this one when that has ended.")
+        else:
+            self.dismiss(self.area.text)
+
+
+class ItemTests:
+    """Runs and edits the test of an item, and shows one of its runs.
+
+    An edited test stays a draft, kept like that of a comment, until its run is on disk.
+
+    Args:
+        shared: What the components of the screen share.
+        show: Shows an item with the run that is chosen.
+        forget: Drops an item that was read before, by its key.
+        reload: Reads an item again if it is the one shown, by its key.
+        changed: Called when a draft has changed.
+
+    Attributes:
+        drafts: The edited tests.
+    """
+
+    __test__ = False
+
+    def __init__(
+        self,
+        shared: JudgingContext,
+        show: Callable[[ItemView], None],
+        forget: Callable[[int], None],
+        reload: Callable[[int], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._shared = shared
+        self._show = show
+        self._forget = forget
+        self._reload = reload
+        self._changed = changed
+        self.drafts = text_drafts("tests")
+        self._chosen_runs: dict[int, UUID | None] = {}
+        # The execution shown before the current one, and when that changed; see `execution_on_screen`.
+        self._replaced: tuple[int, UUID | None, float] | None = None
+
+    def handlers(self) -> Handlers:
+        """Return what the commands do that run tests, and show their runs."""
+        return {
+            "review.run": Handler(self.run_shown, self._can_run, of_item=True),
+            "review.other_run": Handler(self.show_other, self._has_others, of_item=True),
+        }
+
+    def _can_run(self) -> bool:
+        item = self._shared.item
+        return item is None or (item.has_test and self._shared.context.rater is not None)
+
+    def _has_others(self) -> bool:
+        return self._shared.item is None or len(self._shared.item.runs) > 1
+
+    # -- running --------------------------------------------------------------------------------------
+
+    def run_shown(self) -> None:
+        """Run the test that is shown once more."""
+        test = self.test_to_run("run")
+        if test is not None and self._shared.item is not None:
+            self.run(self._shared.item, test)
+
+    def test_to_run(self, verb: str) -> str | None:
+        """Return the test that is shown, to be edited also the beginning of one where there is none.
+
+        None where it cannot be run now; then it is said why.
+        """
+        item = self._shared.item
+        if self._shared.context.rater is None:
+            self._shared.context.notices.say_no_rater()
+        elif item is None or not self._shared.guard.is_painted:
+            self._shared.say("There is no item on the screen yet.")
+        elif item.blind:
+            self._shared.say(_BLIND)
+        elif not (test := shown_test(item) or (item.first_test if verb == "edit" else "")):
+            can = f"; {self._shared.key('edit')} writes one of your own" if item.first_test else ""
+            self._shared.say(f"There is no test to {verb}: the agents wrote none for this item{can}.")
+        elif item.item_id in self._shared.context.tests.running:
+            self._shared.say("The test of this item is running already; it is told when it has ended.")
+        else:
+            return test
+        return None
+
+    def run(self, item: ItemView, test: str) -> None:
+        """Run a test of an item."""
+        self._shared.context.tests.start(item.item_id, item.external_id, test, item.execution)
+        self._shared.say("Running the test behind the review; it is told when it has ended.")
+
+    def ended(self, test: TestEnded) -> None:
+        """Show the run of a test that has ended, and drop the draft of it."""
+        if test.executed is not None:
+            if self.drafts.get(test.item_id) == test.test:
+                self.drafts.put(test.item_id, None)
+                self._changed()
+            self._forget(test.item_id)
+            self._chosen_runs[test.item_id] = test.executed.id
+            self._reload(test.item_id)
+
+    # -- choosing -------------------------------------------------------------------------------------
+
+    def show_other(self) -> None:
+        """Show the next run of the test, after the last one the first."""
+        item = self._shared.item
+        if item is None:
+            self._shared.say("There is no item on the screen yet.")
+        elif item.blind:
+            self._shared.say(_BLIND)
+        elif len(item.runs) < 2:
+            self._shared.say(f"There is no other run of the test; {self._shared.key('run')} runs it again.")
+        else:
+            self._show_run((item.run + 1) % len(item.runs))
+            self._shared.say(
+                self._shared.item.runs[self._shared.item.run].panes[0].heading if self._shared.item else ""
+            )
+
+    def _show_run(self, number: int) -> None:
+        """Show one of the item's runs in the panes of test and log."""
+        item = self._shared.item
+        if item is None or number == item.run:
+            return
+        self._chosen_runs[item.item_id] = item.runs[number].execution
+        self._show(item)
+
+    def as_chosen(self, view: ItemView) -> ItemView:
+        """Return an item with the run of its test shown that the rater chose."""
+        chosen = self._chosen_runs.get(view.item_id)
+        keys = [run.execution for run in view.runs]
+        if chosen in keys and keys.index(chosen) != view.run:
+            view = view.with_run(keys.index(chosen))
+        shown = self._shared.item
+        if shown is not None and shown.item_id == view.item_id and shown.execution != view.execution:
+            self._replaced = (view.item_id, shown.execution, time.monotonic())
+        return view
+
+    @property
+    def execution_on_screen(self) -> UUID | None:
+        """The execution that was shown when the key came whose action runs."""
+        item = self._shared.item
+        if item is None:
+            return None
+        if self._replaced is not None:
+            item_id, before, since = self._replaced
+            if item_id == item.item_id and self._shared.context.last_key.time < since:
+                return before
+        return item.execution
+
+    def bring_out(self, citation: Citation) -> None:
+        """Show the execution whose test or log is cited."""
+        if self._shared.item is None or citation.execution is None:
+            return
+        keys = [run.execution for run in self._shared.item.runs]
+        if citation.execution in keys:
+            self._show_run(keys.index(citation.execution))
+
+    # -- editing --------------------------------------------------------------------------------------
+
+    def edit(self) -> None:
+        """Edit the test that is shown, or the draft of it."""
+        test, item = self.test_to_run("edit"), self._shared.item
+        if test is None or item is None:
+            return
+        draft = self.drafts.get(item.item_id)
+        if not can_hold(test if draft is None else draft):
+            outside = self._shared.key("edit_outside")
+            self._shared.say(
+                f"This test is too long, or has characters that cannot be edited here; {outside} can."
+            )
+            return
+        editor = TestEditor(
+            self._shared.context, item, test, draft, lambda text: self._keep_test(item, test, text)
+        )
+        self._shared.screen.app.push_screen(editor, lambda text: self._edited(item, text))
+
+    def _edited(self, item: ItemView, text: str | None) -> None:
+        if text is not None:
+            self.run(item, text)
+        elif item.item_id in self.drafts:
+            self._shared.say(f"Draft kept; {self._shared.key('edit')} goes on with it.")
+        else:
+            began = self._shared.item is not None and not shown_test(self._shared.item)
+            self._shared.say("No test was begun." if began else "The test is as it was.")
+
+    def edit_outside(self) -> None:
+        """Edit the test that is shown, or the draft of it, in `$EDITOR`, and run what comes back."""
+        test, item = self.test_to_run("edit"), self._shared.item
+        if test is None or item is None:
+            return
+        draft = self.drafts.get(item.item_id)
+        before = test if draft is None else draft
+        try:
+            text = self._shared.context.others.edit(before, file=TestEditor.FILE, untaken=TestEditor.UNTAKEN)
+        except EditorExitError as gave_up:
+            self._keep_test(item, test, gave_up.text)
+            self._shared.context.notices.report_error(gave_up)
+            if item.item_id in self.drafts:
+                self._shared.say_also(f"A draft is kept; {self._shared.key('edit')} goes on with it.")
+        except WorkbenchError as error:
+            self._shared.context.notices.report_error(error)
+        else:
+            self._keep_test(item, test, text)
+            if text == item.first_test:
+                self._shared.say("Nothing was written; no test was run.")
+            elif text == before and draft is None:
+                self._shared.say(f"The test is as it was; {self._shared.key('run')} runs it.")
+            elif not text.strip():
+                self._shared.say("There is nothing to run.", alarm=True)
+            else:
+                self.run(item, text)
+
+    def _keep_test(self, item: ItemView, shown: str, text: str) -> None:
+        """Keep what was written for a test as the draft of it."""
+        self.drafts.put(item.item_id, text if text != shown else None)
+        self._changed()
+
+    def say_kept(self, item_id: int) -> None:
+        """Say that an item that has come onto the screen has a draft."""
+        if item_id in self.drafts and item_id not in self._shared.context.tests.running:
+            edit = self._shared.key("edit")
+            self._shared.say_also(f"Your edited test is kept: {edit} goes on with it.")
+
+
+def shown_test(item: ItemView) -> str:
+    """Return the test that an item shows; empty where it shows none."""
+    return next((part.text for part in item.case if part.part == "test"), "")

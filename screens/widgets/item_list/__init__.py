@@ -1,0 +1,1 @@
+"""The list of items: the widget, its columns, and the rows that it has read."""
