@@ -24,8 +24,8 @@ from textual.widgets import Static
 from agents.jobs.runner import JobRequest
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
-from store.importing import import_files
-from store.workspace import Workspace
+from store.ingest.importing import import_files
+from store.workspace.duckdb import Workspace
 from workbench.configured import Configured
 from workbench.context import Runners, make_context
 

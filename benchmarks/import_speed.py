@@ -28,12 +28,12 @@ import duckdb
 import synthetic
 
 from store.events import Progress
-from store.ids import now
-from store.importing import import_files
-from store.raters import ensure_rater, question_number, register_kinds
-from store.recording import Action, Recorder
+from store.ingest.importing import import_files
+from store.record.actions import Action, Recorder
+from store.record.ids import now
+from store.record.raters import ensure_rater, question_number, register_kinds
 from store.tables.record import Judgment
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,13 @@ from screen_speed import workbench
 from sqlalchemy import Connection
 from terminal import Terminal
 
-from store.ids import now
 from store.queries.run_counts import run_counts
 from store.queries.run_failures import failed_turns, failure_causes
 from store.queries.run_list import listed_runs
 from store.queries.run_outputs import run_outputs
 from store.queries.run_stages import stage_counts
-from store.workspace import Workspace
+from store.record.ids import now
+from store.workspace.duckdb import Workspace
 
 ROUNDS = 20
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from store.raters import ensure_rater, register_kinds
-from store.workspace import Workspace
+from store.record.raters import ensure_rater, register_kinds
+from store.workspace.duckdb import Workspace
 
 PAIRS, QUERIES, CODES = 412_080, 20_604, 132_952
 RATER = "bench"

@@ -41,7 +41,7 @@ from agents.llm.protocol import ModelReply, ModelRequest, Usage
 from agents.llm.settings import ModelSettings
 from agents.settings import JobSettings
 from store.tables.columns import among, table_of
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 from workbench.config import Config
 from workbench.jobs import sample_annotation
 from workbench.sample import import_sample
@@ -145,7 +145,7 @@ def jobs(options: argparse.Namespace, folder: Path) -> None:
 
 _START = """
 import time, workbench.context, workbench.ending, workbench.opening, screens.app, screens.home.screen
-import screens.queue.screen, store.first_look, store.workspace
+import screens.queue.screen, store.first_look, store.workspace.duckdb
 moments = [time.thread_time()]
 sum(range(1_000_000)) and [number + 1 for number in range(1_000_000)]
 moments.append(time.thread_time())

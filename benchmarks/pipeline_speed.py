@@ -45,7 +45,7 @@ from agents.pipelines.pair_annotation.reply_models import ScreenerReply
 from agents.prompts import load_prompt
 from agents.settings import JobSettings
 from store.queries.runs import pair_texts
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 MODEL = "benchmark"
 

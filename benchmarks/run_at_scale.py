@@ -17,8 +17,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.large_workspace import build
-from store.raters import ensure_rater
-from store.workspace import Workspace
+from store.record.raters import ensure_rater
+from store.workspace.duckdb import Workspace
 
 NAME = "ps-tpg-te-bf-fa/synthetic/00000000"
 

@@ -31,8 +31,8 @@ from screens.memory import collect_when_idle, keep_what_is_there
 from screens.notices import Notices
 from screens.recording import KEY_SECONDS, Recorder, UndoResult
 from screens.test_runner import TestRunner
-from store.counted import counted
 from store.errors import WorkbenchError
+from store.formatting import counted
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -50,7 +50,7 @@ AFTER_SECONDS = 0.5
 QUEUE = "queue"
 """The name under which the queue is kept, so that it is as it was when one comes back."""
 
-BEHIND = ("store.recording", "screens.review.screen", "screens.items.pair")
+BEHIND = ("store.record.actions", "screens.review.screen", "screens.items.pair")
 """Modules of the first judgment, imported behind the first screen."""
 
 SWITCH_SECONDS = 0.001

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.screen import Screen
 
 from screens.commands import Command, CommandState
-from store.scales import Scale
+from store.record.scales import Scale
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext

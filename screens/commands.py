@@ -11,8 +11,8 @@ from typing import Literal, Protocol
 from textual.binding import Binding
 
 from store.errors import WorkbenchError
-from store.kinds.protocol import task_kinds
-from store.scales import Scale, ScaleValue
+from store.kinds.spec import task_kinds
+from store.record.scales import Scale, ScaleValue
 
 Scope = Literal[
     "app",

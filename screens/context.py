@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from store.scope import Scope, Visibility
-from store.session import load_session, save_session
+from store.record.scope import Scope, Visibility
+from store.record.session import load_session, save_session
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from store.events import Report
     from store.first_look import FirstLook
     from store.ingest.report import ImportReport
-    from store.recording import Action
-    from store.who import AnyRater
-    from store.workspace import Workspace
+    from store.record.actions import Action
+    from store.record.rater_ref import RaterRef
+    from store.workspace.duckdb import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class AppContext:
     """
 
     workspace: Workspace
-    rater: AnyRater | None
+    rater: RaterRef | None
     settings: ScreenSettings
     prepare: Callable[[], None]
     make_runner: Callable[[Callable[[JobEvent], None]], JobRunner]
@@ -106,7 +106,7 @@ class ReviewSession:
 
     NAME = "review"
 
-    def __init__(self, workspace: Workspace, rater: AnyRater | None) -> None:
+    def __init__(self, workspace: Workspace, rater: RaterRef | None) -> None:
         self._workspace = workspace
         self._rater = rater
         self._value: dict[str, Any] | None = None
@@ -156,7 +156,7 @@ class ScreenContext:
         return self.program.workspace
 
     @property
-    def rater(self) -> AnyRater | None:
+    def rater(self) -> RaterRef | None:
         """Who judges; None when there is no name."""
         return self.program.rater
 

@@ -10,7 +10,7 @@ from screens.commands import Command, command_named, label_key
 
 if TYPE_CHECKING:
     from screens.judging.context import JudgingContext
-    from store.scales import Scale
+    from store.record.scales import Scale
 
 
 def _always() -> bool:

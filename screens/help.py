@@ -9,7 +9,7 @@ from screens.commands import Command, all_commands, command_named, label_key
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings
-    from store.scales import Scale
+    from store.record.scales import Scale
 
 _PLACE = re.compile(r"\{([a-z]+\.\w+)\}")
 """Where a sentence names the key of a command."""

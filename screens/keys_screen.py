@@ -21,7 +21,7 @@ from screens.widgets.line import Line
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings
-    from store.scales import Scale
+    from store.record.scales import Scale
 
 _KEY_CELLS = 13
 """Cells of a key and the gap after it."""

@@ -16,13 +16,13 @@ from textual.timer import Timer
 from screens.delivery import deliver, follow
 from screens.notices import Notices
 from store.errors import JudgmentRefused
-from store.ids import now
+from store.record.ids import now
 
 if TYPE_CHECKING:
-    from store.recording import Action
-    from store.recording import Recorder as Store
-    from store.who import AnyRater
-    from store.workspace import Workspace
+    from store.record.actions import Action
+    from store.record.actions import Recorder as Store
+    from store.record.rater_ref import RaterRef
+    from store.workspace.duckdb import Workspace
 
 
 KEY_SECONDS = 0.05
@@ -89,7 +89,7 @@ class Recorder:
         app: App[Any],
         *,
         workspace: Workspace,
-        rater: AnyRater | None,
+        rater: RaterRef | None,
         prepare: Callable[[], None],
         notices: Notices,
         show_undo_result: Callable[[UndoResult], None],
@@ -115,7 +115,7 @@ class Recorder:
     def _store(self) -> Store | None:
         if self._rater is None:
             return None
-        from store.recording import Recorder as Store
+        from store.record.actions import Recorder as Store
 
         # A workspace that an earlier version made may lack the questions of what is judged.
         self._prepare()
@@ -275,7 +275,7 @@ class Recorder:
 
     def _drop_failed(self, action: UUID) -> Action | None:
         """Give up what waits for the disk of an action; return all of it as one, None when there is none."""
-        from store.recording import Action
+        from store.record.actions import Action
 
         numbers = sorted(number for number in self.failures if self.unsaved[number].id == action)
         dropped = [self.unsaved[number] for number in numbers]

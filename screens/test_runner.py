@@ -20,7 +20,7 @@ from store.errors import WorkbenchError
 if TYPE_CHECKING:
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.step_recorder import RecordedExecution
-    from store.who import AnyRater
+    from store.record.rater_ref import RaterRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class TestRunner:
     def __init__(
         self,
         app: App[Any],
-        rater: AnyRater | None,
+        rater: RaterRef | None,
         make_expert_runs: Callable[[], ExpertTests],
         notices: Notices,
     ) -> None:
@@ -98,7 +98,7 @@ class TestRunner:
         self._app.run_worker(begin, thread=True, group="tests")
         return True
 
-    def _begin(self, rater: AnyRater, item_id: int, name: str, test: str, like: UUID | None) -> None:
+    def _begin(self, rater: RaterRef, item_id: int, name: str, test: str, like: UUID | None) -> None:
         """Begin a run, in a thread: what it needs is loaded with the first one."""
         from agents.jobs.expert_tests import ExpertRun
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from store.counted import counted
+from store.formatting import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from store.counted import counted
+from store.formatting import counted
 
 __all__ = [
     "ExportFailed",

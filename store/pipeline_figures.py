@@ -13,7 +13,7 @@ from store.pipeline_report import PairSeconds, Repairs, RepairTries, RunFigures,
 from store.queries.rows import NEEDS_SANDBOX
 from store.queries.run_counts import known_cost
 from store.tables.runs import Run
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 # What the steps of a run say of each of its pairs. The last step is the one with the highest id; replies of
 # other roles need not be JSON.

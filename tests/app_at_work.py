@@ -23,14 +23,14 @@ from screens.app import WorkbenchApp
 from screens.context import AppContext, Plan
 from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
-from store.importing import import_files
-from store.raters import ensure_rater, question_number, register_kinds
-from store.recording import Action, Recorder
+from store.ingest.importing import import_files
+from store.record.actions import Action, Recorder
+from store.record.raters import ensure_rater, question_number, register_kinds
 from store.tables.columns import table_of
 from store.tables.people import Rater
 from store.tables.record import Judgment, Mark
 from store.tables.runs import Run, StepRow, VerdictRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 NO_MODEL = (
     "No model is set. Name one in ~/.config/workbench/config.toml, under [agents]: "

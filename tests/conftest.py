@@ -180,7 +180,7 @@ def hold() -> Callable[[Path | str], AbstractContextManager[subprocess.Popen[byt
     @contextmanager
     def holding(path: Path | str) -> Iterator[subprocess.Popen[bytes]]:
         code = f"""if True:
-            from store.workspace import Workspace
+            from store.workspace.duckdb import Workspace
             workspace = Workspace.open({str(path)!r})
             print("open", flush=True)
             input()

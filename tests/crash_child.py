@@ -25,8 +25,8 @@ from agents.jobs.run_record import RunRecord
 from agents.jobs.runner import JobRequest, JobRunner
 from agents.llm.scripted import ScriptedModel
 from agents.settings import JobSettings
-from store.recording import Action
-from store.workspace import Workspace
+from store.record.actions import Action
+from store.workspace.duckdb import Workspace
 from workbench.stopping import Stopped, stop_if_told, stopped_by_signals
 
 IN_FLIGHT = 3

@@ -9,14 +9,14 @@ from typing import Any
 from kinds import json_lines, prediction, task
 from sqlalchemy import insert, select
 
-from store.importing import import_files
-from store.raters import ensure_rater
-from store.response_names import ResponseName, question_name
+from store.ingest.importing import import_files
+from store.record.raters import ensure_rater
+from store.record.response_names import ResponseName, question_name
 from store.tables.columns import table_of
 from store.tables.people import HIDDEN_MODELS, Assignment, Question
 from store.tables.record import JudgmentRow
 from store.tables.responses import ResponseRef
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 COUNTS = ("accuracy", "completeness", "relevance", "clarity")
 MODELS = ("model-eel", "model-owl")

@@ -15,9 +15,8 @@ from typing import Any
 STORE = """
 from store.formats.fields import Field, Layout
 from store.formats.protocol import JSON, Format
-from store.kinds.listing import containing_of, summary_of, texts_of
-from store.kinds.protocol import QuestionSpec, TaskKind
-from store.scales import Scale, ScaleValue
+from store.kinds.spec import QuestionSpec, QueueSpec, RecordSpec, TaskKind
+from store.record.scales import Scale, ScaleValue
 from sqlalchemy import BigInteger, Column, MetaData, String, Table
 
 TABLE = Table("report", MetaData(), Column("item_id", BigInteger), Column("product", String), Column("text", String))
@@ -30,11 +29,12 @@ TONE = QuestionSpec(
 )
 KIND = TaskKind(
     name="report", plural="reports", questions=(SORT, TONE), guideline_version="1", guideline="Read, then sort.",
-    summary=lambda item_ids: summary_of(TABLE, TABLE.c.text, TABLE.c.product, item_ids),
-    texts=lambda item_ids: texts_of(TABLE, {"text": "text", "product": "product"}, item_ids),
-    containing=lambda text: containing_of(TABLE, ("text", "product"), text),
-    table="report", content={"product": "text", "text": "text"}, known_by=("text",),
-    schema="CREATE TABLE IF NOT EXISTS report (item_id BIGINT NOT NULL, product VARCHAR NOT NULL, text VARCHAR NOT NULL)",
+    record=RecordSpec(
+        table="report", columns={"product": "text", "text": "text"}, identity=("text",),
+        schema="CREATE TABLE IF NOT EXISTS report "
+        "(item_id BIGINT NOT NULL, product VARCHAR NOT NULL, text VARCHAR NOT NULL)",
+    ),
+    queue=QueueSpec(title="text", detail="product"),
 )
 FORMAT = Format(
     name="reports", description="reports: number, text; and product", containers=JSON,
@@ -164,7 +164,7 @@ async def on_screen(file: Path) -> None:
     from screens.review.bars import ClaimLine
     from store.queries.queue import queue_ids
     from store.queries.rows import QueueFilter
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
     with Workspace.open(file) as workspace:
         app = review_app(workspace)

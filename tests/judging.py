@@ -10,16 +10,16 @@ from uuid import UUID
 from small_workspace import GOOD, WRONG, pairs_workspace
 from sqlalchemy import select
 
-from store.evidence import as_json, cite
-from store.ids import now
-from store.journal import journal_path, read_journal
 from store.queries.item import OwnLabel, OwnState
-from store.raters import ensure_rater, question_number, register_kinds
-from store.recording import Action, Recorder
+from store.record.actions import Action, Recorder
+from store.record.evidence import as_json, cite
+from store.record.ids import now
+from store.record.raters import ensure_rater, question_number, register_kinds
 from store.tables.columns import table_of
 from store.tables.people import Rater
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import journal_path, read_journal
 
 EVIDENCE = as_json(cite("code", GOOD, GOOD.splitlines(), [2], None))
 """What a judgment that cites a line of `GOOD` holds."""

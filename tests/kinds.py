@@ -11,15 +11,15 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from store.ids import now
-from store.kinds.protocol import NamedQuestion
-from store.raters import ensure_rater, question_number, register_kinds, response_ref_number
-from store.recording import Action, Recorder
-from store.response_names import response_name_sql
+from store.kinds.spec import NamedQuestion
+from store.record.actions import Action, Recorder
+from store.record.ids import now
+from store.record.raters import ensure_rater, question_number, register_kinds, response_ref_number
+from store.record.response_names import response_name_sql
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.record import Judgment, Mark
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 
 def task(number: int, **fields: Any) -> dict[str, Any]:

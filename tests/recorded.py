@@ -10,13 +10,13 @@ from typing import Any
 from judging import judged_workspace
 from sqlalchemy import insert
 
-from store.ids import now
-from store.raters import ensure_rater, question_number
+from store.record.ids import now
+from store.record.raters import ensure_rater, question_number
 from store.tables.columns import table_of
 from store.tables.imported import Similarity
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.runs import Run, Verdict, VerdictRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 RATERS = ("dana", "eli", "fay")
 KINDS = ("cannot_decide", "skip", "flag", "comment")

@@ -23,11 +23,11 @@ from screens.review.screen import ReviewScreen
 from screens.widgets.text.view import TextPane
 from store.cuts import Cut, cut_as_text
 from store.queries.queue import queue_ids
-from store.raters import ensure_rater, register_kinds
+from store.record.raters import ensure_rater, register_kinds
 from store.tables.columns import table_of
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 MODEL = "scripted:replies.jsonl"
 RUN_NAME = "cosqa-plus:scripted"

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from store.importing import import_files
-from store.workspace import Workspace
+from store.ingest.importing import import_files
+from store.workspace.duckdb import Workspace
 
 PAIR, FIRST_TASK, SECOND_TASK, ANSWERED, SCORED, UNANSWERED = "p1", "sum/1", "sum/2", "q1", "q2", "q3"
 

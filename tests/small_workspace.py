@@ -12,11 +12,11 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from agents.jobs.events import JobEvent
-from store.ids import now
+from store.record.ids import now
 from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Source
 from store.tables.runs import ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 GOOD = "def double(x):\n    return 2 * x\n"
 WRONG = "def double(x):\n    return x + 2\n"

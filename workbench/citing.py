@@ -11,13 +11,13 @@ from sqlalchemy import select
 from screens.items.views import PaneText, review_parts
 from screens.widgets.text.document import Document
 from store.errors import JudgmentRefused
-from store.evidence import PARTS, Citation, Part, as_json, cite
-from store.scope import Scope
+from store.record.evidence import PARTS, Citation, Part, as_json, cite
+from store.record.scope import Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item
 
 if TYPE_CHECKING:
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 _FORM = re.compile(r"(?P<part>[a-z]+):(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?")
 

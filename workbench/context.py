@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from store.events import Report
     from store.first_look import FirstLook
     from store.ingest.report import ImportReport
-    from store.who import AnyRater
-    from store.workspace import Workspace
+    from store.record.rater_ref import RaterRef
+    from store.workspace.duckdb import Workspace
     from workbench.config import Config
     from workbench.configured import Configured
 
@@ -112,7 +112,7 @@ def make_context(
     """
     prepare = Once(lambda: _register_kinds(workspace))
     name = rater_name(rater, config)
-    who: AnyRater | None = first_look.who if first_look else None
+    who: RaterRef | None = first_look.rater if first_look else None
     if name and who is None:
         prepare()
         who = _ensure_rater(workspace, name)
@@ -139,13 +139,13 @@ def make_context(
 
 
 def _register_kinds(workspace: Workspace) -> None:
-    from store.raters import register_kinds
+    from store.record.raters import register_kinds
 
     register_kinds(workspace)
 
 
-def _ensure_rater(workspace: Workspace, name: str) -> AnyRater:
-    from store.raters import ensure_rater
+def _ensure_rater(workspace: Workspace, name: str) -> RaterRef:
+    from store.record.raters import ensure_rater
 
     return ensure_rater(workspace, name)
 
@@ -173,6 +173,6 @@ def _configured(workspace: Workspace, config: Config) -> JobSettings:
 
 
 def _import_file(workspace: Workspace, path: Path, report: Report) -> ImportReport:
-    from store.importing import import_files
+    from store.ingest.importing import import_files
 
     return import_files(workspace, [path], progress=report)

@@ -12,17 +12,17 @@ from platformdirs import user_data_dir
 from sqlalchemy import select
 
 from store.errors import WorkspaceError
-from store.journal import journal_path
 from store.kinds.counting import in_order
 from store.measures.agreement import Agreement, krippendorff_alpha, majority, raw_agreement
 from store.queries.current import all_values, current_verdicts, label_questions
 from store.queries.queue import items_by_kind
-from store.raters import register_kinds
-from store.scope import REVIEW
+from store.record.raters import register_kinds
+from store.record.scope import REVIEW
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Rater
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import journal_path
 from workbench.sample import NOTICE, holds_sample, import_sample, sample_raters
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any
 from store.errors import WorkbenchError
 from store.formats.protocol import GROUP as FORMATS
 from store.formats.protocol import Format
-from store.kinds.protocol import GROUP as KINDS
+from store.kinds.spec import GROUP as KINDS
 from store.plugins import fault
 from workbench import __version__
 from workbench.config import Config, LoadedConfig, load_config
@@ -105,7 +105,7 @@ def _entry(entry: EntryPoint) -> dict[str, str]:
 
 def kinds() -> list[dict[str, Any]]:
     """Return the kinds of work: which parts each has, and what is asked of its items."""
-    from store.kinds.protocol import task_kinds
+    from store.kinds.spec import task_kinds
 
     try:
         known = task_kinds()

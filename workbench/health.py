@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Table, TableClause, column, exists, func, select, table, text
 from sqlmodel import SQLModel
 
-from store.counted import counted
-from store.journal import journal_path
-from store.kinds.protocol import task_kinds
+from store.formatting import counted
+from store.kinds.spec import task_kinds
 from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow, MarkRow
 from store.tables.responses import ContextChunk, Response, ResponseAside, ResponseRef, Score
 from store.tables.runs import ExecutionRow, ReplyRow, Run, StepRow, TestOutcomeRow, VerdictRow
-from store.workspace import migrations
+from store.workspace.duckdb import migrations
+from store.workspace.journal import journal_path
 
 if TYPE_CHECKING:
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 _COUNTED = (
     *(Source, Item, Pair, Query, Code, Similarity),
@@ -123,7 +123,7 @@ def health(workspace: Workspace) -> Health:
     Raises:
         WorkspaceError: A part of it cannot be read.
     """
-    from store.recovery import journal_ahead
+    from store.workspace.recovery import journal_ahead
 
     journal = journal_path(workspace.path)
     with workspace.reading() as connection:
@@ -158,7 +158,7 @@ def health(workspace: Workspace) -> Health:
 def _tables_of_kinds(connection: Connection) -> list[TableClause]:
     """Return the tables that kinds have for their items, as far as the workspace has them."""
     there = set(connection.execute(text("SELECT table_name FROM duckdb_tables()")).scalars())
-    named = (kind.table for kind in task_kinds().values())
+    named = (kind.record.table for kind in task_kinds().values())
     return [table(name, column("item_id")) for name in named if name in there]
 
 

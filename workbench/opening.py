@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agents.settings import JobSettings
     from screens.app import WorkbenchApp
     from store.first_look import FirstLook
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
     from workbench.configured import Configured
 
 DEFAULT_WORKSPACE = Path("workbench.duckdb")
@@ -181,7 +181,7 @@ class _Opening:
     def _open(self) -> None:
         try:
             from store.first_look import LINES, look
-            from store.workspace import Workspace
+            from store.workspace.duckdb import Workspace
 
             workspace = Workspace.open(self._path, create=True)
             try:

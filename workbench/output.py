@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from store.counted import counted, dollars
+from store.formatting import counted, dollars
 
 if TYPE_CHECKING:
     from rich.progress import Progress

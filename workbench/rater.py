@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 from typing import TYPE_CHECKING
 
-from store.who import checked_name
+from store.record.rater_ref import checked_name
 
 if TYPE_CHECKING:
     from workbench.config import Config

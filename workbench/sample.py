@@ -13,7 +13,7 @@ from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
     from store.ingest.report import ImportReport
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 NOTICE = (
     "The agents' replies, the completions, the answers and the scores in the sample were written by hand and "
@@ -71,7 +71,7 @@ def scripted_model() -> str:
 
 def import_sample(workspace: Workspace) -> ImportReport:
     """Import the sample's items, labels and responses; what is there already is not added again."""
-    from store.importing import import_files
+    from store.ingest.importing import import_files
 
     folder = sample_folder()
     return import_files(workspace, [folder / name for name in IMPORTED])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agents.llm.settings import ModelSettings
     from agents.pipelines.spec import Pipeline, WorkItem
     from store.tables.runs import Step
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 
 class _Noted(ReplyCache):

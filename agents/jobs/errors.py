@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from store.counted import dollars
 from store.errors import WorkbenchError
+from store.formatting import dollars
 
 
 class BudgetReached(WorkbenchError):

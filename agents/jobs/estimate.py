@@ -17,10 +17,10 @@ from agents.llm.protocol import Usage
 from agents.pipelines.registry import agents_part
 from agents.pipelines.spec import ExpectedRole
 from agents.prompts import load_prompt
-from store.counted import counted
-from store.ids import now
+from store.formatting import counted
 from store.queries.estimating import ENOUGH, drawn_items, past_replies
 from store.queries.runs import find_run
+from store.record.ids import now
 from store.tables.runs import Run
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agents.pipelines.spec import AgentsPart, Configuration, WorkItem
     from agents.settings import JobSettings
     from store.queries.estimating import PastReplies
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 DRAWN = 200
 """Items whose prompts are measured."""

@@ -24,16 +24,16 @@ from agents.sandbox.registry import RESTRICTED, choose_sandbox
 from agents.sandbox.repair import SnapshotMissing
 from agents.sandbox.trust import trusted
 from store.errors import UnknownName, WorkbenchError
-from store.expert_runs import record_expert_run
 from store.queries.expert_runs import agents_tests, place_of, repairs_of
 from store.queries.runs import pair_texts
+from store.record.expert_runs import record_expert_run
 
 if TYPE_CHECKING:
     from agents.sandbox.protocol import ExecutionReport
     from agents.settings import ExpertRunSettings
+    from store.record.rater_ref import RaterRef
     from store.tables.runs import Step
-    from store.who import AnyRater
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 AT_ONCE = 2
 """How many tests of an expert run at the same time; further ones wait."""
@@ -51,7 +51,7 @@ class ExpertRun:
     """
 
     item_id: int
-    rater: AnyRater
+    rater: RaterRef
     test: str
     like: UUID | None = None
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agents.llm.errors import ModelError
-from store.counted import counted
 from store.errors import WorkbenchError
+from store.formatting import counted
 
 # A request that the service rejects can be the item's fault (too long); three at the start are the settings'.
 _REJECTED_AT_ONCE = 3

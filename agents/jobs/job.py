@@ -32,8 +32,8 @@ from agents.llm.pacing import Pause, hearing
 from agents.pipelines.registry import agents_part
 from agents.sandbox.errors import NeedsSandbox
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
-from store.counted import counted
 from store.errors import WorkbenchError
+from store.formatting import counted
 from store.queries.run_counts import run_counts
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from agents.sandbox.protocol import Sandbox
     from agents.settings import JobSettings
     from store.queries.run_counts import RunCounts
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 # So many items for each that is worked on may still have to be written.
 _WRITTEN_BEHIND = 4

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from store.response_names import ResponseName
+    from store.record.response_names import ResponseName
 
 
 @dataclass(frozen=True, slots=True)

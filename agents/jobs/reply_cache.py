@@ -20,14 +20,14 @@ from pydantic import BaseModel
 from agents.llm.errors import ModelError
 from agents.llm.structured import MalformedReply, parse_reply
 from agents.llm.wire import watched
-from store.ids import now
 from store.queries.replies import replies_of
+from store.record.ids import now
 from store.tables.runs import Reply, Step
 
 if TYPE_CHECKING:
     from agents.jobs.budget import Spending
     from agents.llm.protocol import LanguageModel, ModelRequest, Usage
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 
 def _nothing() -> None:

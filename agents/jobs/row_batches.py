@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, update
 
-from store.appending import append_rows
+from store.tables.appending import append_rows
 from store.tables.columns import among, table_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlmodel import SQLModel
 
-    from store.lane import WriteLane
+    from store.workspace.lane import WriteLane
 
 Rows = tuple[type["SQLModel"], "Sequence[SQLModel]"]
 

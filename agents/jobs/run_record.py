@@ -24,10 +24,10 @@ from agents.jobs.outcome import Response as MadeResponse
 from agents.jobs.outcome import Score as MadeScore
 from agents.jobs.row_batches import RowBatcher, Rows
 from store.errors import UnknownName, WorkbenchError
-from store.ids import now
 from store.queries.runs import StoredExecution, executions_of, find_run, steps_of
-from store.raters import kind_question_numbers, rater_row, response_ref_number
-from store.response_names import ResponseName
+from store.record.ids import now
+from store.record.raters import kind_question_numbers, rater_row, response_ref_number
+from store.record.response_names import ResponseName
 from store.tables.columns import table_of
 from store.tables.responses import Response, Score
 from store.tables.runs import (
@@ -41,7 +41,7 @@ from store.tables.runs import (
     TestOutcomeRow,
     VerdictRow,
 )
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 T = TypeVar("T")
 

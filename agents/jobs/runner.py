@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from agents.jobs.budget import Budget
     from agents.jobs.errors import BudgetReached
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 Emit = Callable[[JobEvent], None]
 CLOSE_SECONDS = 2.0

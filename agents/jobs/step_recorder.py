@@ -24,7 +24,7 @@ from agents.llm.errors import ModelError
 from agents.llm.protocol import Message, ModelRequest
 from agents.sandbox.errors import NeedsSandbox, SandboxError
 from agents.sandbox.repair import RepairAction, RepairReport
-from store.ids import now
+from store.record.ids import now
 from store.tables.runs import Step
 
 if TYPE_CHECKING:

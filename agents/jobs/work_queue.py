@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agents.jobs.run_record import RunRecord
     from agents.pipelines.spec import AgentsPart, WorkItem
     from agents.settings import JobSettings
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 PAGE = 128
 

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 
 from agents.llm.errors import ModelError
 from agents.llm.wire import may_send
-from store.ids import now
+from store.record.ids import now
 
 T = TypeVar("T")
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from agents.pipelines.registry import kinds_with_agents
 from screens.widgets.text.sanitize import one_line
-from store.counted import counted, dollars
+from store.formatting import counted, dollars
 from store.kinds.counting import counted_kinds, joined, told_unknown
-from store.kinds.protocol import task_kinds
-from store.scope import Scope
-from store.session import load_session
+from store.kinds.spec import task_kinds
+from store.record.scope import Scope
+from store.record.session import load_session
 
 if TYPE_CHECKING:
     from store.queries.progress import Progress
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 REVIEW_SESSION = "review"
 TITLE_CELLS = 48

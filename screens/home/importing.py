@@ -22,9 +22,9 @@ from screens.commands import bindings
 from screens.help import first_key, hint
 from screens.jobs.job_line import bar, in_words
 from screens.widgets.text.sanitize import one_line
-from store.counted import counted
 from store.errors import WorkbenchError
-from store.journal import JOURNAL_SUFFIX
+from store.formatting import counted
+from store.workspace.journal import JOURNAL_SUFFIX
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings

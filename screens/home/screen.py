@@ -21,17 +21,17 @@ from screens.jobs.job_line import JobLine
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
-from store.counted import counted
 from store.errors import WorkbenchError
+from store.formatting import counted
 from store.kinds.counting import counted_kinds, joined
-from store.kinds.protocol import task_kinds
+from store.kinds.spec import task_kinds
 
 if TYPE_CHECKING:
     from agents.settings import JobSettings
     from screens.context import Plan, ScreenContext
     from screens.navigator import Navigator
     from store.ingest.report import ImportReport
-    from store.recording import Action
+    from store.record.actions import Action
 
 SAMPLE_NOTE = (
     "This is the sample: the agents' replies, completions, answers and scores in it were written by hand and "

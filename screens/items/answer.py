@@ -13,11 +13,12 @@ from screens.items.responses import RULE, context, named
 from screens.items.revisions import editable_of, revisions
 from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart
 from screens.widgets.text.overlay import Span
-from store.counted import counted
+from store.formatting import counted
 from store.kinds.answer import ANSWER, GUIDELINE
-from store.kinds.protocol import QuestionSpec
-from store.queries.entries import EntryView, ResponseView, ScoreView, load_entry
-from store.scope import Scope
+from store.kinds.spec import QuestionSpec
+from store.queries.item import ItemDetails, load_item
+from store.queries.responses import ResponseView, ScoreView
+from store.record.scope import Scope
 from store.tables.record import QuestionTarget
 
 _REACTIONS = {
@@ -39,10 +40,10 @@ _NO_SCORES = "No judge has scored these answers."
 
 def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     """Read a repository question for review (see ReviewPart)."""
-    return view(load_entry(connection, scope, ANSWER, item_id))
+    return view(load_item(connection, scope, ANSWER, item_id))
 
 
-def view(entry: EntryView) -> ItemView:
+def view(entry: ItemDetails) -> ItemView:
     """Lay out a question in panes: the reference answer beside the one that is scored."""
     fields, blind = entry.fields, entry.blind
     questions = tuple(_questions(entry))
@@ -78,10 +79,10 @@ def view(entry: EntryView) -> ItemView:
     )
 
 
-def _questions(entry: EntryView) -> Iterator[QuestionPrompt]:
+def _questions(entry: ItemDetails) -> Iterator[QuestionPrompt]:
     """Yield the questions answer by answer; of the reference or the thread where nobody has answered."""
     if not entry.responses:
-        judged = ANSWER.stand_in(entry.fields)
+        judged = ANSWER.record.judged_column(entry.fields)
         about = {"reference": "the reference", "comments": "the thread"}.get(judged or "", "")
         nothing = _NOTHING_TO_SCORE if judged is None else ""
         for spec in ANSWER.questions:

@@ -11,10 +11,11 @@ from screens.items.responses import context, named
 from screens.items.views import ItemView, PaneText, QuestionPrompt, ReviewPart
 from screens.widgets.text.differences import Differences, differences
 from screens.widgets.text.overlay import Span
-from store.counted import counted
+from store.formatting import counted
 from store.kinds.completion import COMPLETION, GUIDELINE
-from store.queries.entries import EntryView, ResponseView, load_entry
-from store.scope import Scope
+from store.queries.item import ItemDetails, load_item
+from store.queries.responses import ResponseView
+from store.record.scope import Scope
 from store.tables.record import QuestionTarget
 
 HEAD = 3
@@ -27,10 +28,10 @@ _NO_COMPLETIONS = "No model has completed this task. Import predictions: workben
 
 def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     """Read a completion task for review (see ReviewPart)."""
-    return view(load_entry(connection, scope, COMPLETION, item_id))
+    return view(load_item(connection, scope, COMPLETION, item_id))
 
 
-def view(entry: EntryView) -> ItemView:
+def view(entry: ItemDetails) -> ItemView:
     """Lay out a task in panes."""
     fields = entry.fields
     reference = fields["reference"]
@@ -63,7 +64,7 @@ def view(entry: EntryView) -> ItemView:
     )
 
 
-def _file(entry: EntryView) -> PaneText:
+def _file(entry: ItemDetails) -> PaneText:
     """Return the file as it was: the prompt up to the cursor, the reference, and what comes after it."""
     fields = entry.fields
     prompt, reference = fields["prompt"], fields["reference"]
@@ -84,7 +85,7 @@ def _file(entry: EntryView) -> PaneText:
     )
 
 
-def _heading(entry: EntryView, line: int) -> str:
+def _heading(entry: ItemDetails, line: int) -> str:
     fields = entry.fields
     return " · ".join(
         part

@@ -7,12 +7,12 @@ from datetime import datetime
 
 from screens.items.runs import run_in_words
 from screens.items.views import Link, PaneText, QuestionPrompt
-from store.counted import counted
-from store.evidence import TEXT_MOST, Citation
-from store.kinds.protocol import part_title, question_named
+from store.formatting import counted
+from store.kinds.spec import part_title, question_named
 from store.queries.expert_runs import ExpertRunView
 from store.queries.item import RecordView
-from store.tables.record import REVISION
+from store.record.evidence import TEXT_MOST, Citation
+from store.record.revisions import REVISION
 
 CITED_ROWS = 8
 """Lines of one citation that are shown; Enter goes to all of them."""

@@ -19,13 +19,15 @@ from screens.items.steps import (
     steps_in_words,
 )
 from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart, TestRunView
-from store.counted import counted
 from store.cuts import with_note
+from store.formatting import counted
 from store.kinds.pair import GUIDELINE, MATCH
+from store.kinds.pair import PAIR as KIND
+from store.queries.agent_case import AgentCase, StepView, load_case
 from store.queries.executions import ExecutionView
-from store.queries.item import AgentCase, PairView, StepView, load_pair
+from store.queries.item import ItemDetails, load_item
 from store.queries.rows import NEEDS_SANDBOX
-from store.scope import Scope
+from store.record.scope import Scope
 from store.tables.record import QuestionTarget
 
 OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
@@ -50,12 +52,17 @@ _NOT_YET = "The agents have not looked at this pair yet. {app.jobs} shows them a
 
 def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     """Read a pair for review (see ReviewPart)."""
-    return view(load_pair(connection, scope, item_id))
+    pair = load_item(connection, scope, KIND, item_id)
+    return view(pair, None if pair.blind else load_case(connection, item_id, scope.rater_id))
 
 
-def view(pair: PairView) -> ItemView:
-    """Lay out a pair in panes."""
-    case = pair.case
+def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
+    """Lay out a pair in panes.
+
+    Args:
+        pair: The pair.
+        case: The agents' case; None where the review is blind.
+    """
     questions = (QuestionPrompt(MATCH, QuestionTarget(pair.question_ids[MATCH.name]), claim=_claim(case)),)
     runs: tuple[TestRunView, ...] = ()
     panes: tuple[PaneText, ...]
@@ -78,9 +85,14 @@ def view(pair: PairView) -> ItemView:
         item_id=pair.item_id,
         external_id=pair.external_id,
         kind=pair.kind,
-        prompt=pair.query,
+        prompt=pair.fields["query"],
         subject=PaneText(
-            "code", _heading(pair), pair.code, language=pair.language or None, kind="code", part="code"
+            "code",
+            _heading(pair),
+            pair.fields["code"],
+            language=pair.fields["language"] or None,
+            kind="code",
+            part="code",
         ),
         case=panes,
         questions=questions,
@@ -93,38 +105,37 @@ def view(pair: PairView) -> ItemView:
     )
 
 
-def _first_test(pair: PairView) -> str:
+def _first_test(pair: ItemDetails) -> str:
     """Return what an expert's own test of a pair begins with; empty where the code is no Python."""
-    if pair.language.lower() not in _PYTHON:
+    if pair.fields["language"].lower() not in _PYTHON:
         return ""
-    name = pair.name
+    name = pair.fields["name"]
     if not name.isidentifier() or iskeyword(name):
-        defined = _DEFINED.search(pair.code)
+        defined = _DEFINED.search(pair.fields["code"])
         name = defined[1] if defined else ""
     bring = f"from candidate import {name}" if name else "import candidate"
     call = f"{name}(...)" if name else "candidate.NAME(...)"
     return f"{bring}\n\n\ndef test_{name or 'candidate'}():\n    assert {call} == ...\n"
 
 
-def _heading(pair: PairView) -> str:
+def _heading(pair: ItemDetails) -> str:
     similarity = sum(pair.similarities.values()) / len(pair.similarities) if pair.similarities else None
     parts = [
-        pair.name or "code",
+        pair.fields["name"] or "code",
         _place(pair),
         f"sim {similarity:.2f}" if similarity is not None else "",
-        "/".join(part for part in (pair.repository, pair.path) if part),
-        pair.licence,
+        "/".join(pair.fields[part] for part in ("repository", "path") if pair.fields[part]),
+        pair.fields["licence"],
     ]
     return " · ".join(part for part in parts if part)
 
 
-def _place(pair: PairView) -> str:
+def _place(pair: ItemDetails) -> str:
     """Return the place among the candidates of the query, not all of which need be in the workspace."""
-    if pair.rank is None:
+    rank = pair.fields["rank"]
+    if rank is None:
         return ""
-    if pair.rank > pair.candidates:
-        return f"rank {pair.rank}"
-    return f"candidate {pair.rank:,} of {pair.candidates:,}"
+    return f"rank {rank}" if rank > pair.group_size else f"candidate {rank:,} of {pair.group_size:,}"
 
 
 def _claim(case: AgentCase | None) -> Claim | None:
@@ -307,4 +318,4 @@ def _run(case: AgentCase, execution: ExecutionView | None) -> PaneText:
     return PaneText("run", "Run", log, kind="log", landmarks=tuple(marks), part="log", execution=execution.id)
 
 
-PAIR = ReviewPart(kind="pair", load=load)
+PAIR = ReviewPart(kind=KIND.name, load=load)

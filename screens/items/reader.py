@@ -9,10 +9,10 @@ from sqlalchemy import select
 from screens.items.views import ItemView, review_parts
 from screens.widgets.text.markdown import rendered
 from store.errors import UnknownName
-from store.scope import Scope
+from store.record.scope import Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 KEPT = 24
 """How many laid-out items are kept; the neighbours of the one shown are always among them."""

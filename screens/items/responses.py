@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from screens.items.views import PaneText
 from screens.widgets.text.overlay import Span
-from store.counted import counted
-from store.queries.entries import ChunkView, ResponseView
+from store.formatting import counted
+from store.queries.responses import ChunkView, ResponseView
 
 RULE = "──"
 """Begins the line above a piece."""

@@ -11,9 +11,9 @@ from screens.items.responses import RULE
 from screens.items.views import Editable, PaneText
 from screens.widgets.text.differences import differences
 from screens.widgets.text.overlay import Span
-from store.counted import counted
-from store.kinds.protocol import TaskKind
-from store.queries.revisions import RevisionView, Version
+from store.formatting import counted
+from store.kinds.spec import TaskKind
+from store.record.revisions import RevisionView, Version
 
 SOMEBODY = "another rater"
 """The name of other raters in a blind review."""
@@ -31,12 +31,12 @@ def editable_of(
         blind: Whether other raters are not named.
     """
     found = []
-    for part, title in kind.editable.items():
+    for part, title in kind.editing.columns.items():
         text, seen = str(fields[part]), revisions.get(part)
         if seen is None:
             found.append(Editable(part, title, text, text))
             continue
-        standing = seen.standing
+        standing = seen.current
         revised = "" if standing is None else _by(standing, seen.imported, blind=blind)
         found.append(Editable(part, title, text, seen.imported, revised, seen.changes))
     return tuple(found)
@@ -54,13 +54,13 @@ def revisions(kind: TaskKind, revised: Mapping[str, RevisionView], *, blind: boo
     spans: list[Span] = []
     landmarks: list[int] = []
     start = None
-    for part, title in kind.editable.items():
+    for part, title in kind.editing.columns.items():
         seen = revised.get(part)
         if seen is None:
             continue
         before = seen.imported
         for version in (None, *seen.versions):
-            is_current = version == seen.standing
+            is_current = version == seen.current
             if version is None:
                 words, shown = "as imported", seen.imported
             else:

@@ -9,10 +9,10 @@ from typing import Protocol
 
 from screens.items.views import PaneText, TestRunView
 from screens.widgets.text.sanitize import one_line
-from store.ids import now
+from store.queries.agent_case import AgentCase
 from store.queries.executions import ExecutionView
 from store.queries.expert_runs import ExpertRunView
-from store.queries.item import AgentCase
+from store.record.ids import now
 
 KIND = 40
 """Characters of the kind of an error, which a program chooses."""

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from store.counted import counted, dollars
-from store.queries.item import StepView
+from store.formatting import counted, dollars
+from store.queries.agent_case import StepView
 
 SIMULATED_ROLE = "simulated_executor"
 

@@ -12,10 +12,10 @@ from sqlalchemy import Connection
 
 from screens.widgets.text.document import TextKind
 from screens.widgets.text.overlay import Span
-from store.evidence import Citation, Part
-from store.kinds.protocol import GROUP, QuestionSpec
+from store.kinds.spec import GROUP, QuestionSpec
 from store.queries.item import OwnLabel, OwnState
-from store.scope import Scope
+from store.record.evidence import Citation, Part
+from store.record.scope import Scope
 from store.tables.record import QuestionTarget
 
 

@@ -11,7 +11,7 @@ from agents.jobs.events import JobEvent, JobLog, JobProgressed, JobState
 from screens.commands import commands_of
 from screens.help import key_name, keys_of
 from screens.widgets.text.sanitize import one_line
-from store.counted import counted, dollars
+from store.formatting import counted, dollars
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext

@@ -24,8 +24,8 @@ from screens.widgets.item_list.widget import ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
-from store.counted import counted
 from store.errors import WorkbenchError
+from store.formatting import counted
 from store.queries.queue import queue_rows
 from store.queries.run_failures import FailureCause, ItemGroup, failure_causes, run_items, run_outcomes
 from store.queries.run_outputs import RoleOutputs, run_outputs

@@ -9,7 +9,7 @@ from agents.jobs.errors import BudgetReached
 from screens.jobs.job_line import STATE_GLYPHS, amount, bar, parts
 from screens.jobs.run_tables import in_all, spent_of
 from screens.widgets.text.sanitize import one_line
-from store.ids import now
+from store.record.ids import now
 
 if TYPE_CHECKING:
     from agents.jobs.budget import Budget

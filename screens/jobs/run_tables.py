@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agents.jobs.events import Spent
 from screens.widgets.item_list.columns import value_word
 from screens.widgets.text.sanitize import one_line
-from store.counted import counted, dollars
+from store.formatting import counted, dollars
 from store.queries.run_counts import RunCounts
 from store.queries.run_failures import FailureCause
 from store.queries.run_stages import StageCounts

@@ -37,9 +37,8 @@ from screens.jobs.throttle import ThrottledReader
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
-from store.counted import counted, dollars
 from store.errors import WorkbenchError
-from store.ids import now
+from store.formatting import counted, dollars
 from store.queries.run_counts import RunCounts, run_counts
 from store.queries.run_failures import (
     FailedTurns,
@@ -52,6 +51,7 @@ from store.queries.run_failures import (
 from store.queries.run_list import ListedRun, listed_runs
 from store.queries.run_stages import StageCounts, stage_counts
 from store.queries.runs import kind_for_agents
+from store.record.ids import now
 
 if TYPE_CHECKING:
     from agents.jobs.budget import Budget

@@ -22,9 +22,9 @@ from screens.help import hint
 from screens.jobs.job_line import amount, shortened
 from screens.widgets.line import Line
 from screens.widgets.text.sanitize import one_line
-from store.counted import counted, dollars
 from store.errors import WorkbenchError
-from store.kinds.protocol import task_kinds
+from store.formatting import counted, dollars
+from store.kinds.spec import task_kinds
 
 if TYPE_CHECKING:
     from agents.jobs.estimate import Estimate

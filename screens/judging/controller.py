@@ -18,9 +18,9 @@ from screens.judging.undo_text import describe_undo, target_of
 from screens.recording import Override, UndoResult
 from screens.widgets.line import harmless_line
 from screens.widgets.text.sanitize import one_line
-from store.counted import counted
-from store.evidence import Citation
-from store.recording import Action
+from store.formatting import counted
+from store.record.actions import Action
+from store.record.evidence import Citation
 from store.tables.record import Judgment, Mark, QuestionTarget
 
 MOST_NAMED = 4

@@ -10,18 +10,18 @@ from uuid import UUID
 from sqlalchemy import select
 
 from screens.items.views import ItemView
-from store.evidence import Citation, as_json, readable_citations
-from store.ids import IdClock, now
-from store.kinds.protocol import task_kinds
+from store.kinds.spec import task_kinds
 from store.queries.item import OwnLabel, OwnState
 from store.queries.progress import pace, progress
 from store.queries.progress_delta import ProgressDelta
-from store.recording import Action
-from store.scope import Scope
+from store.record.actions import Action
+from store.record.evidence import Citation, as_json, readable_citations
+from store.record.ids import IdClock, now
+from store.record.scope import Scope
 from store.tables.columns import table_of
 from store.tables.people import Guideline
 from store.tables.record import Judgment, Mark
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 IDLE_SECONDS = 30.0
 """A pause between two keys that is longer than this counts as time away."""

@@ -12,7 +12,7 @@ from screens.commands import Command, Scope, command_named, commands_of, label_k
 from screens.help import first_key, key_name, keys_of
 from screens.items.views import ItemView
 from screens.widgets.key_line import TWO_LINES, KeyLine
-from store.scales import Scale
+from store.record.scales import Scale
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings

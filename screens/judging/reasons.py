@@ -12,7 +12,7 @@ from screens.items.views import ItemView, review_parts
 from screens.judging.context import JudgingContext
 from screens.settings import DEFAULT_REASONS, DEFAULT_UNDECIDED
 from screens.widgets.text.sanitize import one_line
-from store.recording import Action
+from store.record.actions import Action
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from screens.widgets.text.sanitize import one_line
-from store.kinds.protocol import part_title, question_named, task_kinds
-from store.recording import Action
-from store.tables.record import REVISION, Judgment, Mark, QuestionTarget
+from store.kinds.spec import part_title, question_named, task_kinds
+from store.record.actions import Action
+from store.record.revisions import REVISION
+from store.tables.record import Judgment, Mark, QuestionTarget
 
 _MARKS = {"cannot_decide": "cannot decide", "skip": "skip", "flag": "flag", "comment": "comment"}
 _ORIGINS = {"accept": ", accepts ◆", "override": ", overrides ◆"}

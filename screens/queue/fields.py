@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.pipelines.registry import kinds_with_agents
-from store.kinds.protocol import ranked_kinds, task_kinds
+from store.kinds.spec import ranked_kinds, task_kinds
 from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueSort, SortKey, label_words
 
 TEXT_WANTED = "a part of the item's id or texts"

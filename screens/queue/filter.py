@@ -20,8 +20,8 @@ from screens.commands import bindings
 from screens.help import hint
 from screens.queue.fields import TEXT_WANTED, Field, fields
 from screens.widgets.text.sanitize import one_line
-from store.counted import counted
 from store.errors import WorkbenchError
+from store.formatting import counted
 from store.queries.rows import QueueFilter
 
 if TYPE_CHECKING:

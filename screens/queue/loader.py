@@ -14,12 +14,12 @@ from screens.queue.query import QueueQuery
 from screens.widgets.item_list.rows import AT_ONCE
 from store.first_look import QUEUE_SESSION
 from store.queries.rows import QueueFilter, QueueRow, QueueSort
-from store.session import load_session, save_session
+from store.record.session import load_session, save_session
 
 if TYPE_CHECKING:
     from store.queries.rows import Ids
-    from store.scope import Scope
-    from store.workspace import Workspace
+    from store.record.scope import Scope
+    from store.workspace.duckdb import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from screens.queue.fields import ORDERS, fields
-from store.kinds.protocol import task_kinds
+from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter, QueueSort
 
 

@@ -29,8 +29,8 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.line import Line
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
-from store.counted import counted
 from store.errors import WorkbenchError
+from store.formatting import counted
 from store.queries.rows import QueueFilter, QueueSort
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from screens.items.views import ItemView
     from screens.navigator import Navigator, OpenedReview
     from screens.queue.loader import LoadedQueue
-    from store.recording import Action
+    from store.record.actions import Action
 
 PREVIEW_SECONDS = 0.08
 """How long the cursor rests before the preview follows it."""

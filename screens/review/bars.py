@@ -20,10 +20,10 @@ from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import ReviewOrder
 from screens.queue.query import QueueQuery
 from screens.widgets.text.sanitize import one_line
-from store.kinds.protocol import task_kinds
+from store.kinds.spec import task_kinds
 from store.queries.progress_delta import ProgressDelta, progress_delta
 from store.queries.rows import QueueFilter
-from store.recording import Action
+from store.record.actions import Action
 
 SaveState = Literal["none", "saving", "saved", "failed"]
 

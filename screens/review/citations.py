@@ -12,8 +12,16 @@ from screens.judging.drafts import Drafts
 from screens.review.panes import SUBJECT, PaneController
 from screens.widgets.text.document import Document
 from screens.widgets.text.view import TextPane
-from store.evidence import CITATIONS_MOST, Citation, as_json, cite, digest, in_order, readable_citations
-from store.recording import Action
+from store.record.actions import Action
+from store.record.evidence import (
+    CITATIONS_MOST,
+    Citation,
+    as_json,
+    cite,
+    digest,
+    in_order,
+    readable_citations,
+)
 from store.tables.record import Judgment
 
 _NAMED = 3

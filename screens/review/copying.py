@@ -13,7 +13,7 @@ from textual.app import SuspendNotSupported
 from screens.dispatch import Handler, Handlers
 from screens.judging.context import JudgingContext
 from screens.review.panes import PaneController
-from store.counted import counted
+from store.formatting import counted
 
 OSC52_LIMIT = 74_994
 """Bytes that terminals are known to take in one OSC 52 sequence; longer texts go to a file."""

@@ -20,8 +20,8 @@ from store.queries.queue import items_by_kind, queue_ids
 from store.queries.rows import QueueFilter, Status
 
 if TYPE_CHECKING:
-    from store.scope import Scope
-from store.workspace import Workspace
+    from store.record.scope import Scope
+from store.workspace.duckdb import Workspace
 
 BAR_CELLS = 30
 

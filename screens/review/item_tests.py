@@ -17,7 +17,7 @@ from screens.test_runner import TestEnded
 from screens.widgets.text.code_area import can_hold
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
-from store.evidence import Citation
+from store.record.evidence import Citation
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext

@@ -12,8 +12,8 @@ from store.queries.item import has_item
 from store.queries.progress_delta import open_among, skipped_in_order
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
-from store.scope import Scope
-from store.workspace import Workspace
+from store.record.scope import Scope
+from store.workspace.duckdb import Workspace
 
 NEAR = 256
 """Items further on that are looked through before the whole queue is."""

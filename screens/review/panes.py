@@ -17,7 +17,7 @@ from screens.review.bars import CaseTabs
 from screens.widgets.text.markdown import CHARACTERS as RENDERED
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import Place, TextPane
-from store.counted import counted
+from store.formatting import counted
 
 
 class LazyPanes(Mapping[str, TextPane]):

@@ -47,9 +47,9 @@ from screens.widgets.line import Line
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import SearchMoved, TextPane
 from store.errors import WorkbenchError
-from store.evidence import Citation
 from store.queries.queue import items_by_kind
-from store.recording import Action
+from store.record.actions import Action
+from store.record.evidence import Citation
 
 FLAT_BELOW = 14
 """Rows below which a line that is written in has no border."""

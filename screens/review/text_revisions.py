@@ -17,10 +17,10 @@ from screens.review.text_editor import TextEditor
 from screens.widgets.text.code_area import can_hold
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
-from store.kinds.protocol import task_kinds
-from store.recording import Action
-from store.revising import refusal, without_added_end
-from store.tables.record import REVISION, Mark
+from store.kinds.spec import task_kinds
+from store.record.actions import Action
+from store.record.revisions import REVISION, refused_text, without_added_end
+from store.tables.record import Mark
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
@@ -94,7 +94,7 @@ class RevisionEditor(TextEditor):
     def action_run(self) -> None:
         """Record the text."""
         text = self.area.text
-        refused = refusal(task_kinds()[self._item.kind], self._editable.part, text)
+        refused = refused_text(task_kinds()[self._item.kind], self._editable.part, text)
         if refused:
             self._say(refused, alarm=True)
         else:
@@ -225,7 +225,7 @@ class TextRevisions:
             self._shared.context.notices.report_error(error)
         else:
             self._keep_text(item, editable, text)
-            if refused := refusal(kind, editable.part, text):
+            if refused := refused_text(kind, editable.part, text):
                 self._shared.say(refused, alarm=True)
             else:
                 self._revise(item, editable, text)

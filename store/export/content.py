@@ -16,8 +16,8 @@ from store.export import tables
 from store.export.standing import STANDING, values_of
 from store.export.stored import aside, stored
 from store.formats.protocol import Made, Rows, StoredItem, Written
-from store.kinds.protocol import task_kinds
-from store.rewritten import standing_texts
+from store.kinds.spec import task_kinds
+from store.record.revisions import current_texts
 from store.sql import count, quoted
 
 _ROWS, _LINES = 5_000, 1_000
@@ -76,11 +76,14 @@ class WorkspaceContent:
         total = count(self.cursor, "SELECT (SELECT count(*) FROM judgment) + (SELECT count(*) FROM mark)")
         return SelectedRows(self, select, tables.RECORD_COLUMNS, Written(total))
 
-    def labels(self) -> Rows:
-        """Return the rater's current labels of pairs."""
+    def labels(self, kind: str) -> Rows:
+        """Return the rater's current labels of a kind."""
         assert self.rater_id is not None
-        select = tables.labels(self.cursor, self.rater_id)
-        return SelectedRows(self, select, tables.LABEL_COLUMNS, tables.written_labels(self.cursor))
+        spec = task_kinds()[kind]
+        select = tables.labels(self.cursor, self.rater_id, spec)
+        return SelectedRows(
+            self, select, tables.label_columns(spec), tables.written_labels(self.cursor, spec)
+        )
 
     def long_labels(self) -> Rows:
         """Return the current labels of the rater or of all, one for each item, question and rater."""
@@ -127,7 +130,7 @@ class WorkspaceContent:
 
     def revised(self) -> Mapping[int, Mapping[str, str]]:
         """Return the texts of items that experts revised, by item and column."""
-        return standing_texts(self.cursor)
+        return current_texts(self.cursor)
 
     def wanted(self, made: Made) -> bool:
         """Return whether something is of the setting that is wanted."""

@@ -1,4 +1,4 @@
-"""An item of a kind with a table of its own as one JSON object, which the full record carries.
+"""An item as one JSON object, which the full record carries where it has no columns for it.
 
 The object holds `fields` (the kind's columns), `chunks`, and `responses` with their `scores`;
 store.ingest.contents reads it back.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import duckdb
 
-from store.kinds.protocol import task_kinds
+from store.kinds.spec import task_kinds
 
 
 def content_table(cursor: duckdb.DuckDBPyConnection) -> str:
@@ -22,7 +22,7 @@ def content_table(cursor: duckdb.DuckDBPyConnection) -> str:
     Returns:
         Its name.
     """
-    kinds = {name: kind for name, kind in task_kinds().items() if kind.table}
+    kinds = {name: kind for name, kind in task_kinds().items() if not kind.record.flat}
     cursor.execute(
         """
         CREATE OR REPLACE TEMP TABLE recorded_item AS
@@ -62,11 +62,11 @@ def content_table(cursor: duckdb.DuckDBPyConnection) -> str:
     for kind in kinds.values():
         fields = ", ".join(
             f"'{column}': t.{column}{'' if type_ not in ('list', 'object') else '::JSON'}"
-            for column, type_ in kind.content.items()
+            for column, type_ in kind.record.columns.items()
         )
         cursor.execute(
             "INSERT INTO item_content SELECT t.item_id, b.first, json_object('fields', "
             f"{{{fields}}}, 'chunks', b.chunks, 'responses', b.responses)::VARCHAR "
-            f"FROM {kind.table} t JOIN belonging b ON b.item_id = t.item_id"
+            f"FROM ({kind.record.select}) t JOIN belonging b ON b.item_id = t.item_id"
         )
     return "item_content"

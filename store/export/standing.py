@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import duckdb
 
-from store.kinds.protocol import TaskKind
-from store.scope import REVIEW
+from store.kinds.spec import TaskKind
+from store.record.scope import REVIEW
 
 STANDING = "standing_label"
 """The table of current labels: item_id, question_id, response_ref_id, rater_id, value, judgment id."""

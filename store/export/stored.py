@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from store.formats.protocol import Made, StoredItem
-from store.kinds.protocol import TaskKind
+from store.kinds.spec import TaskKind
 
 _ITEMS = 1_000
 """How many items are held at once, with all that belongs to them."""
@@ -32,14 +32,15 @@ def stored(
 
     Args:
         cursor: A cursor of the workspace, inside a read transaction.
-        kind: The kind, one with a table of its own.
+        kind: The kind.
         chunks: Whether the pieces of context are read too.
         responses: Whether the responses and their scores are.
     """
-    columns = ", ".join(f"t.{name}" for name in kind.content)
+    columns = ", ".join(f"t.{name}" for name in kind.record.columns)
     last = -1
     while rows := cursor.execute(
-        f"SELECT i.id, i.external_id, i.extra, {columns} FROM item i JOIN {kind.table} t ON t.item_id = i.id "
+        f"SELECT i.id, i.external_id, i.extra, {columns} FROM item i "
+        f"JOIN ({kind.record.select}) t ON t.item_id = i.id "
         f"WHERE i.kind = ? AND i.id > ? ORDER BY i.id LIMIT {_ITEMS}",
         [kind.name, last],
     ).fetchall():
@@ -55,7 +56,7 @@ def stored(
 def _item(kind: TaskKind, row: tuple[Any, ...]) -> Made:
     _, external_id, extra, *values = row
     fields = {"external_id": external_id}
-    for (name, type_), value in zip(kind.content.items(), values, strict=True):
+    for (name, type_), value in zip(kind.record.columns.items(), values, strict=True):
         lacking = value == "" and name not in _ALWAYS
         fields[name] = json.loads(value) if type_ in ("list", "object") else None if lacking else value
     return Made(kind.name, fields, json.loads(extra))

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 
 import duckdb
 
-from store.counted import counted
 from store.errors import ExportFailed
 from store.export.contents import content_table
 from store.export.standing import STANDING, labelled_items, put_standing
 from store.formats.protocol import Written
-from store.kinds.pair import MATCH
-from store.kinds.protocol import task_kinds
-from store.response_names import response_name_sql
-from store.sql import count
+from store.formatting import counted
+from store.kinds.spec import TaskKind, task_kinds
+from store.record.response_names import response_name_sql
+from store.sql import count, quoted
 
 RECORD_COLUMNS: tuple[str, ...] = (
     "record",
@@ -63,22 +62,6 @@ its word on the question's scale; `mark` and `active` belong to marks; times are
 `content_hash` on it is the item, so that the file recreates the items too. `content` holds, in the first
 record of an item of a kind with columns of its own, these and what belongs to it."""
 
-LABEL_COLUMNS: tuple[str, ...] = (
-    "id",
-    "query",
-    "code",
-    "name",
-    "language",
-    "repository",
-    "path",
-    "licence",
-    "rank",
-    "similarity",
-    "label",
-    "extra",
-)
-"""The columns of one rater's current labels, in order; an import reads each back under the same name."""
-
 LONG_COLUMNS: tuple[str, ...] = ("item", "kind", "question", "rater", "value", "word", "comment")
 """The columns of labels in long form, in order."""
 
@@ -86,11 +69,10 @@ _SCORES = """(SELECT item_id,
         to_json(map_from_entries(list({'k': model, 'v': value} ORDER BY model))) AS similarity
     FROM similarity GROUP BY item_id)"""
 
-_CONTENT = """i.content_hash, q.text AS query, c.text AS code, c.name, c.language, c.repository, c.path,
-    c.licence, p.rank, m.similarity, CAST(i.extra AS JSON) AS extra"""
 
-_ITEM = f"""LEFT JOIN pair p ON p.item_id = i.id LEFT JOIN query q ON q.id = p.query_id
-    LEFT JOIN code c ON c.id = p.code_id LEFT JOIN {_SCORES} m ON m.item_id = i.id"""
+def label_columns(kind: TaskKind) -> tuple[str, ...]:
+    """Return the columns of one rater's current labels of a kind, in order; an import reads each back."""
+    return ("id", *kind.record.columns, *(("similarity",) if kind.record.ranked else ()), "label", "extra")
 
 
 def put_words(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -144,6 +126,9 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
         UNION ALL BY NAME
         SELECT 'mark' AS record, id, action, item_id, rater_id, phase, origin, kind AS mark, active,
             supersedes, target_action, restores, assignment_id, text AS comment, created_at FROM mark"""
+    flat = " UNION ALL BY NAME ".join(
+        kind.record.select for kind in task_kinds().values() if kind.record.flat
+    )
     uuids = ", ".join(
         f"r.{name}::VARCHAR AS {name}"
         for name in (
@@ -162,7 +147,8 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
                     shown_execution, created_at),
                 {uuids}, i.kind, i.external_id AS item, {QUESTION_NAME} AS question, a.name AS rater,
                 a.kind AS rater_kind, w.word, g.version AS guideline, r.assignment_id::VARCHAR AS assignment,
-                strftime(r.created_at, '%Y-%m-%dT%H:%M:%S.%f+00:00') AS created_at, {_CONTENT},
+                strftime(r.created_at, '%Y-%m-%dT%H:%M:%S.%f+00:00') AS created_at,
+                i.content_hash, p.* EXCLUDE (item_id), m.similarity, CAST(i.extra AS JSON) AS extra,
                 CAST(k.content AS JSON) AS content
             FROM ({both}) r
             JOIN item i ON i.id = r.item_id JOIN rater a ON a.id = r.rater_id
@@ -171,40 +157,43 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
             LEFT JOIN guideline g ON g.id = r.guideline_id
             LEFT JOIN word w ON w.question_id = r.question_id AND w.value = r.value
             LEFT JOIN {content_table(cursor)} k ON k.item_id = r.item_id AND k.first = r.id
-            {_ITEM}
+            LEFT JOIN ({flat}) p ON p.item_id = i.id LEFT JOIN {_SCORES} m ON m.item_id = i.id
         ) ORDER BY id"""
 
 
-def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int) -> str:
-    """Return the SELECT of one rater's current labels of pairs, in the order of the items.
+def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind) -> str:
+    """Return the SELECT of one rater's current labels of a kind, in the order of the items.
 
     Args:
         cursor: The cursor that will run it; the labels are put into a table of it, named current_label.
         rater_id: Whose.
+        kind: The kind.
 
     Raises:
-        ExportFailed: The rater has no label that stands.
+        ExportFailed: The rater has no current label.
     """
     put_standing(cursor, rater_id)
+    asked = kind.label_question
     cursor.execute(
         f"CREATE OR REPLACE TEMP TABLE current_label AS SELECT item_id, s.value FROM {STANDING} s "
         "JOIN question q ON q.id = s.question_id WHERE q.name = ?",
-        [MATCH.name],
+        [asked.name if asked else ""],
     )
     if not count(cursor, "SELECT count(*) FROM current_label"):
-        others = others_labelled(cursor)
+        others = _others_labelled(cursor, kind)
         raise ExportFailed(
             "Nothing to export",
-            f"This rater has no label of a pair that stands, but labels of {told_kinds(others)}."
+            f"This rater has no current label of a {kind.singular}, but labels of {told_kinds(others)}."
             if others
-            else "This rater has no label that stands.",
+            else "This rater has no current label.",
             "Write these: --format labels" if others else "Name another: --rater NAME",
         )
     return f"""
-        SELECT i.external_id AS id, {", ".join(LABEL_COLUMNS[1:-2])},
-            {"l.value::BIGINT" if whole_numbers(cursor, "current_label") else "l.value"} AS label, extra
-        FROM (SELECT i.id, i.external_id, {_CONTENT} FROM item i {_ITEM} WHERE i.kind = 'pair') i
-        JOIN current_label l ON l.item_id = i.id ORDER BY i.id"""
+        SELECT i.external_id AS id, {", ".join(label_columns(kind)[1:-2])},
+            {"l.value::BIGINT" if whole_numbers(cursor, "current_label") else "l.value"} AS label,
+            CAST(i.extra AS JSON) AS extra
+        FROM item i JOIN ({kind.record.select}) p ON p.item_id = i.id
+        JOIN current_label l ON l.item_id = i.id LEFT JOIN {_SCORES} m ON m.item_id = i.id ORDER BY i.id"""
 
 
 def long_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> str:
@@ -222,7 +211,7 @@ def long_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> str:
     if not count(cursor, f"SELECT count(*) FROM {STANDING}"):
         raise ExportFailed(
             "Nothing to export",
-            "No label stands." if rater_id is None else "This rater has no label that stands.",
+            "There are no labels." if rater_id is None else "This rater has no current label.",
             "See what is there: workbench items WORKSPACE",
         )
     value = "CAST(s.value AS BIGINT)" if whole_numbers(cursor, STANDING) else "s.value"
@@ -238,19 +227,20 @@ def long_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> str:
         ) ORDER BY place, model NULLS FIRST, setting, trial, asked, rater"""
 
 
-def written_labels(cursor: duckdb.DuckDBPyConnection) -> Written:
-    """Return how much the labels selected before are: of pairs, pairs left out, of other kinds."""
+def written_labels(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Written:
+    """Return how many the labels selected before are: of a kind, its items left out, of other kinds."""
     total = count(cursor, "SELECT count(*) FROM current_label")
     unlabelled = count(
         cursor,
-        "SELECT count(*) FROM item WHERE kind = 'pair' AND id NOT IN (SELECT item_id FROM current_label)",
+        f"SELECT count(*) FROM item WHERE kind = {quoted(kind.name)} "
+        "AND id NOT IN (SELECT item_id FROM current_label)",
     )
-    return Written(total, unlabelled, others_labelled(cursor))
+    return Written(total, unlabelled, _others_labelled(cursor, kind))
 
 
-def others_labelled(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    """Return how many items that are no pairs have labels among those selected before, by kind."""
-    return {kind: number for kind, number in labelled_items(cursor).items() if kind != "pair"}
+def _others_labelled(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> dict[str, int]:
+    """Return how many items of other kinds have labels among those selected before, by kind."""
+    return {name: number for name, number in labelled_items(cursor).items() if name != kind.name}
 
 
 def told_kinds(numbers: Mapping[str, int]) -> str:

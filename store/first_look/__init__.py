@@ -1,7 +1,7 @@
-"""What a start reads of a workspace: who judges, the queue that was left, the first lines of all items.
+"""The first reads of a start: the rater, the queue of the last session, the first lines of all items.
 
 SQLAlchemy takes longer to import than a start may take, so these statements are the queue's own, compiled
-beforehand (see `store.first_look.compiling`) and kept as text beside this file.
+beforehand (see `store.first_look.compiling`) and stored as text beside this file.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from store.kinds.protocol import task_kinds
+from store.kinds.spec import task_kinds
 from store.queries.rows import QueueRow, titled_as_revised, titled_kinds
-from store.rewritten import standing_texts
-from store.who import Who
+from store.record.rater_ref import RaterRef
+from store.record.revisions import current_texts
 
 if TYPE_CHECKING:
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 LINES = 96
 """How many lines are read: more than any terminal shows at once."""
@@ -35,12 +35,12 @@ class FirstLook:
     """What a start found.
 
     Attributes:
-        who: The person who judges; None when the workspace does not know them yet.
-        queue: The queue that they left, as it was kept; None when that was not looked up.
+        rater: The person who judges; None when the workspace does not know them yet.
+        queue: The queue of their last session, as it was stored; None when that was not looked up.
         rows: The first items in the order of import; None when they could not be read in this way.
     """
 
-    who: Who | None = None
+    rater: RaterRef | None = None
     queue: dict[str, Any] | None = None
     rows: tuple[QueueRow, ...] | None = None
 
@@ -56,25 +56,25 @@ def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = L
     """
     cursor = workspace.native()
     try:
-        who = _who(cursor, rater) if rater else None
-        if rater and who is None:
+        found = _rater(cursor, rater) if rater else None
+        if rater and found is None:
             return FirstLook()
-        number = who.id if who else 0
-        queue = _kept(cursor, number) if number else {}
-        return FirstLook(who, queue, _rows(cursor, number, blind=blind, lines=lines) if lines else None)
+        number = found.id if found else 0
+        queue = _session(cursor, number) if number else {}
+        return FirstLook(found, queue, _rows(cursor, number, blind=blind, lines=lines) if lines else None)
     except duckdb.Error:
         return FirstLook()
     finally:
         cursor.close()
 
 
-def _who(cursor: duckdb.DuckDBPyConnection, name: str) -> Who | None:
-    row = cursor.execute(_statement("who"), [name]).fetchone()
-    return Who(row[0], "human", row[2]) if row is not None and row[1] == "human" else None
+def _rater(cursor: duckdb.DuckDBPyConnection, name: str) -> RaterRef | None:
+    row = cursor.execute(_statement("rater"), [name]).fetchone()
+    return RaterRef(row[0], "human", row[2]) if row is not None and row[1] == "human" else None
 
 
-def _kept(cursor: duckdb.DuckDBPyConnection, rater_id: int) -> dict[str, Any]:
-    row = cursor.execute(_statement("kept", rater=rater_id)).fetchone()
+def _session(cursor: duckdb.DuckDBPyConnection, rater_id: int) -> dict[str, Any]:
+    row = cursor.execute(_statement("session", rater=rater_id)).fetchone()
     try:
         value = json.loads(row[0]) if row else {}
     except ValueError:
@@ -97,7 +97,7 @@ def _rows(
     names = [column[0] for column in found.description or ()]
     rows = {row[0]: QueueRow(**dict(zip(names, row, strict=True))) for row in found.fetchall()}
     may_be = [number for number, row in rows.items() if row.kind in titled_kinds()]
-    rows |= titled_as_revised(rows, standing_texts(cursor, may_be))
+    rows |= titled_as_revised(rows, current_texts(cursor, may_be))
     return tuple(rows[number] for number in ids if number in rows)
 
 

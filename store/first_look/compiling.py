@@ -9,13 +9,13 @@ from duckdb_sqlalchemy import Dialect
 from sqlalchemy import Select, select
 
 from store.first_look import QUEUE_SESSION
-from store.kinds.protocol import task_kinds
+from store.kinds.spec import task_kinds
 from store.queries.queue import select_ids, select_rows
 from store.queries.rows import QueueFilter, QueueSort
-from store.scope import Scope, Visibility
+from store.record.rater_ref import RaterRef
+from store.record.scope import Scope, Visibility
 from store.tables.columns import table_of
 from store.tables.people import Rater, SessionState
-from store.who import Who
 
 FOLDER = Path(__file__).parent
 
@@ -26,11 +26,11 @@ _RATER, _ITEM, _LIMIT = 987_654_321_001, 987_654_321_002, 987_654_321_003
 def statements() -> dict[Path, str]:
     """Return the text files as they should read."""
     rater, session = table_of(Rater), table_of(SessionState)
-    who = select(rater.c.id, rater.c.kind, rater.c.name).where(rater.c.name == "{name}")
-    kept = select(session.c.value).where(session.c.rater_id == _RATER, session.c.key == QUEUE_SESSION)
+    person = select(rater.c.id, rater.c.kind, rater.c.name).where(rater.c.name == "{name}")
+    queue = select(session.c.value).where(session.c.rater_id == _RATER, session.c.key == QUEUE_SESSION)
     written = {
-        "who": _compiled(who).replace("'{name}'", "?"),
-        "kept": _compiled(kept),
+        "rater": _compiled(person).replace("'{name}'", "?"),
+        "session": _compiled(queue),
         "ids": _compiled(select_ids(_scope(), QueueFilter(), QueueSort()).limit(_LIMIT)),
         "rows": _kinds() + _compiled(select_rows(_scope(), [_ITEM])),
         "rows_blind": _kinds() + _compiled(select_rows(_scope(blind=True), [_ITEM])),
@@ -39,7 +39,7 @@ def statements() -> dict[Path, str]:
 
 
 def _scope(*, blind: bool = False) -> Scope:
-    return Scope(Who(_RATER, "human", ""), visibility=Visibility(blind))
+    return Scope(RaterRef(_RATER, "human", ""), visibility=Visibility(blind))
 
 
 def _kinds() -> str:

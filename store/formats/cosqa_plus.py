@@ -16,6 +16,7 @@ from store.events import Progress
 from store.formats.fields import Field, Layout
 from store.formats.protocol import JSON, Export, Format, Written
 from store.formats.table import LABEL_VALUES
+from store.kinds.pair import PAIR
 
 PAIR_INDEX = ("pair-idx", "pair-index")
 QUERY_INDEX = ("query-idx", "query-index")
@@ -54,7 +55,7 @@ class _Numbered:
 
 def write_cosqa_plus(export: Export) -> Written:
     """Write one rater's current labels as the three files of CoSQA+."""
-    labels = export.labels()
+    labels = export.labels(PAIR.name)
     queries, codes = _Numbered(QUERY_INDEX), _Numbered(CODE_INDEX)
     for batch in labels.of("query", "code", "extra"):
         for query, code, extra in batch:

@@ -192,8 +192,8 @@ class Export(Protocol):
         """Return every judgment and mark, with the items."""
         ...
 
-    def labels(self) -> Rows:
-        """Return the rater's current labels of pairs: LABEL_COLUMNS of store.export.tables."""
+    def labels(self, kind: str) -> Rows:
+        """Return the rater's current labels of a kind: id, its columns, similarity, label and extra."""
         ...
 
     def long_labels(self) -> Rows:
@@ -204,7 +204,7 @@ class Export(Protocol):
         """Yield every item of a kind, in the order of import.
 
         Args:
-            kind: The kind, one with a table of its own.
+            kind: The kind.
             chunks: Whether its pieces of context are read too.
             responses: Whether its responses and their scores are.
         """

@@ -1,7 +1,7 @@
 """Plain tables of pairs: JSON lines, CSV and Parquet with the columns id, query, code and optional ones.
 
 Written without a rater they hold the full record (store.export.tables.RECORD_COLUMNS), which the format
-`judgments` reads back; with one, that rater's current labels (LABEL_COLUMNS), which this format reads back.
+`judgments` reads back; with one, that rater's current labels, which this format reads back.
 CSV is written as RFC 4180 has it: nothing is put before a text that begins with `=`, so a spreadsheet may
 take such a cell for a formula; open it as text there.
 """
@@ -14,7 +14,7 @@ from typing import Literal
 
 from store.formats.fields import Field, Layout
 from store.formats.protocol import JSON, Export, Format, Written
-from store.kinds.pair import MATCH
+from store.kinds.pair import MATCH, PAIR
 
 LABEL_VALUES = tuple(value.value for value in MATCH.scale.values)
 
@@ -44,7 +44,7 @@ def write_table(form: Literal["jsonl", "csv", "parquet"], export: Export) -> Wri
         form: What is written.
         export: What to write, and where.
     """
-    rows = export.record() if export.rater_id is None else export.labels()
+    rows = export.record() if export.rater_id is None else export.labels(PAIR.name)
     return rows.copy(form)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from store.formats.fields import FieldType
-from store.who import LONGEST_NAME
+from store.record.rater_ref import LONGEST_NAME
 
 LONGEST_ID = 1000
 """Characters of an id."""

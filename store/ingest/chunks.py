@@ -5,18 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from store.ingest.problems import Problem, problems_of
-from store.ingest.resolve_items import ITEM_KEY
-from store.ingest.stages import Stage
-
-NEW_CHUNK = Stage(
-    "new_chunk",
-    (
-        *("file", "position", "number", "line", "item_id", "setting", "rank", "path", "text", "score"),
-        *("extra", "told", "first_told", "stored_told", "fresh"),
-    ),
-    (ITEM_KEY,),
-)
-"""Every staged piece of context whose item is known, and what its item has under the setting already."""
+from store.ingest.stages import NEW_CHUNK
 
 
 def resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
@@ -26,7 +15,7 @@ def resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         Those that are others under a setting that the item has.
     """
     one = "concat_ws(chr(31), rank, path, md5(text), coalesce(score, -1))"
-    told = f"md5(string_agg({one}, chr(30) ORDER BY rank))"
+    digest = f"md5(string_agg({one}, chr(30) ORDER BY rank))"
     NEW_CHUNK.fill(
         cursor,
         f"""
@@ -35,16 +24,16 @@ def resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
                 s.rank, coalesce(s.path, '') AS path, coalesce(s.text, '') AS text, s.score, s.extra
             FROM stage_chunk s JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
         ), whole AS (
-            SELECT file, position, item_id, setting, {told} AS told FROM given GROUP BY ALL
+            SELECT file, position, item_id, setting, {digest} AS digest FROM given GROUP BY ALL
         ), firsts AS (
-            SELECT item_id, setting, arg_min(told, position) AS first_told, min(position) AS first
+            SELECT item_id, setting, arg_min(digest, position) AS first_digest, min(position) AS first
             FROM whole GROUP BY ALL
         ), stored AS (
-            SELECT item_id, setting, {told} AS stored_told FROM context_chunk
+            SELECT item_id, setting, {digest} AS stored_digest FROM context_chunk
             WHERE item_id IN (SELECT item_id FROM given) GROUP BY ALL
         )
-        SELECT g.*, w.told, f.first_told, f.first, k.stored_told,
-            k.stored_told IS NULL AND f.first = g.position AS fresh
+        SELECT g.*, w.digest, f.first_digest, f.first, k.stored_digest,
+            k.stored_digest IS NULL AND f.first = g.position AS fresh
         FROM given g JOIN whole w USING (file, position, item_id, setting)
         JOIN firsts f USING (item_id, setting)
         LEFT JOIN stored k USING (item_id, setting)
@@ -54,9 +43,9 @@ def resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         cursor,
         """
         SELECT DISTINCT file, number, line, 'other context than ' ||
-            CASE WHEN stored_told IS NULL THEN 'came before' ELSE 'the workspace has' END ||
+            CASE WHEN stored_digest IS NULL THEN 'came before' ELSE 'the workspace has' END ||
             ' for this item under the setting ''' || setting || '''; give it another one: --setting NAME'
-        FROM new_chunk WHERE told <> coalesce(stored_told, first_told)
+        FROM new_chunk WHERE digest <> coalesce(stored_digest, first_digest)
         """,
     )
 

@@ -1,4 +1,4 @@
-"""An item of a kind with a table of its own as one JSON object, as the full record carries it.
+"""An item as one JSON object, as the full record carries it.
 
 The object holds `fields` (the kind's columns), `chunks`, and `responses` with their `scores`.
 """
@@ -13,7 +13,7 @@ from store.formats.fields import Field, FieldType, Layout
 from store.formats.protocol import Made
 from store.formats.values import Refused
 from store.ingest.layout import plan_of
-from store.ingest.staging import entry_kinds
+from store.kinds.spec import task_kinds
 
 
 def _layout(makes: str, required: Mapping[str, FieldType], optional: Mapping[str, FieldType]) -> Layout:
@@ -51,7 +51,7 @@ def made_of(kind: str, external_id: str, extra: str | None, content: str) -> Ite
     """Yield what a record's content stands for: the item, and what belongs to it.
 
     Args:
-        kind: The item's kind; of one without a table of its own nothing is made.
+        kind: The item's kind; of an unknown kind nothing is made.
         external_id: The item's name.
         extra: The item's extra fields, a JSON object.
         content: The JSON object.
@@ -59,10 +59,10 @@ def made_of(kind: str, external_id: str, extra: str | None, content: str) -> Ite
     Raises:
         Refused: Something in it is missing or of the wrong type.
     """
-    if kind not in entry_kinds():
+    if kind not in task_kinds():
         return
     whole, _ = _values(json.loads(content), _CONTENT)
-    fields, _ = _values(json.loads(whole["fields"]), _layout(kind, {}, entry_kinds()[kind].content))
+    fields, _ = _values(json.loads(whole["fields"]), _layout(kind, {}, task_kinds()[kind].record.columns))
     yield Made(kind, {"external_id": external_id, **fields}, json.loads(extra or "{}"))
     placed = {"kind": kind, "item": external_id}
     for chunk in _each(whole["chunks"]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from store.ingest.problems import Problem
-from store.who import name_fault
+from store.record.rater_ref import name_fault
 
 
 def unfit_names(cursor: duckdb.DuckDBPyConnection, table: str) -> list[Problem]:

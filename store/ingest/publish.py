@@ -10,16 +10,17 @@ import duckdb
 from sqlalchemy import Connection
 
 from store.errors import ImportFailed, JudgmentRefused
-from store.ids import now
 from store.ingest.inputs import Input
 from store.ingest.report import ImportReport
-from store.ingest.resolve_items import publish_entries, publish_pairs
+from store.ingest.resolve_items import publish_items
 from store.ingest.resolve_labels import publish_labels
 from store.ingest.resolve_records import publish_judgments
 from store.ingest.resolve_responses import publish_responses
-from store.raters import add_response_refs, guideline_number, rater_row, register_kinds
-from store.who import RaterKind
-from store.workspace import Workspace
+from store.ingest.staging import shared_sorts
+from store.record.ids import now
+from store.record.rater_ref import RaterKind
+from store.record.raters import add_response_refs, guideline_number, rater_row, register_kinds
+from store.workspace.duckdb import Workspace
 
 _REFS_AT_ONCE = 5_000
 """References that are made in one write, which a judgment has to wait for."""
@@ -57,8 +58,7 @@ def publish(
     cursor.execute("BEGIN")
     try:
         numbers = _add_sources(cursor, inputs, report, licence, imported_at)
-        publish_pairs(cursor, numbers)
-        publish_entries(cursor, numbers)
+        publish_items(cursor, numbers)
         publish_responses(cursor, numbers, imported_at)
         publish_labels(cursor, label_ids, imported_at)
         publish_judgments(cursor, workspace.ids)
@@ -116,7 +116,7 @@ def _store_response_refs(workspace: Workspace, cursor: duckdb.DuckDBPyConnection
         """
         SELECT DISTINCT item_id, model, setting, trial FROM (
             SELECT item_id, model, setting, trial FROM fresh_response
-            UNION ALL SELECT item_id, model, setting, trial FROM come_home
+            UNION ALL SELECT item_id, model, setting, trial FROM attached
             UNION ALL SELECT item_id, model, setting, trial FROM fresh_label WHERE model IS NOT NULL
             UNION ALL SELECT item_id, model, setting, trial FROM new_record
                 WHERE model IS NOT NULL AND NOT (held OR repeated)
@@ -142,7 +142,7 @@ def _add_sources(
     highest = int(row[0]) if row else 0
     numbers: dict[int, int] = {}
     for given, told in zip(inputs, report.files, strict=True):
-        if not told.adds and not (given.layout.makes in ("query", "code") and report.adds):
+        if not told.adds and not (given.layout.makes in shared_sorts() and report.adds):
             continue
         if told.source_id is not None:
             numbers[given.file.number] = told.source_id

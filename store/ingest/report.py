@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from store.counted import counted
+from store.formatting import counted
 
 # Names of fields that a sentence has; a record may have thousands.
 _SHOWN = 40

@@ -9,13 +9,22 @@ from uuid import UUID
 
 import duckdb
 
-from store.ids import IdClock
 from store.ingest.names import unfit_names
 from store.ingest.problems import Problem
 from store.ingest.resolve_items import keys_for
-from store.kinds.pair import MATCH
-from store.kinds.protocol import NamedQuestion, task_kinds
-from store.scope import REVIEW
+from store.ingest.stages import (
+    ASKED,
+    FILE_RATER,
+    FRESH_LABEL,
+    HELD_LABEL,
+    JUDGED_LABEL,
+    NEW_LABEL,
+    REPEATED_LABEL,
+    SINGLE_LABEL,
+)
+from store.kinds.spec import NamedQuestion, task_kinds
+from store.record.ids import IdClock
+from store.record.scope import REVIEW
 from store.sql import any_row, quoted
 
 _BLOCK_GAP = 1 << 40
@@ -27,27 +36,27 @@ def resolve_labels(
     questions: Mapping[str, NamedQuestion],
     raters: Mapping[int, str],
 ) -> list[Problem]:
-    """Find the item, question and rater of every staged label, in the view new_label.
-
-    The labels that stand in pair files are among them.
+    """Find the item, question and rater of every staged label.
 
     Args:
         cursor: The cursor that holds the staging tables, with items numbered.
         questions: The questions that are answered, by their readable names.
-        raters: For each file of pairs, by its number, whose its labels are.
+        raters: For each file of items with labels, by its number, whose its labels are.
 
     Returns:
         The labels that cannot be taken.
     """
-    _put_questions(cursor, questions)
-    cursor.execute("CREATE OR REPLACE TEMP TABLE pair_rater (file INTEGER, rater VARCHAR)")
-    for pair_file in raters.items():
-        cursor.execute("INSERT INTO pair_rater VALUES (?, ?)", list(pair_file))
-    cursor.execute(
+    _fill_asked(cursor, questions)
+    FILE_RATER.fill(
+        cursor,
+        "SELECT unnest($files::INTEGER[]) AS file, unnest($raters::VARCHAR[]) AS rater",
+        {"files": list(raters), "raters": list(raters.values())},
+    )
+    SINGLE_LABEL.fill(
+        cursor,
         f"""
-        CREATE OR REPLACE TEMP TABLE lone_label AS
         SELECT s.position, s.file, s.number, s.line, s.external_id, s.question, trim(s.rater) AS rater,
-            s.value, coalesce(s.comment, '') AS comment, i.id AS item_id, s.kind AS said_kind
+            s.value, coalesce(s.comment, '') AS comment, i.id AS item_id, s.kind AS stated_kind
         FROM (
             SELECT * REPLACE (nullif(kind, '') AS kind,
                 coalesce(nullif(question, ''), {_label_question("kind")}) AS question)
@@ -55,77 +64,76 @@ def resolve_labels(
         ) s
         LEFT JOIN asked a ON a.question = s.question
         LEFT JOIN {keys_for(cursor, "stage_label")} i ON i.kind = a.kind AND i.external_id = s.external_id
-        """
+        """,
     )
-    cursor.execute(
+    NEW_LABEL.fill(
+        cursor,
         f"""
-        CREATE OR REPLACE TEMP VIEW new_label AS
         SELECT s.*, a.allowed, a.kind AS asked_kind, a.base, a.model, a.setting, a.trial, q.id AS question_id,
             f.id AS response_ref_id, r.id AS rater_id, r.kind AS rater_kind
         FROM (
-            FROM lone_label
+            FROM single_label
             UNION ALL
-            SELECT position, file, number, line, external_id, '{MATCH.name}', trim(p.rater), label, '',
-                item_id, 'pair'
-            FROM pair_key JOIN pair_rater p USING (file) WHERE label IS NOT NULL
+            SELECT position, file, number, line, external_id, {_label_question("kind")}, trim(p.rater),
+                label, '', item_id, kind
+            FROM staged_key JOIN file_rater p USING (file) WHERE label IS NOT NULL
         ) s
         LEFT JOIN asked a ON a.question = s.question
         LEFT JOIN question q ON q.name = a.base
         LEFT JOIN response_ref f ON (f.item_id, f.model, f.setting, f.trial)
             = (s.item_id, a.model, a.setting, a.trial)
         LEFT JOIN rater r ON r.name = s.rater
-        """
+        """,
     )
-    # What the rater holds of the item already: the standing value, and any value that an import brought.
-    cursor.execute(
+    HELD_LABEL.fill(
+        cursor,
         """
-        CREATE OR REPLACE TEMP TABLE held_label AS
         SELECT j.item_id, j.question_id, j.response_ref_id, j.rater_id,
-            arg_max_null(j.value, j.id) AS standing,
+            arg_max_null(j.value, j.id) AS current,
             coalesce(list(j.value) FILTER (WHERE j.origin = 'import'), []) AS imported
         FROM judgment j
-        WHERE j.phase = ? AND j.assignment_id IS NULL
+        WHERE j.phase = $phase AND j.assignment_id IS NULL
             AND j.rater_id IN (SELECT rater_id FROM new_label WHERE rater_id IS NOT NULL)
         GROUP BY ALL
         """,
-        [REVIEW],
+        {"phase": REVIEW},
     )
     # Ids that do not repeat, without other labels, leave nothing that could be labelled twice.
-    once = not any_row(cursor, "lone_label") and not any_row(cursor, "repeated")
-    cursor.execute(
+    once = not any_row(cursor, "single_label") and not any_row(cursor, "repeated_item")
+    REPEATED_LABEL.fill(
+        cursor,
         f"""
-        CREATE OR REPLACE TEMP TABLE label_twice AS
         SELECT item_id, question, rater, min(position) AS first, arg_min(value, position) AS value
         FROM new_label WHERE item_id IS NOT NULL {"AND false" if once else ""}
         GROUP BY ALL HAVING count(*) > 1
-        """
+        """,
     )
-    cursor.execute(
+    JUDGED_LABEL.fill(
+        cursor,
         """
-        CREATE OR REPLACE TEMP VIEW judged_label AS
-        SELECT n.*, t.value AS first_value, h.item_id IS NOT NULL AS held, h.standing, h.imported,
+        SELECT n.*, t.value AS first_value, h.item_id IS NOT NULL AS held, h.current, h.imported,
             h.item_id IS NULL AND (t.first IS NULL OR t.first = n.position) AS fresh
         FROM new_label n
         LEFT JOIN held_label h ON h.item_id = n.item_id AND h.question_id = n.question_id
             AND h.rater_id = n.rater_id AND (n.model IS NULL OR n.response_ref_id IS NOT NULL)
             AND h.response_ref_id IS NOT DISTINCT FROM n.response_ref_id
-        LEFT JOIN label_twice t ON (t.item_id, t.question, t.rater) = (n.item_id, n.question, n.rater)
-        """
+        LEFT JOIN repeated_label t ON (t.item_id, t.question, t.rater) = (n.item_id, n.question, n.rater)
+        """,
     )
-    cursor.execute("CREATE OR REPLACE TEMP VIEW fresh_label AS FROM judged_label WHERE fresh")
+    FRESH_LABEL.fill(cursor, "FROM judged_label WHERE fresh")
     if not any_row(cursor, "new_label"):
         return []
     reasons = {
-        "the question is not said, and no single one tells of items of kind {kind!r}": "question IS NULL",
+        "the record names no question, and items of kind {kind!r} have no single label": "question IS NULL",
         "unknown question {question!r}; known: "
         + ", ".join(sorted(name for name in questions if "@" not in name)): (
             "question IS NOT NULL AND allowed IS NULL"
         ),
-        "items of kind {kind!r} are not asked {question!r}": "asked_kind <> said_kind",
+        "items of kind {kind!r} are not asked {question!r}": "asked_kind <> stated_kind",
         "{question!r}: {external_id!r} has no such response here": (
             "item_id IS NOT NULL AND model IS NOT NULL "
             "AND (item_id, model, setting, trial) NOT IN "
-            "(SELECT (item_id, model, setting, trial) FROM answered)"
+            "(SELECT (item_id, model, setting, trial) FROM present_response)"
         ),
         "no item {external_id!r} in the workspace or in the files imported with it is asked {question!r}; a "
         "label of another kind names that kind, or its question": "allowed IS NOT NULL AND item_id IS NULL",
@@ -134,7 +142,7 @@ def resolve_labels(
         "{rater!r} labelled {external_id!r} before with another value": "first_value <> value",
         "{rater!r} has labelled {external_id!r} differently in the workspace; "
         "name another rater for these labels: --label-as": (
-            "held AND standing IS DISTINCT FROM value AND NOT list_contains(imported, value)"
+            "held AND current IS DISTINCT FROM value AND NOT list_contains(imported, value)"
         ),
     }
     found = ", ".join(f"coalesce(bool_or({condition}), false)" for condition in reasons.values())
@@ -144,7 +152,7 @@ def resolve_labels(
         if not some:
             continue
         rows = cursor.execute(
-            "SELECT file, number, line, question, external_id, rater, value, said_kind "
+            "SELECT file, number, line, question, external_id, rater, value, stated_kind "
             f"FROM judged_label WHERE {condition} ORDER BY position"
         ).fetchall()
         problems += [
@@ -162,35 +170,31 @@ def resolve_labels(
 
 
 def _label_question(column: str) -> str:
-    """Return the SQL of the question that a label answers which names none: the one that queues show."""
+    """Return the SQL of the question that a label answers which names none: the one that queues show.
+
+    A label that names no kind either is one of the first kind.
+    """
     known = [(kind.name, kind.label_question) for kind in task_kinds().values()]
     whens = " ".join(
         f"WHEN {quoted(name)} THEN {quoted(spec.name)}" for name, spec in known if spec is not None
     )
-    return f"CASE coalesce({column}, 'pair') WHEN '' THEN '{MATCH.name}' {whens} END"
+    return f"CASE coalesce(nullif({column}, ''), {quoted(known[0][0])}) {whens} END"
 
 
-def _put_questions(cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, NamedQuestion]) -> None:
-    """Put the questions that are answered into the table asked, and the items' responses into answered."""
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE asked (question VARCHAR, kind VARCHAR, allowed DOUBLE[], base VARCHAR, "
-        "model VARCHAR, setting VARCHAR, trial BIGINT)"
-    )
-    for name, asked in questions.items():
-        allowed = [value.value for value in asked.spec.scale.values]
-        response = (None, None, None) if asked.response is None else astuple(asked.response)
-        cursor.execute(
-            "INSERT INTO asked VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [name, asked.kind.name, allowed, asked.spec.name, *response],
+def _fill_asked(cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, NamedQuestion]) -> None:
+    rows = [
+        (
+            *(name, asked.kind.name, [value.value for value in asked.spec.scale.values], asked.spec.name),
+            *((None, None, None) if asked.response is None else astuple(asked.response)),
         )
-    cursor.execute(
-        """
-        CREATE OR REPLACE TEMP VIEW answered AS
-        SELECT item_id, model, setting, trial FROM response JOIN response_ref USING (id)
-        UNION ALL SELECT item_id, model, setting, trial FROM fresh_response
-        UNION ALL SELECT item_id, model, setting, trial FROM come_home
-        """
-    )
+        for name, asked in questions.items()
+    ]
+    types = ("VARCHAR", "VARCHAR", "DOUBLE[]", "VARCHAR", "VARCHAR", "VARCHAR", "BIGINT")
+    named = [
+        f"unnest(${name}::{type_}[]) AS {name}" for name, type_ in zip(ASKED.columns, types, strict=True)
+    ]
+    values = dict(zip(ASKED.columns, map(list, zip(*rows, strict=True)), strict=True))
+    ASKED.fill(cursor, f"SELECT {', '.join(named)}", values)
 
 
 def label_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> tuple[dict[str, int], int]:

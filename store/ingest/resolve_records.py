@@ -7,15 +7,17 @@ from uuid import UUID
 
 import duckdb
 
-from store.evidence import NONE, BadEvidence, citations_of
-from store.ids import END, IdClock
 from store.ingest.names import unfit_names
 from store.ingest.problems import Problem
 from store.ingest.resolve_items import keys_for
+from store.ingest.stages import KEYED_RECORD, NEW_RECORD, REPEATED_RECORD
 from store.ingest.staging import Stages
-from store.kinds.protocol import NamedQuestion, TaskKind, task_kinds
+from store.kinds.spec import NamedQuestion, TaskKind, task_kinds
+from store.record.evidence import NONE, BadEvidence, citations_of
+from store.record.ids import END, IdClock
+from store.record.revisions import REVISION
 from store.sql import any_row
-from store.tables.record import MARK_KINDS, REVISION
+from store.tables.record import MARK_KINDS
 
 _SAME = (
     "action",
@@ -34,20 +36,24 @@ _SAME_MARK = (*_SAME, "kind", "active", "text")
 
 
 def take_items(stages: Stages) -> None:
-    """Stage the pairs that staged judgments carry with them, each once a file."""
-    stages.derive(
-        "pair",
-        "judgment",
-        "SELECT DISTINCT ON (external_id, query, code) number, line, external_id, query, code, name, "
-        "language, repository, path, licence, rank, scores, coalesce(item_extra, '{{}}') AS extra "
-        "FROM {part} WHERE kind = 'pair' AND query IS NOT NULL AND code IS NOT NULL ORDER BY number",
-    )
+    """Stage the items that staged judgments carry in columns of their own, each once a file."""
+    for kind in task_kinds().values():
+        if kind.record.flat:
+            identity, columns = ", ".join(kind.record.identity), ", ".join(kind.record.columns)
+            given = " AND ".join(f"{name} IS NOT NULL" for name in kind.record.identity)
+            stages.derive(
+                kind.name,
+                "judgment",
+                f"SELECT DISTINCT ON (external_id, {identity}) number, line, external_id, {columns}, "
+                f"{'scores, ' if kind.record.ranked else ''}coalesce(item_extra, '{{{{}}}}') AS extra "
+                f"FROM {{part}} WHERE kind = '{kind.name}' AND {given} ORDER BY number",
+            )
 
 
 def resolve_judgments(
     cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, NamedQuestion]
 ) -> list[Problem]:
-    """Find the item, question and rater of every staged record, in the table new_record.
+    """Find the item, question and rater of every staged record.
 
     Args:
         cursor: The cursor that holds the staging tables, with items numbered and `asked` filled.
@@ -56,13 +62,12 @@ def resolve_judgments(
     Returns:
         The records that cannot be taken.
     """
-    cursor.execute(
+    KEYED_RECORD.fill(
+        cursor,
         f"""
-        CREATE OR REPLACE TEMP TABLE new_record AS
-        SELECT s.* EXCLUDE (query, code, item_extra, scores),
-            a.allowed, a.base, a.model, a.setting, a.trial, f.id AS response_ref_id, i.id AS item_id,
+        SELECT s.*, a.allowed, a.base, a.model, a.setting, a.trial, f.id AS response_ref_id, i.id AS item_id,
             i.content_hash AS item_hash, q.id AS question_id, r.id AS rater_id,
-            r.kind AS known_kind, coalesce(j.id, m.id) IS NOT NULL AS held, false AS repeated
+            r.kind AS known_kind, coalesce(j.id, m.id) IS NOT NULL AS held
         FROM stage_judgment s
         LEFT JOIN asked a ON a.question = s.question AND a.kind = s.kind
         LEFT JOIN {keys_for(cursor, "stage_judgment")} i ON i.kind = s.kind AND i.external_id = s.external_id
@@ -72,25 +77,28 @@ def resolve_judgments(
         LEFT JOIN rater r ON r.name = trim(s.rater)
         LEFT JOIN judgment j ON j.id = s.id AND s.record = 'judgment'
         LEFT JOIN mark m ON m.id = s.id AND s.record = 'mark'
+        """,
+    )
+    # The same record may be in two files; a different one under the same id may not.
+    REPEATED_RECORD.fill(
+        cursor,
         """
+        SELECT id, min(position) AS first, count(DISTINCT content) > 1 AS differing FROM (
+            SELECT id, position, hash(record, action, external_id, question, rater, phase, value, origin,
+                supersedes, created_at, reason, comment, mark, active) AS content
+            FROM keyed_record) GROUP BY id HAVING count(*) > 1
+        """,
+    )
+    NEW_RECORD.fill(
+        cursor,
+        """
+        SELECT n.*, t.first IS NOT NULL AND t.first <> n.position AS repeated
+        FROM keyed_record n LEFT JOIN repeated_record t ON t.id = n.id
+        """,
     )
     if not any_row(cursor, "new_record"):
         # Most imports bring none, and every question below costs as much for no row as for a thousand.
         return []
-    # The same record may stand in two files; a different one under the same id may not.
-    cursor.execute(
-        """
-        CREATE OR REPLACE TEMP TABLE twice AS
-        SELECT id, min(position) AS first, count(DISTINCT said) > 1 AS differing FROM (
-            SELECT id, position, hash(record, action, external_id, question, rater, phase, value, origin,
-                supersedes, created_at, reason, comment, mark, active) AS said
-            FROM new_record) GROUP BY id HAVING count(*) > 1
-        """
-    )
-    cursor.execute(
-        "UPDATE new_record SET repeated = true FROM twice t "
-        "WHERE t.id = new_record.id AND new_record.position <> t.first"
-    )
     known = ", ".join(sorted(name for name in questions if "@" not in name))
     reasons = {
         "{id} has an id, or names one, that is no UUID of version 7 up to the year 9999: these tell in which "
@@ -104,10 +112,10 @@ def resolve_judgments(
         "a mark without its kind or state": "record = 'mark' AND (mark IS NULL OR active IS NULL)",
         "unknown mark {mark!r}; known: " + ", ".join(MARK_KINDS) + f" and {REVISION}PART of a text that can "
         "be revised": f"record = 'mark' AND mark NOT IN {MARK_KINDS} "
-        f"AND NOT list_contains({_revisions(lambda kind: kind.editable)}, kind || ' ' || mark)",
+        f"AND NOT list_contains({_revisions(lambda kind: kind.editing.columns)}, kind || ' ' || mark)",
         "{mark}: this text cannot be empty": (
             "record = 'mark' AND active AND trim(coalesce(comment, ''), ' \t\r\n') = '' "
-            f"AND list_contains({_revisions(lambda kind: kind.never_empty)}, kind || ' ' || mark)"
+            f"AND list_contains({_revisions(lambda kind: kind.editing.never_empty)}, kind || ' ' || mark)"
         ),
         "{rater!r} is a rater of another kind here": (
             "known_kind <> coalesce(rater_kind, 'human') "
@@ -117,7 +125,9 @@ def resolve_judgments(
             "trim(rater) IN (SELECT trim(rater) FROM new_record GROUP BY ALL "
             "HAVING count(DISTINCT coalesce(rater_kind, 'human')) > 1)"
         ),
-        "{id} came before with other content": "repeated AND id IN (SELECT id FROM twice WHERE differing)",
+        "{id} came before with other content": (
+            "repeated AND id IN (SELECT id FROM repeated_record WHERE differing)"
+        ),
         "{id} is in the workspace with other content": _differs("judgment", _SAME_JUDGMENT)
         + " OR "
         + _differs("mark", _SAME_MARK),

@@ -1,7 +1,7 @@
-"""From staged responses, scores and pieces of context to their items: what is there, what is new, what waits.
+"""From staged responses, scores and pieces of context to their items: which are there, new, or pending.
 
-A response names its item, or is joined by what its kind says (`TaskKind.joined_by`). One whose item is not
-here is kept aside, with its scores, and finds the item when it is imported.
+A response names its item, or is joined by what its kind says (`RecordSpec.joined_by`). One whose item is not
+here is pending: it is stored with its scores, and attached to the item when that is imported.
 """
 
 from __future__ import annotations
@@ -11,14 +11,23 @@ from datetime import datetime
 
 import duckdb
 
-from store.ingest.aside import bring_home, find_homes, find_scores_aside, put_aside, put_scores_aside
 from store.ingest.chunks import publish_chunks, resolve_chunks
-from store.ingest.joining import JOIN, WHOSE, put_join_keys, same_key, within
+from store.ingest.pending import attach_pending, match_pending, store_pending
 from store.ingest.problems import Problem, problems_of
-from store.ingest.scores import NEXT, SAME_RESPONSE, resolve_scores, score_id
-from store.kinds.protocol import task_kinds
-from store.scope import REVIEW
-from store.sql import any_row
+from store.ingest.response_keys import (
+    JOIN,
+    NEXT,
+    SAME_RESPONSE,
+    WHOSE,
+    further_fields,
+    put_join_keys,
+    same_key,
+    score_id,
+    within,
+)
+from store.ingest.stages import FRESH_PENDING, FRESH_RESPONSE, NEW_RESPONSE, NEW_SCORE
+from store.kinds.spec import task_kinds
+from store.record.scope import REVIEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,31 +36,31 @@ class ResponseCounts:
 
     Attributes:
         responses: New responses of items that are here.
-        aside: New responses whose item is not here.
+        pending: New responses whose item is not here.
         scores: New scores of responses that are here.
-        scores_aside: New scores of responses that had been kept aside before.
+        pending_scores: New scores of responses that were pending before.
         chunks: New pieces of context.
         known: Responses, scores and pieces that were there already.
     """
 
     responses: int = 0
-    aside: int = 0
+    pending: int = 0
     scores: int = 0
-    scores_aside: int = 0
+    pending_scores: int = 0
     chunks: int = 0
     known: int = 0
 
 
 def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
-    """Find the item of every staged response, piece and score: the tables new_response, new_chunk, new_score.
+    """Find the item of every staged response, piece of context and score, and match pending responses.
 
     Returns:
         Those that cannot be taken: another text under the same name, a score of no response.
     """
     put_join_keys(cursor)
-    cursor.execute(
+    NEW_RESPONSE.fill(
+        cursor,
         f"""
-        CREATE OR REPLACE TEMP TABLE new_response AS
         SELECT n.*, r.id AS known, r.text AS known_text,
             row_number() OVER (PARTITION BY n.kind, n.whose, n.model, n.setting, n.trial
                 ORDER BY n.position) AS nth
@@ -66,15 +75,12 @@ def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         )) n
         LEFT JOIN (FROM response JOIN response_ref USING (id)) r
             ON (r.item_id, r.model, r.setting, r.trial) = (n.item_id, n.model, n.setting, n.trial)
-        """
+        """,
     )
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE fresh_response AS "
-        "FROM new_response WHERE item_id IS NOT NULL AND known IS NULL AND nth = 1"
-    )
-    cursor.execute(
+    FRESH_RESPONSE.fill(cursor, "FROM new_response WHERE item_id IS NOT NULL AND known IS NULL AND nth = 1")
+    FRESH_PENDING.fill(
+        cursor,
         f"""
-        CREATE OR REPLACE TEMP TABLE fresh_aside AS
         SELECT a.* FROM new_response a ANTI JOIN response_aside b ON {same_key()} AND b.text = a.text
         ANTI JOIN (
             SELECT c.kind, c.key, c.within, r.model, r.setting, r.trial, t.text
@@ -82,45 +88,80 @@ def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         ) h ON a.external_id IS NULL AND (h.kind, h.key, h.within, h.model, h.setting, h.trial, h.text)
             = (a.kind, a.joined_by, a.within, a.model, a.setting, a.trial, a.text)
         WHERE a.item_id IS NULL AND a.nth = 1
-        """
+        """,
     )
-    problems = _torn_responses(cursor) + resolve_scores(cursor) + resolve_chunks(cursor)
-    find_homes(cursor)
-    find_scores_aside(cursor)
+    problems = _differing_responses(cursor) + _resolve_scores(cursor) + resolve_chunks(cursor)
+    match_pending(cursor)
     return problems
 
 
-def _torn_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
-    named = "concat_ws(' ', model, nullif(setting, ''), nullif(trial, 0))"
-    item = "coalesce(external_id, 'the one with this reference')"
+def _differing_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+    named = "concat_ws(' ', {0}.model, nullif({0}.setting, ''), nullif({0}.trial, 0))"
+    item = "coalesce({0}.external_id, 'the one with this reference')"
+    other = f"'another text of ' || {named} || ' for item ' || {item} || ' "
+    several = "; number several of one setting: trial'"
+    name = "({0}.kind, {0}.whose, {0}.model, {0}.setting, {0}.trial)"
+    same_name = f"{name.format('f')} = {name.format('n')}"
     return problems_of(
         cursor,
         f"""
-        SELECT file, number, line, 'another text of ' || {named} || ' for item ' || {item} ||
-            ' than the workspace has; number several of one setting: trial'
-        FROM new_response WHERE known IS NOT NULL AND known_text <> text
+        SELECT file, number, line, {other.format("n")}than the workspace has{several}
+        FROM new_response n WHERE known IS NOT NULL AND known_text <> text
         UNION ALL
-        SELECT file, number, line, 'another text of ' || {named} || ' for item ' || {item} ||
-            ' came before; number several of one setting: trial'
+        SELECT file, number, line, {other.format("n")}came before{several}
         FROM new_response n WHERE nth > 1 AND external_id IS NOT NULL AND text <> (
             SELECT arg_min(f.text, f.position) FROM new_response f
-            WHERE (f.kind, f.whose, f.model, f.setting, f.trial)
-                = (n.kind, n.whose, n.model, n.setting, n.trial) AND f.external_id IS NOT NULL)
+            WHERE {same_name} AND f.external_id IS NOT NULL)
         UNION ALL
-        SELECT file, number, line, 'several texts of ' || {named} ||
+        SELECT file, number, line, 'several texts of ' || {named.format("n")} ||
             ' with this reference, which may be of several items; name the item, or number them: trial'
         FROM new_response n WHERE external_id IS NULL AND EXISTS (
-            SELECT 1 FROM new_response f
-            WHERE (f.kind, f.whose, f.model, f.setting, f.trial)
-                = (n.kind, n.whose, n.model, n.setting, n.trial) AND f.text <> n.text)
+            SELECT 1 FROM new_response f WHERE {same_name} AND f.text <> n.text)
         UNION ALL
-        SELECT a.file, a.number, a.line,
-            'another text of ' || concat_ws(' ', a.model, nullif(a.setting, ''), nullif(a.trial, 0)) ||
-            ' for item ' ||
-            coalesce(a.external_id, 'the one with this reference') ||
-            ' than was kept aside before; number several of one setting: trial'
+        SELECT a.file, a.number, a.line, {other.format("a")}than a pending response has{several}
         FROM new_response a JOIN response_aside b ON {same_key()} AND b.text <> a.text
         WHERE a.item_id IS NULL
+        """,
+    )
+
+
+def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+    """Find the response of every score; a judge who was asked several times has several of one response.
+
+    Two are the same where all their fields are, those that are none of ours included, such as the time.
+    """
+    NEW_SCORE.fill(
+        cursor,
+        f"""
+        SELECT n.*, w.id AS known_id,
+            row_number() OVER (PARTITION BY n.kind, n.whose, n.model, n.setting, n.trial, n.judge, n.measure,
+                n.value, n.raw, n.reason, {further_fields("n")} ORDER BY n.position, n.sequence) AS nth
+        FROM (SELECT *, {WHOSE} AS whose FROM (
+            SELECT s.file, s.position, s.number, s.line, s.kind, s.external_id, s.joined_by, s.model,
+                coalesce(s.setting, '') AS setting, coalesce(s.trial, 0) AS trial, s.id, s.judge, s.measure,
+                s.value, coalesce(s.raw, '') AS raw, coalesce(s.reason, '') AS reason, s.extra, s.sequence,
+                {within("s")} AS within, coalesce(i.id, j.item_id) AS item_id, r.id AS response_ref_id,
+                f.item_id IS NOT NULL OR t.id IS NOT NULL AS answered
+            FROM stage_score s
+            LEFT JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
+            LEFT JOIN join_key {JOIN.format("s", within("s"))}
+            LEFT JOIN fresh_response f ON (f.item_id, f.model, f.setting, f.trial) =
+                (coalesce(i.id, j.item_id), s.model, coalesce(s.setting, ''), coalesce(s.trial, 0))
+            LEFT JOIN response_ref r ON (r.item_id, r.model, r.setting, r.trial) =
+                (coalesce(i.id, j.item_id), s.model, coalesce(s.setting, ''), coalesce(s.trial, 0))
+            LEFT JOIN response t ON t.id = r.id
+        )) n
+        LEFT JOIN score w ON (w.response_ref_id, w.judge, w.measure, w.raw, w.reason, {further_fields("w")})
+            = (n.response_ref_id, n.judge, n.measure, n.raw, n.reason, {further_fields("n")})
+            AND w.value IS NOT DISTINCT FROM n.value
+        """,
+    )
+    return problems_of(
+        cursor,
+        """
+        SELECT file, number, line, 'a score of ' || model || ', which has no response for item '
+            || external_id || ' here'
+        FROM new_score WHERE item_id IS NOT NULL AND NOT answered
         """,
     )
 
@@ -130,10 +171,10 @@ def response_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> ResponseCou
     row = cursor.execute(
         """
         SELECT (SELECT count(*) FROM fresh_response WHERE file = $file),
-            (SELECT count(*) FROM fresh_aside WHERE file = $file),
+            (SELECT count(*) FROM fresh_pending WHERE file = $file),
             (SELECT count(*) FROM new_score WHERE file = $file AND answered
                 AND known_id IS NULL AND nth = 1),
-            (SELECT count(*) FROM aside_score WHERE file = $file),
+            (SELECT count(*) FROM pending_score WHERE file = $file),
             (SELECT count(*) FROM new_chunk WHERE file = $file AND fresh),
             (SELECT count(*) FROM new_response WHERE file = $file),
             (SELECT count(*) FROM new_score WHERE file = $file AND answered),
@@ -141,18 +182,18 @@ def response_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> ResponseCou
         """,
         {"file": file},
     ).fetchone()
-    responses, aside, scores, scores_aside, chunks, *staged = row or (0,) * 8
-    known = sum(staged) - responses - aside - scores - chunks
-    return ResponseCounts(responses, aside, scores, scores_aside, chunks, known)
+    responses, pending, scores, pending_scores, chunks, *staged = row or (0,) * 8
+    known = sum(staged) - responses - pending - scores - chunks
+    return ResponseCounts(responses, pending, scores, pending_scores, chunks, known)
 
 
 def count_reopened_questions(cursor: duckdb.DuckDBPyConnection) -> int:
     """Return how many items get their first responses with this import after something else was judged.
 
-    What was said of a reference answer stays in the record, and does not count for its item any more.
+    Judgments of a reference answer stay in the record, and do not count for their item any more.
     """
     first = (
-        "SELECT item_id FROM (SELECT item_id FROM fresh_response UNION SELECT item_id FROM come_home) "
+        "SELECT item_id FROM (SELECT item_id FROM fresh_response UNION SELECT item_id FROM attached) "
         "ANTI JOIN (FROM response_ref SEMI JOIN response USING (id)) USING (item_id)"
     )
     if cursor.execute(f"{first} LIMIT 1").fetchone() is None:
@@ -175,7 +216,7 @@ def count_reopened_questions(cursor: duckdb.DuckDBPyConnection) -> int:
 def publish_responses(
     cursor: duckdb.DuckDBPyConnection, sources: dict[int, int], imported_at: datetime
 ) -> None:
-    """Append new responses, scores and pieces, and what was aside; inside the publishing transaction.
+    """Append new responses, scores and pieces, and those that were pending; in the publishing transaction.
 
     Args:
         cursor: The cursor that holds the staging tables.
@@ -197,10 +238,5 @@ def publish_responses(
         "WHERE n.answered AND n.known_id IS NULL AND n.nth = 1",
         {"now": imported_at},
     )
-    if any_row(cursor, "fresh_aside"):
-        put_aside(cursor, given)
-    if any_row(cursor, "aside_score"):
-        put_scores_aside(cursor)
-    cursor.execute("DELETE FROM response_aside WHERE rowid IN (SELECT place FROM at_home_already)")
-    if any_row(cursor, "come_home"):
-        bring_home(cursor, imported_at)
+    store_pending(cursor, given)
+    attach_pending(cursor, imported_at)

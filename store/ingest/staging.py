@@ -22,7 +22,7 @@ from store.ingest.inputs import Input
 from store.ingest.layout import Plan, plan_of
 from store.ingest.problems import Problem
 from store.ingest.records import RawRecord, read_batches
-from store.kinds.protocol import TaskKind, task_kinds
+from store.kinds.spec import SharedText, task_kinds
 from store.sql import quoted
 
 SEQUENCE = "sequence"
@@ -37,23 +37,6 @@ _OF_A_RESPONSE: dict[str, FieldType] = {
     "trial": "integer",
 }
 _SORTS: dict[Makes, dict[str, FieldType]] = {
-    "pair": {
-        "external_id": "id",
-        "query_ref": "id",
-        "code_ref": "id",
-        "query": "text",
-        "code": "text",
-        "name": "text",
-        "language": "text",
-        "repository": "text",
-        "path": "text",
-        "licence": "text",
-        "rank": "integer",
-        "label": "number",
-        "scores": "scores",
-    },
-    "query": {"ref": "id", "query": "text"},
-    "code": {"ref": "id", "code": "text"},
     "label": {**_PLACED, "question": "text", "rater": "text", "value": "number", "comment": "text"},
     "judgment": {one.name: one.type for one in RECORD_FIELDS},
     "chunk": {
@@ -96,18 +79,28 @@ _ARROW: dict[FieldType, Any] = {
 
 
 @cache
-def entry_kinds() -> dict[str, TaskKind]:
-    """Return the kinds whose items are kept in a table of the kind's own columns, by name."""
-    return {name: kind for name, kind in task_kinds().items() if kind.table}
+def shared_sorts() -> dict[Makes, SharedText]:
+    """Return the sorts of records that are texts to which items of the same import refer, by name."""
+    return {shared.table: shared for kind in task_kinds().values() for shared in kind.record.shared}
 
 
 @cache
 def stage_columns() -> dict[Makes, dict[str, FieldType]]:
     """Return what is staged of each sort of record, beside its place in its file and its extra fields."""
-    entries: dict[Makes, dict[str, FieldType]] = {
-        name: {"external_id": "id", **kind.content} for name, kind in entry_kinds().items()
-    }
-    return {**_SORTS, **entries}
+    columns = dict(_SORTS)
+    for name, shared in shared_sorts().items():
+        columns[name] = {"ref": "id", shared.column: "text"}
+    for name, kind in task_kinds().items():
+        references: dict[str, FieldType] = {f"{shared.table}_ref": "id" for shared in kind.record.shared}
+        scores: dict[str, FieldType] = {"scores": "scores"} if kind.record.ranked else {}
+        columns[name] = {
+            "external_id": "id",
+            **references,
+            **kind.record.columns,
+            "label": "number",
+            **scores,
+        }
+    return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +368,7 @@ class _Tables:
     def _row(self, made: Made, number: int, line: int) -> tuple[Any, ...]:
         columns = stage_columns()[made.makes]
         fields = dict(made.fields)
-        if made.makes not in entry_kinds():
+        if made.makes not in task_kinds():
             fields = {_COLUMN.get(name, name): value for name, value in fields.items()}
         if SEQUENCE in columns:
             self._made += 1

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
-
-from store.kinds.protocol import QuestionSpec, TaskKind
-from store.scales import Scale, ScaleValue
-
-if TYPE_CHECKING:
-    from sqlalchemy import Select
+from store.kinds.spec import EditSpec, QuestionSpec, QueueSpec, RecordSpec, TaskKind
+from store.record.scales import Scale, ScaleValue
 
 Bands = tuple[str, str, str, str, str]
 """What two points each mean, from 1 and 2 up to 9 and 10."""
@@ -87,66 +81,41 @@ GUIDELINE = (
 )
 
 
-def _summary(item_ids: Collection[int] | None) -> Select[Any]:
-    # Imported when a list is read, not when one asks what a question is.
-    from store.kinds.listing import summary_of
-    from store.tables.columns import table_of
-    from store.tables.imported import RepositoryQuestion
-
-    table = table_of(RepositoryQuestion)
-    return summary_of(table, table.c.question, table.c.repository, item_ids)
-
-
-def _texts(item_ids: Collection[int]) -> Select[Any]:
-    from store.kinds.listing import texts_of
-    from store.tables.columns import table_of
-    from store.tables.imported import RepositoryQuestion
-
-    names = ("question", "reference", "issue_title", "issue_body", "comments", "repository", "url")
-    return texts_of(table_of(RepositoryQuestion), {name: name for name in names}, item_ids)
-
-
-def _containing(text: str) -> Select[Any]:
-    from store.kinds.listing import containing_of
-    from store.tables.columns import table_of
-    from store.tables.imported import RepositoryQuestion
-
-    columns = ("question", "reference", "issue_title", "issue_body", "comments", "repository")
-    return containing_of(table_of(RepositoryQuestion), columns, text)
-
-
 ANSWER = TaskKind(
     name="answer",
     plural="repository questions",
+    singular="repository question",
     questions=QUESTIONS,
     guideline_version="1",
     guideline=GUIDELINE,
-    summary=_summary,
-    texts=_texts,
-    containing=_containing,
-    singular="repository question",
-    detail_word="repository",
-    label="",
-    table="repository_question",
-    content={
-        "repository": "text",
-        "revision": "text",
-        "language": "text",
-        "url": "text",
-        "question": "text",
-        "reference": "text",
-        "issue_number": "integer",
-        "issue_title": "text",
-        "issue_body": "text",
-        "comments": "list",
-        "labels": "list",
-        "created_at": "text",
-        "closed_at": "text",
-    },
-    known_by=("question", "reference", "issue_title", "issue_body", "comments"),
-    place=3,
-    editable={"question": "question", "reference": "reference answer"},
-    never_empty=("question",),
-    stands_in=("reference", "comments"),
-    titled="question",
+    record=RecordSpec(
+        table="repository_question",
+        columns={
+            "repository": "text",
+            "revision": "text",
+            "language": "text",
+            "url": "text",
+            "question": "text",
+            "reference": "text",
+            "issue_number": "integer",
+            "issue_title": "text",
+            "issue_body": "text",
+            "comments": "list",
+            "labels": "list",
+            "created_at": "text",
+            "closed_at": "text",
+        },
+        identity=("question", "reference", "issue_title", "issue_body", "comments"),
+        texts=("question", "reference", "issue_title", "issue_body", "comments", "repository", "url"),
+        judged_columns=("reference", "comments"),
+    ),
+    queue=QueueSpec(
+        title="question",
+        detail="repository",
+        detail_word="repository",
+        searched=("question", "reference", "issue_title", "issue_body", "comments", "repository"),
+        label="",
+    ),
+    editing=EditSpec({"question": "question", "reference": "reference answer"}, never_empty=("question",)),
+    order=3,
 )

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
-
-from store.kinds.protocol import QuestionSpec, TaskKind
-from store.scales import Scale, ScaleValue
-
-if TYPE_CHECKING:
-    from sqlalchemy import Select
+from store.kinds.spec import QuestionSpec, QueueSpec, RecordSpec, TaskKind
+from store.record.scales import Scale, ScaleValue
 
 
 def _abc(first: str, second: str, third: str) -> Scale:
@@ -63,60 +57,37 @@ GUIDELINE = (
 """One line a paragraph: how wide the pane is that shows it is not known here."""
 
 
-def _summary(item_ids: Collection[int] | None) -> Select[Any]:
-    # Imported when a list is read, not when one asks what a completion is.
-    from store.kinds.listing import summary_of
-    from store.tables.columns import table_of
-    from store.tables.imported import Completion
-
-    table = table_of(Completion)
-    return summary_of(table, table.c.reference, table.c.path, item_ids)
-
-
-def _texts(item_ids: Collection[int]) -> Select[Any]:
-    from store.kinds.listing import texts_of
-    from store.tables.columns import table_of
-    from store.tables.imported import Completion
-
-    names = ("prompt", "reference", "right_context", "language", "repository", "path")
-    return texts_of(table_of(Completion), {name: name for name in names}, item_ids)
-
-
-def _containing(text: str) -> Select[Any]:
-    from store.kinds.listing import containing_of
-    from store.tables.columns import table_of
-    from store.tables.imported import Completion
-
-    columns = ("prompt", "reference", "right_context", "repository", "path")
-    return containing_of(table_of(Completion), columns, text)
-
-
 COMPLETION = TaskKind(
     name="completion",
     plural="completions",
     questions=(CROSS_FILE, PREDICTABLE, KEEP),
     guideline_version="1",
     guideline=GUIDELINE,
-    summary=_summary,
-    texts=_texts,
-    containing=_containing,
-    detail_word="file",
-    label=KEEP.name,
-    label_words={1: "keep", 2: "maybe", 3: "drop"},
-    table="completion",
-    content={
-        "language": "text",
-        "repository": "text",
-        "path": "text",
-        "prompt": "text",
-        "reference": "text",
-        "right_context": "text",
-        "prompt_line": "integer",
-        "reference_line": "integer",
-        "right_context_line": "integer",
-    },
-    known_by=("prompt", "reference", "right_context"),
-    joined_by="reference",
-    joined_within="language",
-    place=2,
+    record=RecordSpec(
+        table="completion",
+        columns={
+            "language": "text",
+            "repository": "text",
+            "path": "text",
+            "prompt": "text",
+            "reference": "text",
+            "right_context": "text",
+            "prompt_line": "integer",
+            "reference_line": "integer",
+            "right_context_line": "integer",
+        },
+        identity=("prompt", "reference", "right_context"),
+        texts=("prompt", "reference", "right_context", "language", "repository", "path"),
+        joined_by="reference",
+        joined_within="language",
+    ),
+    queue=QueueSpec(
+        title="reference",
+        detail="path",
+        detail_word="file",
+        searched=("prompt", "reference", "right_context", "repository", "path"),
+        label=KEEP.name,
+        label_words={1: "keep", 2: "maybe", 3: "drop"},
+    ),
+    order=2,
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from store.counted import counted
-from store.kinds.protocol import task_kinds
+from store.formatting import counted
+from store.kinds.spec import task_kinds
 
 
 def in_order(kinds: Iterable[str]) -> list[str]:

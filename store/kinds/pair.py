@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
-
-from store.kinds.protocol import QuestionSpec, TaskKind
-from store.scales import Scale, ScaleValue
-
-if TYPE_CHECKING:
-    from sqlalchemy import Select
+from store.kinds.spec import QuestionSpec, QueueSpec, RecordSpec, SharedText, TaskKind
+from store.record.scales import Scale, ScaleValue
 
 MATCH = QuestionSpec(
     name="pair.match",
@@ -31,25 +25,8 @@ GUIDELINE = (
 )
 """One line a paragraph: how wide the pane is that shows it is not known here."""
 
-
-def _summary(item_ids: Collection[int] | None) -> Select[Any]:
-    # Imported when a list is read, not when one asks what a pair is.
-    from store.kinds.pair_listing import summary
-
-    return summary(item_ids)
-
-
-def _texts(item_ids: Collection[int]) -> Select[Any]:
-    from store.kinds.pair_listing import texts
-
-    return texts(item_ids)
-
-
-def _containing(text: str) -> Select[Any]:
-    from store.kinds.pair_listing import containing
-
-    return containing(text)
-
+FIRST_NAME = r"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+([\p{L}_][\p{L}\p{N}_]*)"
+"""The first function or class of a Python snippet, which names the code when the file does not."""
 
 PAIR = TaskKind(
     name="pair",
@@ -57,10 +34,39 @@ PAIR = TaskKind(
     questions=(MATCH,),
     guideline_version="1",
     guideline=GUIDELINE,
-    summary=_summary,
-    texts=_texts,
-    containing=_containing,
-    detail_word="code",
-    place=1,
-    ranked=True,
+    record=RecordSpec(
+        table="pair",
+        columns={
+            "query": "text",
+            "code": "text",
+            "name": "text",
+            "language": "text",
+            "repository": "text",
+            "path": "text",
+            "licence": "text",
+            "rank": "integer",
+        },
+        identity=("query", "code"),
+        texts=("query", "code", "language", "name", "repository", "path", "licence"),
+        shared=(
+            SharedText("query", "query"),
+            SharedText(
+                "code",
+                "code",
+                {
+                    "language": "'python'",
+                    "name": f"regexp_extract(text, '{FIRST_NAME}', 1)",
+                    "repository": "''",
+                    "path": "''",
+                    "licence": "''",
+                },
+            ),
+        ),
+        group="query",
+        ranked=True,
+        responses=False,
+        flat=True,
+    ),
+    queue=QueueSpec(title="query", detail="name", detail_word="code", searched=("query", "code", "name")),
+    order=1,
 )

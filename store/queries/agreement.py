@@ -12,12 +12,12 @@ from sqlalchemy import ColumnElement, Select, func, select
 
 from store.errors import UnknownName
 from store.kinds.counting import in_order
-from store.kinds.protocol import NamedQuestion, task_kinds
+from store.kinds.spec import NamedQuestion, task_kinds
 from store.measures.agreement import Agreement, Level, cohen_kappa, krippendorff_alpha
 from store.queries.current import all_values
 from store.queries.due import answered_refs
-from store.response_names import ResponseName
-from store.scope import REVIEW
+from store.record.response_names import ResponseName
+from store.record.scope import REVIEW
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Rater

@@ -10,9 +10,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, String, Subquery, Table, and_, case, cast, func, select
 
-from store.kinds.protocol import task_kinds
+from store.kinds.spec import task_kinds
 from store.queries.scoped import is_own
-from store.scope import Scope
+from store.record.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.people import Question
 from store.tables.record import JudgmentRow, MarkRow

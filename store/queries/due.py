@@ -27,10 +27,10 @@ from sqlalchemy import (
     union_all,
 )
 
-from store.kinds.protocol import QuestionSpec, TaskKind, task_kinds
+from store.kinds.spec import QuestionSpec, TaskKind, task_kinds
 from store.queries.current import label_questions, own_values
-from store.response_names import ResponseName
-from store.scope import Scope
+from store.record.response_names import ResponseName
+from store.record.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Question

@@ -1,4 +1,4 @@
-"""One item as a review shows it: its texts, the agents' case, and what was recorded of it."""
+"""One item as a review shows it: its texts, the responses of models, and what was recorded of it."""
 
 from __future__ import annotations
 
@@ -9,78 +9,22 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Connection, RowMapping, cast, func, select
+from sqlalchemy import BigInteger, Connection, cast, func, select
 
 from store.errors import UnknownName
-from store.evidence import Citation, readable_citations
-from store.kinds.pair import MATCH
-from store.queries.executions import ExecutionView, executions_seen
-from store.queries.expert_runs import ExpertRunView, expert_runs
+from store.kinds.listing import relation
+from store.kinds.spec import TaskKind
+from store.queries.responses import ChunkView, ResponseView, load_chunks, load_responses
 from store.queries.scoped import assignment_of, hides_agents, hides_models, is_own
-from store.scope import Scope
-from store.tables.columns import among, table_of
-from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
+from store.record.evidence import Citation, readable_citations
+from store.record.revisions import RevisionView, load_revisions
+from store.record.scope import Scope
+from store.tables.columns import table_of
+from store.tables.imported import Item, Similarity, Source
 from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow, MarkRow, QuestionTarget
-from store.tables.runs import ExecutionRow, Run, StepRow, VerdictRow
 
 _DIGITS = 18  # a number of more digits is no key, and too large for its column
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictView:
-    """The agents' label of an item, with what it rests on."""
-
-    id: UUID
-    value: float
-    path: str
-    reason: str
-    model: str
-    run_name: str
-    execution_id: UUID | None
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class StepView:
-    """One agent's turn. `reply` is the parsed JSON reply, empty when there was none.
-
-    With `from_cache` the workspace had the reply already, and the turn cost nothing.
-    """
-
-    role: str
-    attempt: int
-    outcome: str
-    reply: Mapping[str, Any]
-    error: str
-    model: str
-    tokens_in: int
-    tokens_out: int
-    money: float | None
-    seconds: float
-    from_cache: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AgentCase:
-    """What the agents say of an item and why, and what experts found by running its test.
-
-    Attributes:
-        verdict: The agents' label.
-        steps: Their turns, in order.
-        execution: The execution that the verdict saw.
-        expert_runs: What experts ran, in order.
-    """
-
-    verdict: VerdictView | None
-    steps: tuple[StepView, ...]
-    execution: ExecutionView | None
-    expert_runs: tuple[ExpertRunView, ...] = ()
-
-    def reply_of(self, role: str) -> Mapping[str, Any]:
-        """Return the last good reply of a role, empty when there is none."""
-        good = [step.reply for step in self.steps if step.role == role and step.outcome == "ok"]
-        return good[-1] if good else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,29 +74,41 @@ class OwnState:
 
 
 @dataclass(frozen=True, slots=True)
-class PairView:
-    """A query-code pair as it is reviewed. `case` is None where the review is blind.
+class ItemDetails:
+    """An item as it is reviewed.
 
-    `question_ids` holds the keys of the kind's questions by name, `assignment_id` the assignment under which
-    the rater judges the pair.
+    Attributes:
+        item_id: Its key.
+        external_id: Its name in the imported file.
+        kind: The name of its kind.
+        source: The name of that file.
+        fields: The columns of its kind, with revised texts in place of imported ones.
+        extra: Further fields of the file.
+        group_size: How many items its group has here: for a pair, the candidates of its query.
+        similarities: Similarities by model, of a ranked kind.
+        chunks: Pieces of other files, by setting and rank.
+        responses: Responses of models.
+        revisions: The columns that were ever rewritten.
+        hides_models: Whether the names of models stay hidden.
+        own: The rater's own current labels and marks.
+        history: Everybody's records, or only the rater's where others' are hidden.
+        question_ids: The keys of the kind's questions by name.
+        assignment_id: The assignment under which the rater judges it; None outside a study.
+        blind: Whether the agents' and other raters' work is hidden.
     """
 
     item_id: int
     external_id: str
     kind: str
-    query: str
-    code: str
-    language: str
-    name: str
-    repository: str
-    path: str
-    licence: str
     source: str
-    rank: int | None
-    candidates: int
-    similarities: Mapping[str, float]
+    fields: Mapping[str, Any]
     extra: Mapping[str, Any]
-    case: AgentCase | None
+    group_size: int
+    similarities: Mapping[str, float]
+    chunks: tuple[ChunkView, ...]
+    responses: tuple[ResponseView, ...]
+    revisions: Mapping[str, RevisionView]
+    hides_models: bool
     own: OwnState
     history: tuple[RecordView, ...]
     question_ids: Mapping[str, int]
@@ -221,119 +177,89 @@ def question_names(connection: Connection) -> dict[int, str]:
     return dict(connection.execute(select(question.c.id, question.c.name)).all())
 
 
-def load_pair(connection: Connection, scope: Scope, item_id: int) -> PairView:
-    """Read everything that a review of one pair shows.
+def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int) -> ItemDetails:
+    """Read everything that a review of one item shows, but the agents' case.
 
-    The agents' case and other raters' records are not read where they are hidden.
+    Judges' scores, the names of models and other raters' records are not read where they are hidden.
 
     Args:
         connection: A reading connection.
         scope: Whose labels and marks are "own", and what stays hidden.
-        item_id: The pair's item.
+        kind: The item's kind.
+        item_id: The item.
 
     Raises:
-        UnknownName: There is no such pair.
+        UnknownName: There is no such item.
     """
-    item, pair, query, code, source = (table_of(model) for model in (Item, Pair, Query, Code, Source))
-    statement = (
-        select(
-            item.c.external_id,
-            item.c.kind,
-            item.c.extra,
-            query.c.text.label("query"),
-            query.c.id.label("query_id"),
-            code.c.text.label("code"),
-            *(code.c[name] for name in ("language", "name", "repository", "path", "licence")),
-            pair.c.rank,
-            source.c.name.label("source"),
-        )
-        .select_from(item)
-        .join(pair, pair.c.item_id == item.c.id)
-        .join(query, query.c.id == pair.c.query_id)
-        .join(code, code.c.id == pair.c.code_id)
-        .outerjoin(source, source.c.id == item.c.source_id)
-        .where(item.c.id == item_id, pair.c.item_id == item_id)
+    item, source, found = table_of(Item), table_of(Source), relation(kind)
+    columns = {name: found.columns[name].label(f"_{name}") for name in kind.record.columns}
+    joined = found.source.join(item, item.c.id == found.item_id).outerjoin(
+        source, source.c.id == item.c.source_id
     )
-    row = connection.execute(statement).mappings().first()
-    if row is None:
-        raise UnknownName(
-            "Unknown item", f"There is no pair {item_id}.", "List them: workbench items WORKSPACE"
-        )
-    fields = dict(row)
-    siblings = select(func.count()).select_from(pair).where(pair.c.query_id == fields.pop("query_id"))
-    similarity = table_of(Similarity)
-    models = select(similarity.c.model, similarity.c.value).where(similarity.c.item_id == item_id)
-    access = item_access(connection, scope, item_id)
-    return PairView(
-        item_id=item_id,
-        candidates=connection.execute(siblings).scalar_one(),
-        similarities=dict(connection.execute(models.order_by(similarity.c.model)).all()),
-        case=None if access.blind else load_case(connection, item_id, scope.rater_id),
-        own=load_own(connection, scope, item_id),
-        history=load_history(connection, item_id, scope.rater_id if access.blind else None),
-        question_ids=question_ids(connection, (MATCH.name,)),
-        assignment_id=access.assignment_id,
-        blind=access.blind,
-        **{**fields, "extra": json.loads(fields["extra"]), "source": fields["source"] or ""},
-    )
-
-
-def load_case(connection: Connection, item_id: int, rater_id: int) -> AgentCase:
-    """Read the latest verdict of an item with its run's steps; without a verdict, the latest run's steps.
-
-    Args:
-        connection: A reading connection.
-        item_id: The item.
-        rater_id: Who looks at it.
-    """
-    verdict, run, step = table_of(VerdictRow), table_of(Run), table_of(StepRow)
-    found = (
+    row = (
         connection.execute(
-            select(verdict, run.c.model, run.c.name.label("run_name"))
-            .outerjoin(run, run.c.id == verdict.c.run_id)
-            .where(verdict.c.item_id == item_id, verdict.c.response_ref_id.is_(None))
-            .order_by(verdict.c.id.desc())
-            .limit(1)
+            select(
+                item.c.external_id,
+                item.c.extra,
+                item.c.group_id,
+                source.c.name.label("source"),
+                *columns.values(),
+            )
+            .select_from(joined)
+            .where(item.c.id == item_id, found.item_id == item_id)
         )
         .mappings()
         .first()
     )
-    if found is None:
-        latest = select(step.c.run_id).where(step.c.item_id == item_id).order_by(step.c.id.desc()).limit(1)
-        run_id = connection.execute(latest).scalar()
-    else:
-        run_id = found["run_id"]
-    steps = (
-        connection.execute(
-            select(step).where(step.c.item_id == item_id, step.c.run_id == run_id).order_by(step.c.id)
+    if row is None:
+        raise UnknownName(
+            "Unknown item",
+            f"There is no item {item_id} among the {kind.plural}.",
+            "List them: workbench items WORKSPACE",
         )
-        .mappings()
-        .all()
+    fields = {name: row[f"_{name}"] for name in columns}
+    revisions = load_revisions(connection, item_id, fields, scope.rater_id) if kind.editing.columns else {}
+    access = item_access(connection, scope, item_id)
+    chunks: tuple[ChunkView, ...] = ()
+    responses: tuple[ResponseView, ...] = ()
+    if kind.record.responses:
+        chunks = load_chunks(connection, item_id)
+        responses = load_responses(
+            connection, item_id, scope.rater_id, blind=access.blind, hidden=access.hides_models
+        )
+    size, similarities = (
+        _ranking(connection, kind, item_id, row["group_id"]) if kind.record.ranked else (1, {})
     )
-    seen = None
-    if found is not None:
-        fields = {name: found[name] for name in VerdictView.__dataclass_fields__}
-        seen = VerdictView(**{**fields, "model": fields["model"] or "", "run_name": fields["run_name"] or ""})
-    made = table_of(ExecutionRow)
-    executions = executions_seen(
-        connection, made.c.item_id == item_id, among(made.c.step_id, [row["id"] for row in steps])
-    )
-    shown = [each for each in executions if found is not None and each.id == found["execution_id"]]
-    return AgentCase(
-        verdict=seen,
-        steps=tuple(_step(row) for row in steps),
-        execution=shown[0] if shown else executions[-1] if executions else None,
-        expert_runs=expert_runs(connection, [item_id], rater_id).get(item_id, ()),
+    return ItemDetails(
+        item_id=item_id,
+        external_id=row["external_id"],
+        kind=kind.name,
+        source=row["source"] or "",
+        fields=fields | {name: revision.text for name, revision in revisions.items()},
+        extra=json.loads(row["extra"]),
+        group_size=size,
+        similarities=similarities,
+        chunks=chunks,
+        responses=responses,
+        revisions=revisions,
+        hides_models=access.hides_models,
+        own=load_own(connection, scope, item_id),
+        history=load_history(connection, item_id, scope.rater_id if access.blind else None),
+        question_ids=question_ids(connection, [spec.name for spec in kind.questions]),
+        assignment_id=access.assignment_id,
+        blind=access.blind,
     )
 
 
-def _step(row: RowMapping) -> StepView:
-    try:
-        reply = json.loads(row["reply"]) if row["reply"] else {}
-    except ValueError:
-        reply = {}
-    names = [name for name in StepView.__dataclass_fields__ if name != "reply"]
-    return StepView(reply=reply if isinstance(reply, dict) else {}, **{name: row[name] for name in names})
+def _ranking(
+    connection: Connection, kind: TaskKind, item_id: int, group_id: int
+) -> tuple[int, dict[str, float]]:
+    """Return how many items an item's group has, and its similarities by model."""
+    item, similarity = table_of(Item), table_of(Similarity)
+    siblings = select(func.count()).where(item.c.group_id == group_id, item.c.kind == kind.name)
+    models = select(similarity.c.model, similarity.c.value).where(similarity.c.item_id == item_id)
+    found = connection.execute(models.order_by(similarity.c.model)).all()
+    return connection.execute(siblings).scalar_one(), dict(found)
 
 
 def load_own(connection: Connection, scope: Scope, item_id: int) -> OwnState:

@@ -9,20 +9,20 @@ from typing import Any
 
 from sqlalchemy import Connection, case, func, select
 
-from store.ids import now
 from store.kinds.counting import in_order
 from store.queries.current import all_values, current_verdicts, own_labels, own_marks, status_of
 from store.queries.due import answered_count, required_count
 from store.queries.run_counts import known_cost, unpriced
 from store.queries.scoped import hides_agents
-from store.scope import Scope
+from store.record.ids import now
+from store.record.rater_ref import RaterRef
+from store.record.scope import Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item, Source
 from store.tables.people import Rater
 from store.tables.record import JudgmentRow
 from store.tables.responses import ResponseRef, Score
 from store.tables.runs import StepRow, VerdictRow
-from store.who import Who
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def progress(connection: Connection, scope: Scope) -> Progress:
         connection: A reading connection.
         scope: Whose progress, in which study and phase.
     """
-    rater = scope.rater or Who(0, "human", "")
+    rater = scope.rater or RaterRef(0, "human", "")
     item, source, step, people = (table_of(model) for model in (Item, Source, StepRow, Rater))
     labels, marks = own_labels(scope), own_marks(scope)
     given, (due, responses) = answered_count(scope), required_count(item)

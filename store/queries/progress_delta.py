@@ -10,8 +10,8 @@ from sqlalchemy import Connection, func, select
 
 from store.queries.current import own_marks
 from store.queries.due import answered_count, due_questions, kind_of, required_count
-from store.recording import Action
-from store.scope import Scope
+from store.record.actions import Action
+from store.record.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Question

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Select, case, func, literal, null, select, union_all
 
 from store.errors import HiddenData
-from store.kinds.protocol import task_kinds
+from store.kinds.listing import containing, summary
+from store.kinds.spec import task_kinds
 from store.queries.current import current_verdicts, own_labels, own_marks, status_of
 from store.queries.due import answered_count, required_count
-from store.queries.revisions import ever_containing, standing_texts
 from store.queries.rows import (
     VERDICT_PATHS,
     WAITING_PATH,
@@ -28,10 +28,11 @@ from store.queries.rows import (
 )
 from store.queries.scoped import hides_agents, hides_anything
 from store.queries.waiting import items_that_need_a_sandbox
-from store.scope import Scope
+from store.record.revisions import current_texts, ever_containing
+from store.record.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 if TYPE_CHECKING:
     from store.queries.rows import Ids
@@ -41,8 +42,8 @@ FEW = 1_000
 
 
 def summaries(item_ids: Sequence[int] | None) -> Select[Any]:
-    """Return the summary of the items of every kind in one select (see TaskKind.summary)."""
-    parts = [kind.summary(item_ids) for kind in task_kinds().values()]
+    """Return the summary of the items of every kind in one select (see store.kinds.listing.summary)."""
+    parts = [summary(kind, item_ids) for kind in task_kinds().values()]
     together = (parts[0] if len(parts) == 1 else union_all(*parts)).subquery("summaries")
     return select(together)
 
@@ -115,7 +116,7 @@ def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any
     if wanted.kind:
         statement = statement.where(item.c.kind == wanted.kind)
     if wanted.text:
-        imported = (kind.containing(wanted.text) for kind in task_kinds().values())
+        imported = (containing(kind, wanted.text) for kind in task_kinds().values())
         named = func.strpos(func.lower(item.c.external_id), func.lower(wanted.text)) > 0
         of_name = select(item.c.id).where(named)
         found = union_all(*imported, ever_containing(wanted.text), of_name).subquery()
@@ -183,7 +184,7 @@ def queue_rows(workspace: Workspace, scope: Scope, item_ids: Sequence[int]) -> l
     with workspace.reading() as connection:
         rows = {row["item_id"]: QueueRow(**row) for row in connection.execute(statement).mappings()}
         may_be = [number for number, row in rows.items() if row.kind in titled_kinds()]
-        rows |= titled_as_revised(rows, standing_texts(connection, may_be) if may_be else {})
+        rows |= titled_as_revised(rows, current_texts(connection, may_be) if may_be else {})
     return [rows[number] for number in ids if number in rows]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from store.kinds.protocol import task_kinds
+from store.kinds.spec import task_kinds
 
 if TYPE_CHECKING:
     import numpy
@@ -126,7 +126,7 @@ def label_words(kinds: Collection[str] = (), *, whole: bool = False) -> dict[flo
         if each.label_question is not None and (not kinds or each.name in kinds):
             for known in each.label_question.scale.values:
                 said = known.shown if whole or known.sign else known.word
-                said = each.label_words.get(known.value, said)
+                said = each.queue.label_words.get(known.value, said)
                 words.setdefault(known.value, []).append(said)
     return {value: " or ".join(dict.fromkeys(each)) for value, each in words.items()}
 
@@ -184,7 +184,11 @@ class QueueRow:
 
 def titled_kinds() -> dict[str, str]:
     """Return the kinds of which experts may rewrite the title, each with the column that it is."""
-    return {name: kind.titled for name, kind in task_kinds().items() if kind.titled}
+    return {
+        name: kind.queue.title
+        for name, kind in task_kinds().items()
+        if kind.queue.title in kind.editing.columns
+    }
 
 
 def titled_as_revised(

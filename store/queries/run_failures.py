@@ -18,7 +18,7 @@ from store.tables.runs import StepRow, VerdictRow
 
 if TYPE_CHECKING:
     from store.queries.rows import Ids
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 WAITING = "needs_sandbox"
 """The cause of what only waits for a sandbox."""

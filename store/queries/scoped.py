@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, func, or_, select, true
 
-from store.scope import Scope
+from store.record.scope import Scope
 from store.tables.columns import table_of
 from store.tables.people import BLIND, HIDDEN_MODELS, Assignment
 

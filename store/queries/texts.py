@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from store.kinds.protocol import task_kinds
-from store.queries.revisions import standing_texts
+from store.kinds.listing import texts as texts_of
+from store.kinds.spec import task_kinds
+from store.record.revisions import current_texts
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -24,11 +25,11 @@ def item_texts(connection: Connection, item_ids: Sequence[int]) -> dict[int, dic
     found: dict[int, dict[str, Any]] = {}
     for kind in task_kinds().values():
         of_kind = {}
-        for row in connection.execute(kind.texts(item_ids)).mappings():
+        for row in connection.execute(texts_of(kind, item_ids)).mappings():
             texts = dict(row)
             of_kind[texts.pop("item_id")] = texts
-        if kind.editable and of_kind:
-            standing = standing_texts(connection, list(of_kind))
+        if kind.editing.columns and of_kind:
+            standing = current_texts(connection, list(of_kind))
             for item_id, texts in of_kind.items():
                 revised = standing.get(item_id, {})
                 texts.update(revised, revised=sorted(revised))

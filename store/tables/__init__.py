@@ -1,1 +1,1 @@
-"""The tables of a workspace file, as SQLModel classes. The files in store/migrations create them."""
+"""The tables of a workspace file, as SQLModel classes; store/workspace/migrations creates them."""

@@ -18,7 +18,7 @@ class Rater(SQLModel, table=True):
 
 
 class Question(SQLModel, table=True):
-    """What is asked of an item, with its scale as JSON (see store.scales)."""
+    """What is asked of an item, with its scale as JSON (see store.record.scales)."""
 
     id: int = big(primary_key=True)
     name: str = string()

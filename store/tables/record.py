@@ -19,9 +19,6 @@ ORIGINS = ("independent", "accept", "override", "withdraw", "undo", "redo", "imp
 MARK_KINDS = ("cannot_decide", "skip", "flag", "comment")
 """What a rater can say of an item without judging it. None of them enters a measure."""
 
-REVISION = "revision."
-"""Begins the kind of a mark by which a text of an item is rewritten: `revision.question`."""
-
 
 class QuestionTarget(NamedTuple):
     """A question as it is asked: of a response, or of the item itself (None)."""
@@ -37,7 +34,7 @@ class Judgment(SQLModel):
     only. `response_ref_id` is None for a question about the item itself. `value` is the code on the
     question's scale, or None when an undo or a withdrawal leaves no value.
 
-    `evidence` holds the lines that are cited, in the form that `store.evidence` says.
+    `evidence` holds the lines that are cited, in the form that `store.record.evidence` says.
 
     `action` groups the records of one key press, which are undone together. An undo or redo names the
     action it takes back or brings again in `target_action`, and the record whose content stands again in

@@ -18,9 +18,9 @@ from small_workspace import TEST, clear, rows, script_file, through_test, verdic
 from agents.jobs.runner import run_job
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import JobSettings
-from store.supersession import key_of
+from store.record.supersession import key_of
 from store.tables.runs import ExecutionRow, ReplyRow, Run, StepRow, TestOutcomeRow, VerdictRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 pytestmark = pytest.mark.crash
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from review_bench import bench
 
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 
 @pytest.fixture

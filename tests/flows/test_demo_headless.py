@@ -11,7 +11,7 @@ from store.measures.agreement import majority
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.runs import ExecutionRow, VerdictRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 from workbench import sample
 from workbench.demo import demo_path
 from workbench.sample import NOTICE, allowed_programs, scripted_model

@@ -32,12 +32,12 @@ from screens.queue.screen import QueueScreen
 from screens.settings import ScreenSettings
 from screens.widgets.key_line import KeyLine
 from store.events import Progress, Report, silent
-from store.importing import import_files
+from store.ingest.importing import import_files
 from store.ingest.report import ImportReport
-from store.session import save_session
+from store.record.session import save_session
 from store.tables.columns import table_of
 from store.tables.imported import Item
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 PAIRS = '{"id": "a1", "query": "add two numbers", "code": "def add(a, b):\\n    return a + b\\n"}\n'
 

@@ -30,7 +30,7 @@ from screens.review.screen import ReviewScreen
 from screens.widgets.key_line import KeyLine
 from store.queries.run_counts import RunCounts
 from store.tables.runs import Run, StepRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 COUNT = 12
 LONG = 600.0

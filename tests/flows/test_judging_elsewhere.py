@@ -29,9 +29,9 @@ from screens.judging.paint_guard import PaintGuard
 from screens.navigator import Navigator
 from screens.recording import UndoResult
 from screens.widgets.line import Line
-from store.evidence import Citation
-from store.recording import Action
-from store.workspace import Workspace
+from store.record.actions import Action
+from store.record.evidence import Citation
+from store.workspace.duckdb import Workspace
 
 
 class TinyScreen(BaseScreen):

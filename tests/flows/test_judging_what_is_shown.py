@@ -31,9 +31,9 @@ from screens.jobs.jobs import JobReported
 from screens.judging.paint_guard import ARRIVAL_SECONDS
 from screens.review.next_item import next_open
 from screens.review.screen import ReviewScreen
-from store.journal import Journal
-from store.recording import Action
-from store.workspace import Workspace
+from store.record.actions import Action
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import Journal
 
 SIZE = (120, 40)
 NOT_SEEN = "Not recorded: the item was not on the screen when you pressed. Press again."

@@ -28,10 +28,10 @@ from screens.settings import ScreenSettings
 from screens.widgets.item_list.widget import ItemList
 from screens.widgets.key_line import KeyLine
 from store.events import silent
-from store.journal import journal_path
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter, QueueSort
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import journal_path
 
 QUERIES = (
     "python check if a file is empty",

@@ -19,12 +19,12 @@ from screens.review.bars import CaseTabs, ClaimLine
 from screens.review.panes import SUBJECT
 from screens.widgets.text.view import TextPane
 from store.kinds.answer import ANSWER
-from store.queries.entries import load_entry
-from store.raters import ensure_rater
+from store.queries.item import load_item
+from store.record.raters import ensure_rater
 from store.tables.columns import table_of
 from store.tables.record import JudgmentRow
 from store.tables.responses import Score
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 SIZE = (120, 40)
 
@@ -280,7 +280,7 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
         seen += screen_text(app) + repr(screen.item) + text_of(app, "history") + said(app)
         assert ("blind: the judges' scores are not shown" in line_of(app, ClaimLine)) is blind
     with workspace.reading() as connection:
-        seen += repr(load_entry(connection, scope(dana.id, blind=blind), ANSWER, 1))
+        seen += repr(load_item(connection, scope(dana.id, blind=blind), ANSWER, 1))
         view = load(connection, scope(dana.id, blind=blind), 1)
     seen += repr(view)
     assert not [word for word in leaks if word in seen]

@@ -26,9 +26,9 @@ from textual.pilot import Pilot
 from screens.app import WorkbenchApp
 from screens.review.bars import ClaimLine
 from screens.widgets.text.view import TextPane
-from store.evidence import citations_of, digest
+from store.record.evidence import citations_of, digest
 from store.tables.record import JudgmentRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 WIDE = (120, 40)
 

@@ -30,10 +30,11 @@ from screens.app import WorkbenchApp
 from screens.items.completion import load
 from screens.review.bars import CaseTabs, ClaimLine
 from store.kinds.completion import COMPLETION
-from store.queries.entries import letter, load_entry
+from store.queries.item import load_item
 from store.queries.queue import queue_rows
-from store.raters import ensure_rater
-from store.workspace import Workspace
+from store.queries.responses import letter
+from store.record.raters import ensure_rater
+from store.workspace.duckdb import Workspace
 
 SIZE = (120, 40)
 SETTINGS = ("retrieval", "in-file")
@@ -233,16 +234,16 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
         seen += screen_text(app) + repr(review_of(app).item)
         assert not leaks(seen)
     with workspace.reading() as connection:
-        entry = load_entry(connection, scope(dana.id, blind=blind), COMPLETION, 1)
+        entry = load_item(connection, scope(dana.id, blind=blind), COMPLETION, 1)
         assert entry.hides_models
         assert not leaks(repr(entry) + repr(load(connection, scope(dana.id, blind=blind), 1)))
-        assert load_entry(connection, scope(dana.id, blind=blind), COMPLETION, 1).responses == entry.responses
+        assert load_item(connection, scope(dana.id, blind=blind), COMPLETION, 1).responses == entry.responses
         # An assignment hides them on that item from that rater alone.
         if not blind:
             assert leaks(repr(load(connection, scope(dana.id, blind=blind), 2)))
             assert leaks(repr(load(connection, scope(ensure_rater(workspace, "eve").id, blind=blind), 1)))
         assert {
-            one.text for one in load_entry(connection, scope(ben.id, blind=blind), COMPLETION, 1).responses
+            one.text for one in load_item(connection, scope(ben.id, blind=blind), COMPLETION, 1).responses
         } == {each["pred"] for each in PREDICTIONS[:3]}
 
 
@@ -253,7 +254,7 @@ def test_letters_are_drawn_for_each_rater_and_item(tmp_path: Path) -> None:
 
         def orders(rater_id: int) -> list[tuple[str, ...]]:
             found = (
-                load_entry(connection, scope(rater_id, blind=True), COMPLETION, item) for item in range(1, 21)
+                load_item(connection, scope(rater_id, blind=True), COMPLETION, item) for item in range(1, 21)
             )
             return [tuple(one.text for one in entry.responses) for entry in found]
 

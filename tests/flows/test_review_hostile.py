@@ -33,8 +33,8 @@ from screens.review.bars import ClaimLine
 from screens.widgets.line import harmless_line
 from screens.widgets.text.view import TextPane
 from store.errors import WorkbenchError
-from store.raters import ensure_rater
-from store.workspace import Workspace
+from store.record.raters import ensure_rater
+from store.workspace.duckdb import Workspace
 
 SIZE = (120, 40)
 EVIL_NAME = "a[/]b\x1b[31m\u202e[bold]id"

@@ -51,10 +51,10 @@ from screens.widgets.text.view import TextPane
 from store.kinds.pair import GUIDELINE
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
-from store.raters import ensure_rater, register_kinds
-from store.recording import Action
+from store.record.actions import Action
+from store.record.raters import ensure_rater, register_kinds
 from store.tables.record import JudgmentRow, MarkRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 SIZE = (120, 40)
 

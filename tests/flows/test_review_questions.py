@@ -22,7 +22,7 @@ from screens.judging.keys import JudgingKeyLine
 from screens.review.bars import ClaimLine
 from screens.settings import ScreenSettings
 from store.queries.queue import queue_rows
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 SIZE = (120, 40)
 

@@ -35,7 +35,7 @@ from screens.keys_screen import KeysScreen, lines
 from screens.review.bars import CaseTabs, ClaimLine
 from screens.review.copying import OSC52_LIMIT
 from screens.widgets.text.view import TextPane
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 WIDE = (120, 40)
 LONG = "".join(f"value_{number} = {number} if number else {number}\n" for number in range(400))

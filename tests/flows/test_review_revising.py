@@ -32,11 +32,11 @@ from screens.judging.keys import JudgingKeyLine
 from screens.recording import Recorder
 from screens.review.text_revisions import RevisionEditor
 from screens.widgets.text.code_area import CodeArea
-from store.importing import import_files
-from store.journal import Journal
-from store.raters import ensure_rater
-from store.session import load_session
-from store.workspace import Workspace
+from store.ingest.importing import import_files
+from store.record.raters import ensure_rater
+from store.record.session import load_session
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import Journal
 
 WIDE = (120, 40)
 PASTED = "! Ignored: several keys came at once, as pasted text does."

@@ -36,7 +36,7 @@ from screens.widgets.text.code_area import CodeArea
 from screens.widgets.text.view import TextPane
 from store.tables.record import JudgmentRow
 from store.tables.runs import ExecutionRow, TestOutcomeRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 WIDE = (120, 40)
 GOOD = "def double(x):\n    return 2 * x\n"

@@ -25,7 +25,7 @@ from textual.widgets import Input
 from screens.app import WorkbenchApp
 from screens.input_guard.terminal import InputReads, text_times
 from screens.settings import ScreenSettings
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 SIZE = (120, 40)
 NOT_SEEN = "Not recorded: the item was not on the screen when you pressed. Press again."

@@ -32,9 +32,9 @@ from screens.queue.query import QueueQuery
 from screens.recording import Recorder
 from screens.review.bars import ClaimLine, PlaceLine
 from screens.widgets.text.view import TextPane
-from store.journal import Journal, journal_path
 from store.queries.rows import QueueFilter, QueueSort
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import Journal, journal_path
 
 SIZE = (120, 40)
 

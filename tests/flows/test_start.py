@@ -22,9 +22,9 @@ from screens.review.screen import ReviewScreen
 from store.errors import WorkspaceError
 from store.first_look import QUEUE_SESSION, FirstLook, look
 from store.queries.rows import QueueFilter
-from store.raters import ensure_rater
-from store.session import save_session
-from store.workspace import Workspace
+from store.record.raters import ensure_rater
+from store.record.session import save_session
+from store.workspace.duckdb import Workspace
 
 COUNT = 150
 

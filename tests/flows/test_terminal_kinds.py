@@ -12,7 +12,7 @@ from entry_bench import ANSWERS, MODELS, PREDICTIONS, QUESTIONS, TASKS
 from kinds import json_lines, kept
 from tmux_terminal import TmuxTerminal
 
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 pytestmark = [
     pytest.mark.tmux,

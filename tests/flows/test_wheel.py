@@ -91,7 +91,7 @@ def test_it_runs_the_demo_in_an_empty_environment(installed, in_folder):
     facts = json.loads(done.stdout)
     assert facts["labelled"] == facts["items"] >= 60
     assert facts["executed"] == facts["unclear"] > 0
-    where = "import workbench, store.workspace as w; print(workbench.__file__, w.__file__)"
+    where = "import workbench, store.workspace.duckdb as w; print(workbench.__file__, w.__file__)"
     python = installed.with_name("python")
     found = subprocess.run(
         [str(python), "-c", where], capture_output=True, text=True, env=environment, check=True

@@ -5,13 +5,13 @@ import random
 
 import pytest
 
-from store.exporting import export
-from store.ids import now
-from store.importing import import_files
-from store.raters import ensure_rater, question_number
-from store.recording import Action, Recorder
+from store.export.exporting import export
+from store.ingest.importing import import_files
+from store.record.actions import Action, Recorder
+from store.record.ids import now
+from store.record.raters import ensure_rater, question_number
 from store.tables.record import Judgment
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 
 @pytest.fixture

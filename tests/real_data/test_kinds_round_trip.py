@@ -7,11 +7,11 @@ import re
 import pytest
 from kinds import Expert, kept, many, new_workspace
 
-from store.exporting import export
-from store.importing import import_files
-from store.kinds.protocol import task_kinds
-from store.response_names import ResponseName, question_name
-from store.workspace import Workspace
+from store.export.exporting import export
+from store.ingest.importing import import_files
+from store.kinds.spec import task_kinds
+from store.record.response_names import ResponseName, question_name
+from store.workspace.duckdb import Workspace
 
 FIVE = 5
 

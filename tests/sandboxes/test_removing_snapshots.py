@@ -10,7 +10,7 @@ from agents.sandbox.protocol import TestProgram
 from agents.sandbox.registry import find_sandbox
 from agents.sandbox.repair import RepairAction, SnapshotMissing
 from agents.sandbox.settings import SandboxSettings
-from store.ids import now
+from store.record.ids import now
 from store.tables.columns import table_of
 from store.tables.runs import Execution, ExecutionRow
 

@@ -17,9 +17,8 @@ from agents.sandbox.registry import find_sandbox
 from agents.sandbox.repair import RepairAction, SnapshotMissing
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import ExpertRunSettings, JobSettings
-from screens.items.pair import view
-from store.queries.item import load_pair
-from store.raters import ensure_rater
+from screens.items.pair import load
+from store.record.raters import ensure_rater
 from store.tables.runs import StepRow
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
@@ -149,7 +148,7 @@ def test_programs_are_repaired_by_installation_by_command_or_given_up(tmp_path, 
         assert [one["executable"] for one in ran[3]] == [False, False]
 
         with workspace.reading() as connection:
-            panes = {pane.id: pane.text for pane in view(load_pair(connection, scope(1), 3)).case}
+            panes = {pane.id: pane.text for pane in load(connection, scope(1), 3).case}
         assert "pip install --only-binary :all: no_such_package_anywhere" in panes["steps"]
         assert "install no_such_package_anywhere: exit status 1: ERROR: No matching" in panes["verdict"]
         assert "true: done" in panes["verdict"]

@@ -45,11 +45,11 @@ from screens.queue.sort import SortScreen
 from store.errors import WorkbenchError
 from store.queries.item import find_item
 from store.queries.rows import NEEDS_SANDBOX, QueueFilter, QueueSort
-from store.raters import ensure_rater
-from store.session import save_session
+from store.record.raters import ensure_rater
+from store.record.session import save_session
 from store.tables.columns import table_of
 from store.tables.runs import Run, StepRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 from workbench.sample import import_sample
 
 QUERIES = (

@@ -43,7 +43,7 @@ from screens.recording import Recorder
 from screens.review.bars import ClaimLine
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 NOWHERE = ExpertRunSettings(sandboxes=SandboxSettings(bwrap="no-such-bwrap", docker_host="tcp://127.0.0.1:1"))
 HOSTILE = (
@@ -257,7 +257,7 @@ def test_without_a_rater(snap_compare: Snap, workspace: Workspace, size: tuple[i
 def test_not_saved(
     snap_compare: Snap, workspace: Workspace, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from store.journal import Journal
+    from store.workspace.journal import Journal
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -20,7 +20,7 @@ from screens.judging.judgment_builder import SessionProgress
 from screens.recording import Recorder
 from screens.review.bars import ClaimLine
 from screens.review.screen import ReviewScreen
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 TASK, NO_CONTEXT, MANY, QUESTION, UNANSWERED, THREAD, NO_BODY, CROWD = range(8)
 
@@ -145,7 +145,7 @@ def test_not_saved(
     size: tuple[int, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from store.journal import Journal
+    from store.workspace.journal import Journal
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

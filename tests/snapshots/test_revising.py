@@ -16,11 +16,11 @@ from textual.pilot import Pilot
 
 from screens.judging.judgment_builder import SessionProgress
 from screens.review.text_revisions import RevisionEditor
-from store.importing import import_files
-from store.raters import ensure_rater
-from store.recording import Action, Recorder
+from store.ingest.importing import import_files
+from store.record.actions import Action, Recorder
+from store.record.raters import ensure_rater
 from store.tables.record import Mark
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 QUESTION = {
     "id": "lines/12",

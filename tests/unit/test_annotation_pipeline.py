@@ -32,15 +32,14 @@ from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import ExecutionReport, TestOutcome, TestProgram
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import JobSettings
-from screens.items.pair import view
+from screens.items.pair import load
 from store.cuts import Cut
 from store.errors import UnknownName, WorkbenchError
-from store.ids import now
-from store.queries.item import load_pair
 from store.queries.queue import queue_ids, queue_rows
 from store.queries.rows import WAITING_PATH, QueueFilter
 from store.queries.run_counts import run_counts
 from store.queries.runs import all_runs
+from store.record.ids import now
 from store.tables.people import Rater
 from store.tables.runs import StepRow, TestOutcomeRow, VerdictRow
 
@@ -355,7 +354,7 @@ def test_without_a_sandbox_for_it_a_program_waits(workspace, tmp_path):
     assert paths_in_rows(workspace) == ["screened", "screened", *[WAITING_PATH] * 4]
     assert paths_in_rows(workspace, blind=True) == [None] * 6
     with workspace.reading() as connection:
-        (verdict, *_) = view(load_pair(connection, scope(1), 3)).case
+        (verdict, *_) = load(connection, scope(1), 3).case
     assert verdict.text.startswith("No verdict: the test waits for a sandbox.")
     assert "apt-get install bubblewrap" in verdict.text
     assert verdicts(workspace).keys() == {1, 2}

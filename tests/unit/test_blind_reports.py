@@ -5,7 +5,7 @@ import json
 import pytest
 from app_at_work import labelled_by_agents, script
 
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 WORDS = (
     "clear_match",

@@ -7,8 +7,8 @@ import pytest
 from agents.pipelines.registry import agents_parts
 from screens.commands import all_commands
 from store.formats.protocol import formats
-from store.kinds.protocol import task_kinds
-from store.workspace import Workspace
+from store.kinds.spec import task_kinds
+from store.workspace.duckdb import Workspace
 from workbench.diagnosis import GROUPS
 
 

@@ -7,8 +7,8 @@ import shlex
 import pytest
 
 from store.errors import WorkbenchError
-from store.kinds.protocol import task_kinds
-from store.workspace import Workspace
+from store.kinds.spec import task_kinds
+from store.workspace.duckdb import Workspace
 from workbench.cli.exchange import mapping_of
 
 PAIRS = [

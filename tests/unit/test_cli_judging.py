@@ -10,12 +10,12 @@ from several_kinds import three_kinds
 from sqlalchemy import select
 
 from store.errors import JudgmentRefused
-from store.journal import journal_path, read_journal
 from store.kinds.pair import MATCH
-from store.scales import Scale, ScaleValue
+from store.record.scales import Scale, ScaleValue
 from store.tables.columns import table_of
 from store.tables.record import JudgmentRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import journal_path, read_journal
 from workbench.cli.judging import scale_value
 
 PAIRS = [

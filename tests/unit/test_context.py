@@ -10,8 +10,8 @@ from agents.jobs.runner import JobRequest
 from screens.settings import ScreenSettings
 from store.errors import JudgmentRefused
 from store.events import silent
-from store.raters import ensure_rater
-from store.workspace import Workspace
+from store.record.raters import ensure_rater
+from store.workspace.duckdb import Workspace
 from workbench.config import Config
 from workbench.configured import Configured, config_path
 from workbench.context import Runners, make_context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from store.counted import counted
+from store.formatting import counted
 
 
 @pytest.mark.parametrize(

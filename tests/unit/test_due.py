@@ -7,7 +7,7 @@ from judging import Desk, judgments, marks
 from scopes import scope
 from several_kinds import COUNTS, three_kinds
 
-from store.kinds.protocol import NamedQuestion, task_kinds
+from store.kinds.spec import NamedQuestion, task_kinds
 from store.queries.current import STATUSES
 from store.queries.due import due_questions, kind_of
 from store.queries.item import question_ids
@@ -15,8 +15,8 @@ from store.queries.progress import progress
 from store.queries.progress_delta import open_among, progress_delta, skipped_in_order
 from store.queries.queue import queue_ids, queue_rows
 from store.queries.rows import QueueFilter, QueueSort
-from store.response_names import ResponseName, question_name, split_question
-from store.scope import Scope, Visibility
+from store.record.response_names import ResponseName, question_name, split_question
+from store.record.scope import Scope, Visibility
 from store.tables.record import QuestionTarget
 
 ITEMS = range(1, 7)

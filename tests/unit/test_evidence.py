@@ -11,7 +11,10 @@ from scopes import scope
 from small_workspace import GOOD
 
 from store.errors import JudgmentRefused, RecordsRefused
-from store.evidence import (
+from store.export.exporting import export
+from store.ingest.importing import import_files
+from store.queries.item import load_history, load_own
+from store.record.evidence import (
     CITATIONS_MOST,
     TEXT_MOST,
     BadEvidence,
@@ -21,9 +24,6 @@ from store.evidence import (
     digest,
     readable_citations,
 )
-from store.exporting import export
-from store.importing import import_files
-from store.queries.item import load_history, load_own
 
 LOG = "\n".join(f"line {number} \ud800\x1b ü" for number in range(1, 8))
 RUN = uuid.UUID(int=7)

@@ -24,12 +24,12 @@ from agents.sandbox.repair import RepairAction
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import ExpertRunSettings
 from store.errors import UnknownName, WorkbenchError
-from store.ids import now
-from store.journal import journal_path
-from store.raters import ensure_rater
+from store.record.ids import now
+from store.record.raters import ensure_rater
 from store.tables.columns import table_of
 from store.tables.runs import ExecutionRow, Step, StepRow, TestOutcomeRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import journal_path
 
 GOOD = "def double(x):\n    return 2 * x\n"
 DOUBLES = "from candidate import double\n\n\ndef test_two():\n    assert double(2) == 4\n"

@@ -15,18 +15,19 @@ from judging import EVIDENCE
 from sqlalchemy import select
 
 from store.errors import ExportFailed, ImportFailed, UnknownName
-from store.export.tables import LABEL_COLUMNS, RECORD_COLUMNS
-from store.exporting import export
+from store.export.exporting import export
+from store.export.tables import RECORD_COLUMNS, label_columns
 from store.formats.judgments import JUDGMENTS
-from store.ids import now
-from store.importing import import_files
+from store.ingest.importing import import_files
 from store.ingest.staging import stage_columns
-from store.raters import ensure_rater, question_number
-from store.recording import Action, Recorder
+from store.kinds.pair import PAIR
+from store.record.actions import Action, Recorder
+from store.record.ids import now
+from store.record.raters import ensure_rater, question_number
 from store.tables.columns import table_of
 from store.tables.people import Guideline
 from store.tables.record import Judgment, Mark
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 PAIRS = [
     {
@@ -224,7 +225,7 @@ def test_the_columns_are_the_documented_ones_in_order(judged, tmp_path):
         header, *body = csv.reader(file)
     assert tuple(header) == RECORD_COLUMNS
     with (tmp_path / "dana.csv").open(encoding="utf-8", newline="") as file:
-        assert tuple(next(csv.reader(file))) == LABEL_COLUMNS
+        assert tuple(next(csv.reader(file))) == label_columns(PAIR)
     lines = [
         json.loads(line) for line in (tmp_path / "all.jsonl").read_text(encoding="utf-8").split("\n") if line
     ]
@@ -323,7 +324,7 @@ def test_what_cannot_be_written_is_said_and_nothing_is_left_behind(judged, tmp_p
     with pytest.raises(ExportFailed, match="is not a folder"):
         export(judged, tmp_path / "nowhere" / "x.csv", "csv")
     ensure_rater(judged, "fresh")
-    with pytest.raises(ExportFailed, match="no label that stands"):
+    with pytest.raises(ExportFailed, match="no current label"):
         export(judged, tmp_path / "x.csv", "csv", rater="fresh")
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
@@ -402,4 +403,4 @@ def test_what_is_staged_of_a_record_is_what_is_written_of_it():
 def test_the_columns_are_documented_in_their_order(repository):
     text = (repository / "docs/exporting.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `(\w+)` \|", text[text.index("## Columns of the record") :], flags=re.MULTILINE)
-    assert listed == [*RECORD_COLUMNS, *LABEL_COLUMNS]
+    assert listed == [*RECORD_COLUMNS, *label_columns(PAIR)]

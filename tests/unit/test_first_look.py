@@ -8,8 +8,8 @@ from store import first_look
 from store.first_look import QUEUE_SESSION, FirstLook, look
 from store.first_look.compiling import statements
 from store.queries.queue import queue_ids, queue_rows
-from store.raters import ensure_rater
-from store.session import save_session
+from store.record.raters import ensure_rater
+from store.record.session import save_session
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_the_first_lines_are_those_of_the_queue(made, blind, lines):
     for name in RATERS:
         who = ensure_rater(made.workspace, name)
         found = look(made.workspace, name, blind=blind, lines=lines)
-        assert (found.who.id, found.who.name, found.who.kind) == (who.id, name, "human")
+        assert (found.rater.id, found.rater.name, found.rater.kind) == (who.id, name, "human")
         ids = queue_ids(made.workspace, scope(who.id), limit=lines).tolist()
         assert list(found.rows) == queue_rows(made.workspace, scope(who.id, blind=blind), ids)
         assert any(row.agent_label is not None for row in found.rows) != blind or lines < 7
@@ -46,7 +46,7 @@ def test_the_queue_that_was_left_comes_along(made):
 
 def test_nobody_can_look_too(made):
     found = look(made.workspace, None, blind=False, lines=2)
-    assert found.who is None
+    assert found.rater is None
     assert [row.label for row in found.rows] == [None, None]
 
 
@@ -59,7 +59,7 @@ def test_whom_the_workspace_does_not_know_is_left_to_others(made):
 def test_a_kind_of_another_package_is_left_to_the_queries(made, monkeypatch):
     monkeypatch.setattr(first_look, "task_kinds", lambda: {"pair": None, "poem": None})
     found = look(made.workspace, RATERS[0], blind=False)
-    assert (found.who.name, found.rows) == (RATERS[0], None)
+    assert (found.rater.name, found.rows) == (RATERS[0], None)
 
 
 def test_what_cannot_be_read_is_left_to_those_who_say_why(made, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from small_workspace import pairs_workspace, rows
 
 from agents.jobs.row_batches import RowBatcher
-from store.ids import now
+from store.record.ids import now
 from store.tables.runs import Verdict, VerdictRow
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from judging import Desk, judged_workspace, judgments
 from scopes import scope
 
-import store.ids
-from store.ids import ROOM, IdClock, beside, lowest_at, now
+import store.record.ids
 from store.queries.item import OwnLabel, load_own
+from store.record.ids import ROOM, IdClock, beside, lowest_at, now
 from store.tables.record import QuestionTarget
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 MOMENT = 1_750_000_000_000
 
@@ -26,7 +26,7 @@ class Clock:
 
     def __init__(self, monkeypatch, milliseconds=MOMENT):
         self.milliseconds = milliseconds
-        monkeypatch.setattr(store.ids.time, "time_ns", lambda: self.milliseconds * 1_000_000)
+        monkeypatch.setattr(store.record.ids.time, "time_ns", lambda: self.milliseconds * 1_000_000)
 
 
 def milliseconds_of(number):

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from store.errors import RecordsRefused
-from store.importing import import_files
-from store.workspace import Workspace
+from store.ingest.importing import import_files
+from store.workspace.duckdb import Workspace
 
 # A record holds a dozen odd texts: few examples are many cases.
 CALM = settings(

@@ -7,15 +7,15 @@ from kinds import json_lines, kept, many, prediction, task
 from scopes import scope
 
 from store.errors import RecordsRefused
-from store.exporting import export
-from store.ids import now
-from store.importing import import_files
+from store.export.exporting import export
+from store.ingest.importing import import_files
 from store.kinds.answer import ANSWER
-from store.queries.entries import load_entry
-from store.raters import ensure_rater, question_number, register_kinds
-from store.recording import Action, Recorder
+from store.queries.item import load_item
+from store.record.actions import Action, Recorder
+from store.record.ids import now
+from store.record.raters import ensure_rater, question_number, register_kinds
 from store.tables.record import Judgment, Mark
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 
 @pytest.fixture
@@ -275,7 +275,7 @@ def test_of_several_scores_the_last_in_the_file_is_the_judges_last_word(workspac
     ]
     answer = {"question_id": "q", "model": "m", "answer": "Thus.", "scores": said}
     files = [json_lines(tmp_path / "q.jsonl", [question]), json_lines(tmp_path / "a.jsonl", [answer])]
-    # Once with their item, and once kept aside until it comes.
+    # Once with their item, and once pending until it comes.
     import_files(workspace, files)
     with Workspace.create(tmp_path / "aside.duckdb") as other:
         register_kinds(other)
@@ -283,7 +283,7 @@ def test_of_several_scores_the_last_in_the_file_is_the_judges_last_word(workspac
         import_files(other, files[:1])
         for made in (workspace, other):
             with made.reading() as connection:
-                (response,) = load_entry(connection, scope(1), ANSWER, 1).responses
+                (response,) = load_item(connection, scope(1), ANSWER, 1).responses
             assert [score.value for score in response.scores] == [9, 2, 5]
         assert not import_files(other, files).adds
 
@@ -333,7 +333,7 @@ def test_what_is_kept_aside_is_one_text_a_name_and_loses_no_score(workspace, tmp
     question = json_lines(tmp_path / "q.jsonl", [{"id": "q", "question": "Why?", "answer": "So."}])
     bare = json_lines(tmp_path / "bare.jsonl", [answered("m", "A")])
     import_files(workspace, [bare])
-    with pytest.raises(RecordsRefused, match="than was kept aside before"):
+    with pytest.raises(RecordsRefused, match="than a pending response has"):
         import_files(workspace, [json_lines(tmp_path / "other.jsonl", [answered("m", "B")])])
     score = {"judge": "j", "measure": "accuracy", "score": 7, "reason": "r"}
     scored = json_lines(tmp_path / "scored.jsonl", [answered("m", "A", scores=[score])])

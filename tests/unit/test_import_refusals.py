@@ -13,8 +13,8 @@ import pyarrow.parquet
 import pytest
 
 from store.errors import ImportFailed, RecordsRefused, UnknownName
-from store.importing import import_files
-from store.workspace import Workspace
+from store.ingest.importing import import_files
+from store.workspace.duckdb import Workspace
 
 GOOD = {"id": "g", "query": "q", "code": "c"}
 LINE = json.dumps(GOOD).encode()
@@ -497,8 +497,8 @@ def test_a_file_whose_name_is_not_utf8_is_refused(workspace, tmp_path):
 _FULL = """
 import resource, sys
 from store.errors import ImportFailed
-from store.importing import import_files
-from store.workspace import Workspace
+from store.ingest.importing import import_files
+from store.workspace.duckdb import Workspace
 path, pairs, good = sys.argv[1:]
 with Workspace.create(path) as workspace:
     import_files(workspace, [good])

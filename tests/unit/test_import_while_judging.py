@@ -7,11 +7,11 @@ import pytest
 from judging import Desk, judgments, only_label
 from scopes import scope
 
-from store.exporting import export
-from store.importing import import_files
+from store.export.exporting import export
+from store.ingest.importing import import_files
 from store.queries.item import load_own
-from store.raters import register_kinds
-from store.workspace import Workspace
+from store.record.raters import register_kinds
+from store.workspace.duckdb import Workspace
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ from agents.llm.settings import ModelSettings
 from agents.settings import AgentSettings, JobSettings
 from store.errors import WorkbenchError, WorkspaceError
 from store.tables.runs import Run, StepRow, VerdictRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 UNCLEAR = {
     "ScreenerReply": {"assessment": "unclear", "justification": "run it"},
@@ -193,7 +193,7 @@ def test_killed_in_the_middle_it_goes_on_without_paying_twice(tmp_path):
         "import sys, agents.jobs.runner as jobs\n"
         "from agents.llm.settings import ModelSettings\n"
         "from agents.settings import JobSettings\n"
-        "from store.workspace import Workspace\n"
+        "from store.workspace.duckdb import Workspace\n"
         "models = ModelSettings(openai_base_url=sys.argv[2], openai_api_key='loopback-key')\n"
         "with Workspace.open(sys.argv[1]) as workspace:\n"
         "    told = JobSettings('openai:gpt-test', sandbox='process', concurrency=1, models=models)\n"
@@ -227,7 +227,7 @@ def test_ctrl_c_stops_a_command_and_its_report_still_comes(tmp_path):
         "import os, signal, sys, agents.jobs.runner as jobs\n"
         "from agents.jobs.events import ItemEnded\n"
         "from agents.settings import JobSettings\n"
-        "from store.workspace import Workspace\n"
+        "from store.workspace.duckdb import Workspace\n"
         "def emit(event):\n"
         "    if isinstance(event, ItemEnded) and event.item_id == 3:\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from store.journal import Journal, journal_path, read_journal
+from store.workspace.journal import Journal, journal_path, read_journal
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_bytes_that_are_no_text_make_one_line_unreadable(journal):
 FULL = """
 import json, resource, sys
 from pathlib import Path
-from store.journal import Journal
+from store.workspace.journal import Journal
 
 journal = Journal(Path(sys.argv[1]))
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

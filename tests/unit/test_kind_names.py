@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from store.kinds.completion import COMPLETION
-from store.kinds.names import OWN_TABLES, SQL_WORDS
+from store.kinds.spec import OWN_TABLES, SQL_WORDS, QueueSpec, RecordSpec
 
 
 @pytest.mark.parametrize(
@@ -17,22 +17,22 @@ from store.kinds.names import OWN_TABLES, SQL_WORDS
         ({"name": "Note"}, "'Note' cannot name a kind: lower-case letters"),
         ({"table": "order"}, "'order' cannot name a table: it is a word of SQL"),
         ({"table": "item"}, "'item' cannot name a table: it is a name of the workspace's own"),
-        ({"content": {"text": "text", "line": "integer"}}, "'line' cannot name a column"),
-        ({"content": {"text": "text", "group": "text"}}, "'group' cannot name a column: it is a word of SQL"),
-        ({"content": {"text": "text", "a-b": "text"}}, "'a-b' cannot name a column: lower-case letters"),
-        ({"known_by": ("topic",)}, "is none of its columns"),
-        ({"content": {"text": "text", "of": "integer"}, "joined_within": "of"}, "'of', which is no text"),
+        ({"columns": {"text": "text", "line": "integer"}}, "'line' cannot name a column"),
+        ({"columns": {"text": "text", "group": "text"}}, "'group' cannot name a column: it is a word of SQL"),
+        ({"columns": {"text": "text", "a-b": "text"}}, "'a-b' cannot name a column: lower-case letters"),
+        ({"identity": ("topic",)}, "topic: no column of 'note'"),
+        ({"columns": {"text": "text", "of": "integer"}, "joined_within": "of"}, "'of', which is no text"),
     ],
 )
 def test_a_name_that_could_not_work_is_refused_when_a_kind_is_made(change: dict[str, Any], said: str) -> None:
-    columns: dict[str, Any] = {"content": {"text": "text"}, "known_by": ("text",), "joined_by": ""}
-    made = replace(COMPLETION, name="note", table="note", schema="made", joined_within="", **columns)
+    record = {"table": "note", "columns": {"text": "text"}, "identity": ("text",), "schema": "made", **change}
+    name = record.pop("name", "note")
     with pytest.raises(ValueError, match=said):
-        replace(made, **change)
+        replace(COMPLETION, name=name, record=RecordSpec(**record), queue=QueueSpec("text", "text"))
 
 
 def test_the_words_and_tables_are_those_of_this_database(tmp_path) -> None:
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
     with Workspace.create(tmp_path / "w.duckdb") as workspace:
         cursor = workspace.native()

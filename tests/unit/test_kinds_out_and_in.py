@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from kinds import Expert, json_lines, kept, many, new_workspace, task
 
 from store.errors import ExportFailed, RecordsRefused
-from store.exporting import export
-from store.importing import import_files
-from store.journal import journal_path
-from store.merging import merge
+from store.export.exporting import export
+from store.ingest.importing import import_files
 from store.queries.queue import queue_rows
-from store.raters import ensure_rater, register_kinds
-from store.recovery import recover
-from store.response_names import ResponseName, question_name
-from store.scope import Scope
-from store.workspace import Workspace
+from store.record.raters import ensure_rater, register_kinds
+from store.record.response_names import ResponseName, question_name
+from store.record.scope import Scope
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import journal_path
+from store.workspace.merging import merge
+from store.workspace.recovery import recover
 
 HOSTILE = 'a\x00b\r\n\u202e\u2028=1+1,"q"\t\x1b[31m[/]\'; -- \U0001f600'
 MODEL = "a@b[c]#%1"
@@ -387,7 +387,7 @@ def test_labels_of_every_kind_come_back(workspace, files, tmp_path, ending):
 @pytest.mark.parametrize(
     ("label", "said"),
     [
-        ({"kind": "answer"}, "the question is not said, and no single one tells of items of kind 'answer'"),
+        ({"kind": "answer"}, "the record names no question, and items of kind 'answer' have no single label"),
         ({"kind": "pair", "question": "answer.clarity"}, "items of kind 'pair' are not asked"),
         (
             {"question": question_name("answer.clarity", ResponseName("nobody"))},
@@ -423,7 +423,7 @@ def test_a_label_may_leave_its_question_to_the_kind_and_come_with_its_response(t
 def test_a_file_of_pairs_says_what_other_labels_it_leaves_out(workspace, tmp_path):
     pairs = json_lines(tmp_path / "pairs.jsonl", [{"id": "p", "query": "q", "code": "c"}])
     judge(workspace)
-    with pytest.raises(ExportFailed, match=r"no label of a pair .* but labels of .*--format labels"):
+    with pytest.raises(ExportFailed, match=r"no current label of a pair.* but labels of .*--format labels"):
         export(workspace, tmp_path / "x.csv", "csv", rater="dana")
     import_files(workspace, [pairs])
     Expert(workspace).answer("p", "pair.match", 1.0)

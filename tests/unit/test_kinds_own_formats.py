@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from kinds import Expert, json_lines, kept, many, new_workspace, task
 
 from store.errors import ExportFailed
-from store.exporting import export
+from store.export.exporting import export
 from store.formats.crosscodeeval import context
 from store.formats.protocol import Made
-from store.importing import import_files
+from store.ingest.importing import import_files
 
 FORMS = ("crosscodeeval", "predictions", "questions", "answers")
 
@@ -237,7 +237,7 @@ def test_one_setting_of_responses_is_written(tmp_path):
         ("questions", {}, "There are no repository questions"),
         ("predictions", {}, "There are no completions by models"),
         ("mt-bench", {}, "There are no scores of answers"),
-        ("labels", {}, "No label stands"),
+        ("labels", {}, "There are no labels"),
     ],
 )
 def test_what_cannot_be_written_is_said(workspace, tmp_path, form, chosen, said):

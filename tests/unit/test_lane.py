@@ -14,8 +14,8 @@ import pytest
 from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from store.lane import WriteLane
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.lane import WriteLane
 
 
 @pytest.fixture
@@ -328,7 +328,7 @@ def test_threads_that_submit_while_it_closes_are_served_or_refused(tmp_path):
 CHILD = """
 import signal, sys, threading
 from sqlalchemy import text
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 def note(number):
     return lambda c: c.execute(text("INSERT INTO sessionstate VALUES (:n, 'k', '', now())"), {"n": number})

@@ -10,13 +10,13 @@ import duckdb
 import pytest
 from judging import Desk, judged_workspace, judgments
 
-from store.connecting import command_line
 from store.errors import WorkspaceError, WorkspaceLocked
-from store.workspace import Workspace
+from store.workspace.connecting import command_line
+from store.workspace.duckdb import Workspace
 
 HOLD = """
 import sys
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 with Workspace.open(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
@@ -64,7 +64,7 @@ def test_the_command_of_the_holder_is_told_where_it_can_be_read(holder, monkeypa
     with pytest.raises(WorkspaceLocked) as refused:
         Workspace.open(path)
     assert shlex.join(process.args) in refused.value.message
-    monkeypatch.setattr("store.connecting.command_line", lambda _: "")
+    monkeypatch.setattr("store.workspace.connecting.command_line", lambda _: "")
     with pytest.raises(WorkspaceLocked) as refused:
         Workspace.open(path)
     assert f"held by process {process.pid} (/" in refused.value.message
@@ -169,7 +169,7 @@ def test_a_damaged_log_loses_nothing_that_is_in_the_file(tmp_path):
 AS_NOBODY = """
 import os, sys
 os.chdir("/")
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 from store.errors import WorkspaceError
 if os.geteuid() == 0:
     os.setgroups([])

@@ -18,22 +18,22 @@ from sqlalchemy import delete, insert, update
 from agents.jobs.runner import run_job
 from agents.llm.settings import ModelSettings
 from agents.settings import JobSettings
-from store.carried import CARRIED
-from store.copying import copy_workspace
 from store.errors import WorkspaceError, WorkspaceLocked, WorkspaceTooNew
-from store.expert_runs import record_expert_run
-from store.ids import IdClock, now
-from store.importing import import_files
-from store.journal import journal_path
-from store.merging import merge
+from store.ingest.importing import import_files
 from store.queries.run_counts import run_counts
-from store.raters import ensure_rater
-from store.recovery import journal_ahead, recover
+from store.record.expert_runs import record_expert_run
+from store.record.ids import IdClock, now
+from store.record.raters import ensure_rater
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Rater
 from store.tables.runs import Execution, ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
-from store.workspace import Workspace
+from store.workspace.carried import CARRIED
+from store.workspace.copying import copy_workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import journal_path
+from store.workspace.merging import merge
+from store.workspace.recovery import journal_ahead, recover
 
 TABLES = (Run, StepRow, ExecutionRow, TestOutcomeRow, VerdictRow)
 REPLIES = [
@@ -326,7 +326,7 @@ def test_the_log_of_a_killed_copy_is_read_and_left(workspace, tmp_path, model, r
         import os
         from agents.jobs.runner import run_job
         from agents.settings import JobSettings
-        from store.workspace import Workspace
+        from store.workspace.duckdb import Workspace
         workspace = Workspace.open({str(copy)!r})
         run_job(workspace, JobSettings({model!r}, sandbox="process"), print)
         os._exit(9)
@@ -503,7 +503,7 @@ def test_a_copy_has_what_the_log_holds_and_no_journal(tmp_path, repository):
         import os, sys
         sys.path.insert(0, {str(repository / "tests")!r})
         from judging import Desk
-        from store.workspace import Workspace
+        from store.workspace.duckdb import Workspace
         Desk(Workspace.open({str(path)!r})).judge(1)
         os._exit(9)
     """

@@ -9,15 +9,15 @@ from judging import Desk, judged_workspace, judgments
 from sqlalchemy import BigInteger, Boolean, DateTime, Double, String, Uuid
 from sqlmodel import SQLModel
 
-import store.connecting
-import store.schema
 import store.tables.imported
 import store.tables.people
 import store.tables.record
 import store.tables.responses
 import store.tables.runs
+import store.workspace.connecting
+import store.workspace.schema
 from store.errors import WorkspaceError, WorkspaceTooNew
-from store.workspace import Workspace, migrations
+from store.workspace.duckdb import Workspace, migrations
 
 TYPES = {
     BigInteger: "BIGINT",
@@ -48,8 +48,8 @@ def with_more(monkeypatch):
 
     def add(*more):
         both = [*migrations(), *more]
-        monkeypatch.setattr(store.schema, "migrations", lambda: both)
-        monkeypatch.setattr(store.connecting, "migrations", lambda: both)
+        monkeypatch.setattr(store.workspace.schema, "migrations", lambda: both)
+        monkeypatch.setattr(store.workspace.connecting, "migrations", lambda: both)
 
     return add
 
@@ -57,8 +57,8 @@ def with_more(monkeypatch):
 def older_file(folder, monkeypatch, version):
     """Make a workspace of the schema before some version."""
     before = [one for one in migrations() if one[0] < version]
-    monkeypatch.setattr(store.schema, "migrations", lambda: before)
-    monkeypatch.setattr(store.connecting, "migrations", lambda: before)
+    monkeypatch.setattr(store.workspace.schema, "migrations", lambda: before)
+    monkeypatch.setattr(store.workspace.connecting, "migrations", lambda: before)
     path = folder / "older.duckdb"
     Workspace.create(path).close()
     monkeypatch.undo()

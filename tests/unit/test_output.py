@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from store.counted import dollars
+from store.formatting import dollars
 from workbench.output import Bar, harmless, print_facts, print_json, print_table, share
 
 

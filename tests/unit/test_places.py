@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from store.errors import ExportFailed, ImportFailed
-from store.exporting import export
-from store.importing import import_files
-from store.journal import journal_path
-from store.workspace import Workspace
+from store.export.exporting import export
+from store.ingest.importing import import_files
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import journal_path
 
 GOOD = {"id": "a", "query": "q", "code": "def f(): pass"}
 

@@ -10,10 +10,13 @@ from scopes import scope
 from small_workspace import GOOD, pairs_workspace
 from sqlalchemy import event, insert
 
+from screens.items.pair import load
 from store.errors import UnknownName
-from store.ids import now
-from store.queries.item import OwnLabel, find_item, load_case, load_history, load_own, load_pair
-from store.recording import Action
+from store.kinds.pair import PAIR
+from store.queries.agent_case import load_case
+from store.queries.item import OwnLabel, find_item, load_history, load_item, load_own
+from store.record.actions import Action
+from store.record.ids import now
 from store.tables.columns import table_of
 from store.tables.record import QuestionTarget
 from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, Verdict, VerdictRow
@@ -132,12 +135,14 @@ def test_a_name_of_several_items_is_refused(tmp_path):
 def test_a_pair_shows_its_texts_and_what_stands(made, rater):
     with made.workspace.reading() as connection:
         for item in made.items:
-            pair = load_pair(connection, scope(made.raters[rater]), item)
+            pair = load_item(connection, scope(made.raters[rater]), PAIR, item)
+            case = load_case(connection, item, made.raters[rater])
             label, verdict, marks = made.label(rater, item), made.verdict(item), made.marked(rater, item)
             assert (pair.item_id, pair.external_id, pair.kind) == (item, f"pair/{item}", "pair")
-            assert (pair.query, pair.candidates) == (f"double a number {(item + 1) // 2}", 2)
-            assert pair.code.endswith(f"# {item}\n")
-            assert (pair.language, pair.rank, pair.source) == ("python", item, "test")
+            fields = pair.fields
+            assert (fields["query"], pair.group_size) == (f"double a number {(item + 1) // 2}", 2)
+            assert fields["code"].endswith(f"# {item}\n")
+            assert (fields["language"], fields["rank"], pair.source) == ("python", item, "test")
             assert set(pair.similarities) == ({"a", "b"} if item in made.similarity else set())
             given = {number: one.value for number, one in pair.own.labels.items()}
             assert given == ({} if label is None else {label.target: label.value})
@@ -147,7 +152,7 @@ def test_a_pair_shows_its_texts_and_what_stands(made, rater):
             assert pair.own.comment == (marks["comment"].text if "comment" in marks else "")
             expected = marks["cannot_decide"].text if "cannot_decide" in marks else None
             assert pair.own.cannot_decide == expected
-            assert (pair.case.verdict and pair.case.verdict.id) == (verdict and verdict.id)
+            assert (case.verdict and case.verdict.id) == (verdict and verdict.id)
             history = [one for one in [*made.judgments, *made.marks] if one.item_id == item]
             assert [seen.id for seen in pair.history] == sorted(one.id for one in history)
 
@@ -158,8 +163,7 @@ def test_a_blind_pair_holds_only_the_raters_own(made, rater):
     other_texts = {mark.text for mark in made.marks if mark.rater_id != number}
     with made.workspace.reading() as connection:
         for item in made.items:
-            pair = load_pair(connection, scope(number, blind=True), item)
-            assert pair.case is None
+            pair = load_item(connection, scope(number, blind=True), PAIR, item)
             assert {seen.rater for seen in pair.history} <= {rater}
             mine = [
                 one for one in [*made.judgments, *made.marks] if (one.item_id, one.rater_id) == (item, number)
@@ -182,7 +186,7 @@ def test_blind_the_database_returns_nothing_of_the_agents_and_of_others(made):
     event.listen(made.workspace.engine, "before_cursor_execute", hear)
     try:
         with made.workspace.reading() as connection:
-            load_pair(connection, scope(number, blind=True), item)
+            load(connection, scope(number, blind=True), item)
     finally:
         event.remove(made.workspace.engine, "before_cursor_execute", hear)
     assert len(fetched) > 4
@@ -199,8 +203,8 @@ def test_blind_the_database_returns_nothing_of_the_agents_and_of_others(made):
 
 
 def test_a_pair_that_is_not_there_is_said(workspace):
-    with workspace.reading() as connection, pytest.raises(UnknownName, match="no pair 99"):
-        load_pair(connection, scope(1), 99)
+    with workspace.reading() as connection, pytest.raises(UnknownName, match="no item 99"):
+        load_item(connection, scope(1), PAIR, 99)
 
 
 # -- the agents' case -------------------------------------------------------------------------------------

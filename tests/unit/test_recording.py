@@ -20,12 +20,12 @@ from judging import (
 from scopes import scope
 
 from store.errors import JudgmentRefused
-from store.journal import journal_path
 from store.queries.item import OwnLabel, load_own
-from store.recording import Action
-from store.supersession import key_of
+from store.record.actions import Action
+from store.record.supersession import key_of
 from store.tables.record import Judgment, Mark
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import journal_path
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_a_judgment_is_in_the_workspace_and_in_the_journal_when_its_future_is_do
 def test_the_journal_names_what_it_is_about(workspace, desk):
     desk.judge(2)
     desk.say(2, "flag")
-    from store.journal import read_journal
+    from store.workspace.journal import read_journal
 
     first, second = (line.record for line in read_journal(journal_path(workspace.path)))
     assert {name: first[name] for name in ("type", "rater", "kind", "item", "question")} == {

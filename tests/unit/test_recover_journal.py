@@ -12,18 +12,18 @@ from sqlalchemy import select
 from screens.judging.judgment_builder import JudgmentBuilder
 from store.errors import WorkspaceError
 from store.events import Progress
-from store.expert_runs import record_expert_run
-from store.ids import now
-from store.importing import import_files
-from store.journal import journal_path
+from store.ingest.importing import import_files
 from store.queries.expert_runs import expert_runs
-from store.raters import ensure_rater, question_number
-from store.recording import Action, Recorder
-from store.recovery import journal_ahead, recover
+from store.record.actions import Action, Recorder
+from store.record.expert_runs import record_expert_run
+from store.record.ids import now
+from store.record.raters import ensure_rater, question_number
 from store.tables.columns import table_of
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.runs import Execution, TestOutcomeRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import journal_path
+from store.workspace.recovery import journal_ahead, recover
 
 RECORDS = (
     "SELECT j.id, j.action, i.external_id, r.name, j.value, j.origin, j.supersedes, j.target_action, "

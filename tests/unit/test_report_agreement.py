@@ -8,10 +8,10 @@ import pytest
 from judging import Desk, judged_workspace
 from recorded import RATERS, recorded_workspace
 
-from store.importing import import_files
+from store.ingest.importing import import_files
 from store.measures.agreement import cohen_kappa, krippendorff_alpha
 from store.queries.agreement import agreement
-from store.raters import ensure_rater
+from store.record.raters import ensure_rater
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -11,10 +11,10 @@ from judging import judged_workspace
 from small_workspace import rows
 from sqlalchemy import insert
 
-from store.ids import now
 from store.pipeline_figures import figures_of
 from store.queries.run_counts import run_counts
-from store.raters import ensure_rater
+from store.record.ids import now
+from store.record.raters import ensure_rater
 from store.tables.columns import table_of
 from store.tables.imported import Code, Pair
 from store.tables.runs import (

@@ -16,12 +16,13 @@ from screens.items.views import ItemView
 from screens.judging.judgment_builder import JudgmentBuilder, Stopwatch, apply_action
 from screens.judging.order import ReviewOrder
 from store.errors import UnknownName
-from store.kinds.pair import GUIDELINE
-from store.queries.item import OwnState, load_pair
+from store.kinds.pair import GUIDELINE, PAIR
+from store.queries.agent_case import load_case
+from store.queries.item import OwnState, load_item
 from store.queries.progress_delta import open_among, progress_delta, skipped_in_order
-from store.raters import ensure_rater, register_kinds
-from store.recording import Recorder
-from store.workspace import Workspace
+from store.record.actions import Recorder
+from store.record.raters import ensure_rater, register_kinds
+from store.workspace.duckdb import Workspace
 
 NAMES = {case.name: number for number, case in enumerate(CASES, start=1)}
 FRESH = OwnState(labels={}, cannot_decide=None, skipped=False, flagged=False, comment="")
@@ -487,14 +488,16 @@ def test_a_test_of_ones_own_begins_as_python_that_imports_the_code(
     workspace: Workspace, name: str, language: str, begins: str
 ) -> None:
     with workspace.reading() as connection:
-        pair = replace(load_pair(connection, scope(1), 1), name=name, language=language)
-    first = pair_part.view(pair).first_test
+        pair = load_item(connection, scope(1), PAIR, 1)
+        case = load_case(connection, 1, 1)
+    pair = replace(pair, fields={**pair.fields, "name": name, "language": language})
+    first = pair_part.view(pair, case).first_test
     assert first.startswith(begins)
     assert bool(first) == bool(begins)
     compile(first, "test", "exec")
-    bare = pair_part.view(replace(pair, code="print('no name')", name="")).first_test
+    nameless = replace(pair, fields={**pair.fields, "code": "print('no name')", "name": ""})
+    bare = pair_part.view(nameless, case).first_test
     assert not first or bare.startswith(
         "import candidate\n\n\ndef test_candidate():\n    assert candidate.NAME("
     )
-    blind = replace(pair, case=None)
-    assert pair_part.view(blind).first_test == ""
+    assert pair_part.view(pair, None).first_test == ""

@@ -3,7 +3,7 @@
 import pytest
 
 from screens.items.steps import steps_in_words
-from store.queries.item import StepView
+from store.queries.agent_case import StepView
 
 COUNTS = {"passed": 0, "failed": 0, "errors": 0, "not_discriminating": 0, "flaky": 0}
 SNAPSHOT = "1d708bebd9a3" + "0" * 52

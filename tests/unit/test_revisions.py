@@ -15,21 +15,18 @@ from screens.items.answer import load
 from screens.items.views import ItemView
 from screens.review.text_revisions import revised_since
 from store.errors import JudgmentRefused, RecordsRefused
-from store.exporting import export
+from store.export.exporting import export
 from store.first_look import look
-from store.importing import import_files
-from store.journal import journal_path
+from store.ingest.importing import import_files
 from store.kinds.answer import ANSWER
-from store.queries import revisions
-from store.queries.entries import load_entry
+from store.queries.item import load_item
 from store.queries.queue import queue_ids, queue_rows
-from store.queries.revisions import RevisionView
 from store.queries.rows import QueueFilter
-from store.raters import register_kinds
-from store.recovery import recover
-from store.revising import without_added_end
-from store.rewritten import standing_texts
-from store.workspace import Workspace
+from store.record.raters import register_kinds
+from store.record.revisions import RevisionView, current_texts, without_added_end
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import journal_path
+from store.workspace.recovery import recover
 
 QUESTION = {"id": "q-1", "repository": "tools", "question": "Where?", "answer": "Here."}
 REFERENCE = "revision.reference"
@@ -55,7 +52,7 @@ def view(workspace: Workspace, desk: Desk, *, blind: bool = False) -> ItemView:
 
 def reference(workspace: Workspace) -> RevisionView:
     with workspace.reading() as connection:
-        return load_entry(connection, scope(0), ANSWER, 1).revisions["reference"]
+        return load_item(connection, scope(0), ANSWER, 1).revisions["reference"]
 
 
 def test_of_two_raters_the_latest_stands_and_an_undo_shows_the_others_again(workspace: Workspace) -> None:
@@ -64,12 +61,12 @@ def test_of_two_raters_the_latest_stands_and_an_undo_shows_the_others_again(work
 
     def then(*_: object) -> None:
         seen = reference(workspace)
-        stood.append((seen.text, seen.standing.rater if seen.standing else None))
+        stood.append((seen.text, seen.current.rater if seen.current else None))
         # What an export and a start read is the same.
-        told = {1: {"reference": seen.text}} if seen.standing else {}
+        told = {1: {"reference": seen.text}} if seen.current else {}
         with closing(workspace.native()) as cursor, workspace.reading() as connection:
-            assert standing_texts(cursor) == standing_texts(cursor, [1, 2]) == told
-            assert revisions.standing_texts(connection, [1, 2]) == told
+            assert current_texts(cursor) == current_texts(cursor, [1, 2]) == told
+            assert current_texts(connection, [1, 2]) == told
 
     then(dana.say(1, REFERENCE, text="There."))
     then(ben.say(1, REFERENCE, text="In there."))
@@ -138,7 +135,7 @@ def test_lists_have_the_title_that_stands_and_a_search_finds_every_version(works
 def test_a_label_that_is_older_than_the_text_is_told(workspace: Workspace) -> None:
     dana, ben = Desk(workspace), Desk(workspace, "ben")
     with workspace.reading() as connection:
-        entry = load_entry(connection, scope(dana.rater.id), ANSWER, 1)
+        entry = load_item(connection, scope(dana.rater.id), ANSWER, 1)
     accuracy, clarity = (entry.question_ids[f"answer.{name}"] for name in ("accuracy", "clarity"))
 
     def score(question: int, value: int) -> None:

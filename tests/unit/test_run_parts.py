@@ -20,7 +20,7 @@ from store.queries.run_outputs import RoleOutputs, RunOutput, run_outputs
 from store.queries.run_stages import stage_counts
 from store.tables.columns import table_of
 from store.tables.runs import StepRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 BUSY = "Rate limited: wait"
 FAILURES = [

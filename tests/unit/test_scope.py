@@ -6,9 +6,11 @@ from recorded import recorded_workspace
 from scopes import scope
 from sqlalchemy import insert, select
 
+from screens.items.pair import load
 from store.errors import HiddenData
+from store.kinds.pair import PAIR
 from store.queries.current import own_labels, own_marks
-from store.queries.item import item_access, load_own, load_pair
+from store.queries.item import item_access, load_item, load_own
 from store.queries.progress import progress
 from store.queries.queue import queue_ids, queue_rows
 from store.queries.rows import QueueFilter, QueueSort
@@ -118,8 +120,9 @@ def test_only_the_items_whose_assignment_is_blind_hide_what_agents_say(made):
         )
     with made.workspace.reading() as connection:
         for item in made.items:
-            pair = load_pair(connection, dana, item)
-            assert (pair.case is None) == pair.blind == (item in made.hidden)
+            pair = load_item(connection, dana, PAIR, item)
+            shown = load(connection, dana, item)
+            assert ("verdict" not in {pane.id for pane in shown.case}) == pair.blind == (item in made.hidden)
             assert {one.rater for one in pair.history if pair.blind} <= {"dana"}
 
 

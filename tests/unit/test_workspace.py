@@ -16,12 +16,12 @@ from judging import journal_ids, judged_workspace, judgments
 from sqlalchemy import insert, select, text
 
 from store.errors import WorkspaceError, WorkspaceLocked
-from store.ids import now
+from store.record.ids import now
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Rater, SessionState
 from store.tables.runs import StepRow
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 
 def note(number, key="key", value="", at=None):
@@ -111,7 +111,7 @@ def test_closing_twice_and_in_two_threads_is_harmless(tmp_path):
     Workspace.open(workspace.path).close()
 
 
-OPEN = "import sys; from store.workspace import Workspace; Workspace.open(sys.argv[1]).close()"
+OPEN = "import sys; from store.workspace.duckdb import Workspace; Workspace.open(sys.argv[1]).close()"
 
 
 def test_closing_releases_the_file_also_when_somebody_still_reads(tmp_path):
@@ -241,21 +241,21 @@ def test_among_takes_no_keys_one_and_many(tmp_path):
 # A limit on the size of files stands for a disk that is full: the write fails in the same place.
 FULL = """
 import json, os, resource, signal, sys
-import store.workspace
+import store.workspace.duckdb
 from sqlalchemy import text
 from judging import Desk
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
-store.workspace.CHECKPOINT_BYTES = int(sys.argv[3])
-restarts, connect = [], store.workspace.connect
+store.workspace.duckdb.CHECKPOINT_BYTES = int(sys.argv[3])
+restarts, connect = [], store.workspace.duckdb.connect
 
 def connect_and_count(path):
     restarts.append(path)
     return connect(path)
 
 workspace = Workspace.open(sys.argv[1])
-store.workspace.connect = connect_and_count
-workspace._checkpoint_at = store.workspace.CHECKPOINT_BYTES
+store.workspace.duckdb.connect = connect_and_count
+workspace._checkpoint_at = store.workspace.duckdb.CHECKPOINT_BYTES
 desk = Desk(workspace)
 
 def note(number):
@@ -387,7 +387,7 @@ def test_a_log_that_has_grown_is_worked_into_the_file_also_after_rows_were_chang
     """A change keeps what it replaced for those who read it: one read left open stops every checkpoint."""
     judged_workspace(tmp_path).close()
     path, log = tmp_path / "pairs.duckdb", tmp_path / "pairs.duckdb.wal"
-    monkeypatch.setattr("store.workspace.CHECKPOINT_BYTES", 100_000)
+    monkeypatch.setattr("store.workspace.duckdb.CHECKPOINT_BYTES", 100_000)
     sizes = []
     with Workspace.open(path) as workspace:
         for number in range(40):

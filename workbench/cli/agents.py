@@ -18,7 +18,7 @@ def agents_command(*, config: ConfigFile = None, as_json: AsJson = False) -> Non
     """
     from agents.pipelines.registry import kinds_with_agents
     from store.kinds.counting import in_order, joined
-    from store.kinds.protocol import task_kinds
+    from store.kinds.spec import task_kinds
     from workbench.output import harmless, print_facts, print_json, say
 
     found = configurations(settings(config))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agents.jobs.report import JobReport
     from agents.settings import JobSettings
     from store.queries.run_counts import RunCounts
-    from store.workspace import Workspace as OpenWorkspace
+    from store.workspace.duckdb import Workspace as OpenWorkspace
 
 NAMES = [each.name for each in CONFIGURATIONS]
 
@@ -104,8 +104,8 @@ def annotate_command(
     """
     from dataclasses import replace
 
-    from store.raters import register_kinds
-    from store.workspace import Workspace
+    from store.record.raters import register_kinds
+    from store.workspace.duckdb import Workspace
     from workbench.jobs import annotation_settings, check_models
     from workbench.output import note, print_json
 
@@ -273,7 +273,7 @@ def report_facts(report: JobReport, *, blind: bool) -> list[tuple[str, Any]]:
         report: What the job came to.
         blind: Leave out labels and assessments, and what tells of them.
     """
-    from store.counted import counted
+    from store.formatting import counted
     from workbench.output import cost, share, tokens
 
     counts = report.counts

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.counted import counted
+from store.formatting import counted
 from workbench.cli.exchange import shown_by
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
 
 if TYPE_CHECKING:
-    from store.merging import MergeReport
+    from store.workspace.merging import MergeReport
 
 
 @command
@@ -28,7 +28,7 @@ def copy_command(
 
     Nobody else may have it open. The journal stays where it is; the copy begins its own.
     """
-    from store.copying import copy_workspace
+    from store.workspace.copying import copy_workspace
     from workbench.output import print_json, say
 
     settings(config)
@@ -53,8 +53,8 @@ def merge_command(
 
     All or nothing; merging again adds nothing. The copy is only read. Judgments come by export and import.
     """
-    from store.merging import merge
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
+    from store.workspace.merging import merge
     from workbench.output import Bar, print_json, say
 
     settings(config)

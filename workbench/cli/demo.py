@@ -36,7 +36,7 @@ def demo_command(
     It holds items of every kind of work. The agents' replies in it were written by hand and are no model's
     output; test programs are really executed. Without a terminal it does what --headless does.
     """
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
     from workbench.cli.annotate import annotate, tell_the_end
     from workbench.configured import Configured
     from workbench.demo import build_demo, demo_path, demo_report
@@ -64,7 +64,7 @@ def demo_command(
 
 
 def _print(report: DemoReport, *, blind: bool) -> None:
-    from store.counted import counted
+    from store.formatting import counted
     from store.kinds.counting import counted_kinds
     from workbench.cli.annotate import report_facts
     from workbench.output import print_facts, say, share

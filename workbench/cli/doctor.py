@@ -28,7 +28,7 @@ def doctor_command(
     facts = diagnose(given_config(config))
     facts["workspace"] = None
     if workspace is not None:
-        from store.workspace import Workspace
+        from store.workspace.duckdb import Workspace
         from workbench.health import health
 
         with Workspace.open(workspace) as opened:
@@ -67,7 +67,7 @@ def _print(facts: dict[str, Any]) -> None:
         ],
     )
     if facts["workspace"]:
-        from store.counted import counted
+        from store.formatting import counted
 
         found = facts["workspace"]
         rows = ", ".join(f"{table} {count:,}" for table, count in found["rows"].items() if count)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from store.counted import dollars
+from store.formatting import dollars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from agents.jobs.estimate import Estimate
     from agents.settings import JobSettings
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 
 def print_estimates(

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from store.counted import counted
 from store.errors import WorkbenchError
+from store.formatting import counted
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
 
 if TYPE_CHECKING:
     from store.events import Progress
-    from store.exporting import ExportReport
-    from store.workspace import Workspace as OpenWorkspace
+    from store.export.exporting import ExportReport
+    from store.workspace.duckdb import Workspace as OpenWorkspace
     from workbench.config import Config
 
 
@@ -52,8 +52,8 @@ def mapping_of(pairs: list[str]) -> dict[str, str]:
 @contextmanager
 def workspace_for_import(path: Path, *, dry_run: bool) -> Iterator[OpenWorkspace]:
     """Open the workspace, making a new one; a new one is taken away again when nothing came into it."""
-    from store.raters import register_kinds
-    from store.workspace import Workspace
+    from store.record.raters import register_kinds
+    from store.workspace.duckdb import Workspace
 
     if dry_run and not path.exists():
         with tempfile.TemporaryDirectory() as folder, Workspace.create(Path(folder, path.name)) as opened:
@@ -113,7 +113,7 @@ def import_command(
 
     All or nothing: when a record is bad, nothing is imported, unless --rejects is given.
     """
-    from store.importing import import_files
+    from store.ingest.importing import import_files
     from workbench.output import Bar, print_json, say
 
     settings(config)
@@ -179,8 +179,8 @@ def export_command(
     Pairs with the labels of one rater are written without the rater's name: give it when they are imported,
     --label-as NAME.
     """
-    from store.exporting import export
-    from store.workspace import Workspace
+    from store.export.exporting import export
+    from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say
 
     if str(destination) == "-":
@@ -220,8 +220,8 @@ def recover_command(
     as_json: AsJson = False,
 ) -> None:
     """Bring back human judgments from the journal, the second copy beside the workspace file."""
-    from store.recovery import recover
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
+    from store.workspace.recovery import recover
     from workbench.output import Bar, print_json, say
 
     with Workspace.open(workspace) as opened, Bar("recovering") as bar:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from store.queries.executions import ExecutionView
     from store.queries.expert_runs import ExpertRunView
     from store.queries.rows import QueueRow
-    from store.tables.people import Rater
+    from store.record.rater_ref import RaterRef
     from workbench.config import Config
 
 
@@ -34,22 +34,21 @@ class Status(StrEnum):
     cannot_decide = "cannot_decide"
 
 
-def reader(connection: Connection, given: str | None, configured: str | None) -> Rater:
+def reader(connection: Connection, given: str | None, configured: str | None) -> RaterRef:
     """Return the rater whose view is asked for; one who has judged nothing yet need not be stored.
 
     Raises:
         UnknownName: The rater was named on the command line and is not in the workspace.
     """
-    from store.ids import now
-    from store.raters import find_rater
-    from store.tables.people import Rater
+    from store.record.rater_ref import RaterRef
+    from store.record.raters import find_rater
 
     if given is not None:
         return find_rater(connection, given)
     try:
         return find_rater(connection, configured or "")
     except UnknownName:
-        return Rater(id=0, kind="human", name=configured or "", created_at=now())
+        return RaterRef(0, "human", configured or "")
 
 
 def check_view(given: str | None, loaded: Config) -> None:
@@ -97,8 +96,8 @@ def items_command(
     from store.queries.queue import queue_ids, queue_rows
     from store.queries.rows import QueueFilter, phrase_of
     from store.queries.texts import item_texts
-    from store.scope import Scope, Visibility
-    from store.workspace import Workspace
+    from store.record.scope import Scope, Visibility
+    from store.workspace.duckdb import Workspace
     from workbench.output import harmless, print_json, print_table, say
     from workbench.rater import rater_name
 
@@ -171,7 +170,7 @@ def kind_called(name: str) -> str:
     Raises:
         UnknownName: There is no such kind.
     """
-    from store.kinds.protocol import task_kinds
+    from store.kinds.spec import task_kinds
 
     for known in task_kinds().values():
         if name in (known.name, known.singular, known.plural):
@@ -181,11 +180,11 @@ def kind_called(name: str) -> str:
 
 def _label(row: QueueRow) -> str | None:
     """Return the value that tells of an item; before it is judged, how many of its answers are there."""
-    from store.kinds.protocol import task_kinds
+    from store.kinds.spec import task_kinds
 
     if row.label is not None and row.given >= row.due:
         kind = task_kinds().get(row.kind)
-        return (kind.label_words.get(row.label) if kind is not None else None) or _number(row.label)
+        return (kind.queue.label_words.get(row.label) if kind is not None else None) or _number(row.label)
     return f"{row.given} of {row.due}" if row.given else None
 
 

@@ -13,9 +13,9 @@ from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, comm
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from store.scales import Scale
-    from store.scope import Scope
-    from store.workspace import Workspace as OpenWorkspace
+    from store.record.scales import Scale
+    from store.record.scope import Scope
+    from store.workspace.duckdb import Workspace as OpenWorkspace
 
 
 @command
@@ -38,11 +38,11 @@ def judge_command(
     as_json: AsJson = False,
 ) -> None:
     """Record a judgment: `workbench judge study.duckdb q-0042 match --rater dana`."""
-    from store.evidence import NONE
     from store.queries.item import find_item
-    from store.raters import ensure_rater, register_kinds
-    from store.scope import Scope, Visibility
-    from store.workspace import Workspace
+    from store.record.evidence import NONE
+    from store.record.raters import ensure_rater, register_kinds
+    from store.record.scope import Scope, Visibility
+    from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
     from workbench.rater import rater_name
 
@@ -86,14 +86,13 @@ def _judge(
 ) -> dict[str, Any]:
     from sqlalchemy import select
 
-    from store.ids import now
-    from store.kinds.protocol import task_kinds
+    from store.kinds.spec import task_kinds
     from store.queries.due import due_questions
-    from store.queries.entries import load_entry
-    from store.queries.item import item_access
-    from store.raters import question_number
-    from store.recording import Action, Recorder
-    from store.response_names import question_name
+    from store.queries.item import item_access, load_item
+    from store.record.actions import Action, Recorder
+    from store.record.ids import now
+    from store.record.raters import question_number
+    from store.record.response_names import question_name
     from store.tables.columns import table_of
     from store.tables.imported import Item
     from store.tables.record import Judgment
@@ -117,13 +116,14 @@ def _judge(
         name = _question(list(due), asked, hidden=access.hides_models)
         question, response_ref_id = due[name]
         question_id = question_number(connection, question.name)
-        if question.of_responses and response_ref_id is None and kind.stands_in:
-            entry = load_entry(connection, scope, kind, number)
-            if kind.stand_in(entry.fields) is None:
+        judged = kind.record.judged_columns
+        if question.of_responses and response_ref_id is None and judged:
+            entry = load_item(connection, scope, kind, number)
+            if kind.record.judged_column(entry.fields) is None:
                 raise JudgmentRefused(
                     "Nothing to judge",
                     f"{row.external_id} has no response yet, and nothing that stands in for one.",
-                    f"Import responses, or write one: workbench revise ... --part {kind.stands_in[0]}",
+                    f"Import responses, or write one: workbench revise ... --part {judged[0]}",
                 )
     action = opened.ids.next()
     record = Judgment(
@@ -136,7 +136,7 @@ def _judge(
         assignment_id=access.assignment_id,
         phase=scope.phase,
         value=scale_value(
-            question.scale, value, kind.label_words if question == kind.label_question else None
+            question.scale, value, kind.queue.label_words if question == kind.label_question else None
         ),
         origin="independent",
         comment=comment,

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from store.counted import counted, dollars
+from store.formatting import counted, dollars
 
 if TYPE_CHECKING:
     from store.pipeline_report import PairSeconds, RunFigures
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 
 def report_pipeline(path: Path, run: str | None, *, blind: bool, as_json: bool) -> None:
@@ -30,7 +30,7 @@ def report_pipeline(path: Path, run: str | None, *, blind: bool, as_json: bool) 
     from agents.jobs.run_record import settle_interrupted
     from store.pipeline_figures import figures_of
     from store.queries.runs import all_runs, named_run
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
 
     with Workspace.open(path) as opened:
@@ -56,9 +56,9 @@ def report_pipeline(path: Path, run: str | None, *, blind: bool, as_json: bool) 
 
 def _parts_of(opened: Workspace, found: Sequence[RunFigures], *, blind: bool) -> list[dict[str, Any]]:
     """Return what the Jobs screen shows of each run beside its figures: its roles, and its failures."""
-    from store.ids import now
     from store.queries.run_failures import failure_causes
     from store.queries.run_stages import stage_counts
+    from store.record.ids import now
 
     with opened.reading() as connection:
         parts = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.counted import counted, dollars
+from store.formatting import counted, dollars
 from workbench.cli.options import AsJson, Workspace, command
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def replies_command(
     Whatever run asks the same again is answered from them at no cost. The totals are those of all of them.
     """
     from store.queries.replies import list_replies, reply_totals
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
     from workbench.output import print_json
 
     with Workspace.open(workspace) as opened, opened.reading() as connection:

@@ -56,8 +56,8 @@ def report_command(
     with --run NAME only that one.
     """
     from store.queries.progress import progress
-    from store.scope import Scope, Visibility
-    from store.workspace import Workspace
+    from store.record.scope import Scope, Visibility
+    from store.workspace.duckdb import Workspace
     from workbench.output import print_json
     from workbench.rater import rater_name
 
@@ -93,7 +93,7 @@ def report_command(
 def _print_progress(name: str, found: Progress) -> None:
     from agents.pipelines.registry import kinds_with_agents
     from store.kinds.counting import counted_kinds, told_unknown
-    from store.kinds.protocol import task_kinds
+    from store.kinds.spec import task_kinds
     from workbench.output import cost, print_facts, print_table, say, share
 
     for_agents = found.only(kinds_with_agents())
@@ -141,7 +141,7 @@ def _print_progress(name: str, found: Progress) -> None:
 
 def _agreement(path: Path, rater: str | None, question: str | None, *, blind: bool, as_json: bool) -> None:
     from store.queries.agreement import agreement, question_of_items
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
     from workbench.output import print_json
 
     if blind:
@@ -179,7 +179,7 @@ def _with_one(found: AgreementReport, rater: str) -> AgreementReport:
 
 
 def _print_agreement(name: str, found: AgreementReport) -> None:
-    from store.counted import counted
+    from store.formatting import counted
     from workbench.output import print_facts, print_table, say
 
     unit = "item" if found.responses is None else "response"

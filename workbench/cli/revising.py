@@ -12,8 +12,8 @@ from store.errors import JudgmentRefused, UnknownName
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 
 if TYPE_CHECKING:
-    from store.tables.people import Rater
-    from store.workspace import Workspace as OpenWorkspace
+    from store.record.rater_ref import RaterRef
+    from store.workspace.duckdb import Workspace as OpenWorkspace
 
 
 @command
@@ -31,8 +31,8 @@ def revise_command(
 ) -> None:
     """Rewrite a text of an item: `workbench revise study.duckdb q-7 --part reference --file better.md`."""
     from store.queries.item import find_item
-    from store.raters import ensure_rater, register_kinds
-    from store.workspace import Workspace
+    from store.record.raters import ensure_rater, register_kinds
+    from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
     from workbench.rater import rater_name
 
@@ -72,36 +72,36 @@ def _text_of(file: Path) -> str:
         ) from error
 
 
-def _revise(opened: OpenWorkspace, number: int, part: str, text: str, rater: Rater) -> dict[str, Any]:
+def _revise(opened: OpenWorkspace, number: int, part: str, text: str, rater: RaterRef) -> dict[str, Any]:
     """Record a text, unless it is the one that stands; return what is told of it."""
     from sqlalchemy import select
 
-    from store.ids import now
-    from store.kinds.protocol import task_kinds
+    from store.kinds.spec import task_kinds
     from store.queries.texts import item_texts
-    from store.recording import Action, Recorder
-    from store.revising import refusal, without_added_end
-    from store.scope import REVIEW
+    from store.record.actions import Action, Recorder
+    from store.record.ids import now
+    from store.record.revisions import REVISION, refused_text, without_added_end
+    from store.record.scope import REVIEW
     from store.tables.columns import table_of
     from store.tables.imported import Item
-    from store.tables.record import REVISION, Mark
+    from store.tables.record import Mark
 
     item = table_of(Item)
     with opened.reading() as connection:
         row = connection.execute(select(item.c.kind, item.c.external_id).where(item.c.id == number)).one()
         texts = item_texts(connection, [number]).get(number, {})
     kind = task_kinds().get(row.kind)
-    if kind is None or not kind.editable:
+    if kind is None or not kind.editing.columns:
         plural = kind.plural if kind else f"items of the kind {row.kind!r}"
         raise UnknownName("No such text", f"No text of {plural} can be revised.", "See docs/scripting.md.")
-    names = {title: column for column, title in kind.editable.items()}
+    names = {title: column for column, title in kind.editing.columns.items()}
     column = names.get(part, part)
-    if column not in kind.editable:
-        known = " or ".join(kind.editable)
+    if column not in kind.editing.columns:
+        known = " or ".join(kind.editing.columns)
         raise UnknownName("No such text", f"{part!r} cannot be revised.", f"Name it: --part {known}.")
     before = texts[column]
     text = without_added_end(text, before)
-    if refused := refusal(kind, column, text):
+    if refused := refused_text(kind, column, text):
         raise JudgmentRefused("Not revised", refused, "Nothing was recorded.")
     written: Mark | None = None
     if text != before:
@@ -123,7 +123,7 @@ def _revise(opened: OpenWorkspace, number: int, part: str, text: str, rater: Rat
         "item": row.external_id,
         "number": number,
         "part": column,
-        "title": kind.editable[column],
+        "title": kind.editing.columns[column],
         "text": text,
         "before": before,
         "rater": rater.name,

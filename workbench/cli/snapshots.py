@@ -53,7 +53,7 @@ def snapshots_command(
     """
     from store.errors import WorkbenchError
     from store.queries.executions import uses_of_snapshots
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
     from workbench.output import print_json
 
     if remove and not workspaces and older_than is None:
@@ -126,7 +126,7 @@ def _removed(place: _Place, name: str) -> str | None:
 
 
 def _print(lines: list[dict[str, Any]], unread: dict[str, str], *, remove: bool) -> None:
-    from store.counted import counted
+    from store.formatting import counted
     from workbench.output import note, print_table, say
 
     if lines:

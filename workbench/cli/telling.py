@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agents.jobs.events import ItemEnded, JobLog, JobProgressed
 from agents.sandbox.errors import NeedsSandbox
-from store.counted import counted, dollars
+from store.formatting import counted, dollars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

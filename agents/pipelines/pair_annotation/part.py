@@ -13,7 +13,7 @@ from agents.pipelines.pair_annotation.configurations import (
 )
 from agents.pipelines.pair_annotation.pipeline import PairPipeline
 from agents.pipelines.spec import AgentsPart, ExpectedRole, Workload
-from store.counted import counted
+from store.formatting import counted
 from store.queries.estimating import ENOUGH, past_assessments, past_replies
 from store.queries.runs import pair_texts
 

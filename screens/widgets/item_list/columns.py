@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from agents.pipelines.registry import kinds_with_agents
 from screens.widgets.text.sanitize import one_line
-from store.kinds.protocol import ranked_kinds, task_kinds
+from store.kinds.spec import ranked_kinds, task_kinds
 from store.queries.rows import FAILED_PATH, QueueRow
 
 Part = Literal["mark", "yours", "agents", "text", "muted"]
@@ -88,7 +88,7 @@ def _similarity(row: QueueRow) -> str:
 
 def _detail_word(kinds: frozenset[str]) -> str:
     """Return what the detail of items is called; one word where they are of several kinds."""
-    words = {known.detail_word for name, known in task_kinds().items() if name in kinds}
+    words = {known.queue.detail_word for name, known in task_kinds().items() if name in kinds}
     return words.pop() if len(words) == 1 else "detail"
 
 

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 
 from screens.widgets.text.overlay import Span
-from store.counted import counted
+from store.formatting import counted
 
 SAME, PARTLY, ADDED = "=", "~", "+"
 """Glyphs of lines: the reference has it, has it with differences, has no such line."""

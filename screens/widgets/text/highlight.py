@@ -19,7 +19,7 @@ from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
 from screens.widgets.text.document import Turns
 from screens.widgets.text.overlay import CodeBlock
-from store.counted import counted
+from store.formatting import counted
 
 CHARACTERS = 200_000
 """A longer text is shown plain."""

@@ -17,7 +17,7 @@ from screens.widgets.text import highlight
 from screens.widgets.text.document import Document, Row
 from screens.widgets.text.overlay import MUTED, SPAN_STYLES, STYLE_OF_GLYPH, SpanStyle
 from screens.widgets.text.search import TextSearch
-from store.counted import counted
+from store.formatting import counted
 
 BAR = "│"
 """The glyph of a line that is shown before each of its rows, not before the first one only."""

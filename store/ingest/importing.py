@@ -16,32 +16,29 @@ import duckdb
 from store.errors import ImportFailed, RecordsRefused, place
 from store.events import Progress, Report, silent
 from store.formats.protocol import Converter, Known, TwoPassConverter, bare_name
-from store.ingest.aside import coming_home, staying_aside
 from store.ingest.contents import made_of
 from store.ingest.files import RECORD_BYTES, prepare
 from store.ingest.inputs import Input, listed, tell
+from store.ingest.pending import count_attached, count_conflicting
 from store.ingest.problems import MOST_KEPT, Problem, write_rejects
 from store.ingest.publish import publish
 from store.ingest.records import read_records
 from store.ingest.report import FileReport, ImportReport
 from store.ingest.resolve_items import (
-    entry_counts,
+    item_counts,
     join_texts,
-    number_entries,
     number_items,
-    pair_counts,
-    resolve_entries,
-    resolve_pairs,
+    resolve_items,
 )
 from store.ingest.resolve_labels import label_counts, reserve, resolve_labels
 from store.ingest.resolve_records import record_counts, resolve_judgments, take_items
 from store.ingest.resolve_responses import count_reopened_questions, resolve_responses, response_counts
-from store.ingest.staging import Stages
-from store.kinds.protocol import NamedQuestion, task_kinds
+from store.ingest.staging import Stages, shared_sorts
+from store.kinds.spec import NamedQuestion, task_kinds
 from store.own_folder import own_folder
-from store.places import own_files, refuse_to_replace
-from store.who import name_fault
-from store.workspace import Workspace
+from store.record.rater_ref import name_fault
+from store.workspace.duckdb import Workspace
+from store.workspace.protected_paths import own_files, refuse_to_replace
 
 _ONE_AT_A_TIME = threading.Lock()
 """Held by the one import of this process, since keys are counted on from the highest."""
@@ -139,6 +136,7 @@ class _Import:
         self._records: list[int] = []
         self._label_ids = (0, 0)
         self._label_as: str | None = None
+        self._raters: dict[int, str] = {}
         self._extra: list[tuple[str, ...]] = []
         self._told: list[Mapping[str, int]] = []
         self._names = [given.file.name for given in inputs]
@@ -165,11 +163,11 @@ class _Import:
         if self._problems and self._rejects is None:
             self._refuse(self._problems)
         makes = {given.layout.makes for given in self._inputs}
-        if makes <= {"query", "code"}:
+        if makes <= shared_sorts().keys():
             raise ImportFailed(
-                "No pairs",
-                f"{', '.join(self._names)}: queries or codes alone make no items. Nothing was imported.",
-                "Import them together with the file of pairs that refers to them.",
+                "No items",
+                f"{', '.join(self._names)}: texts alone make no items. Nothing was imported.",
+                "Import them together with the file of items that refers to them.",
             )
 
     def _converters(self, model: str, setting: str) -> dict[int, Converter]:
@@ -202,8 +200,8 @@ class _Import:
         self._label_ids = reserve(self._workspace.ids, sum(self._records))
         self._workspace.lane.submit(lambda _: None, urgent=True).result()
         self._label_as = label_as
-        raters = self._label_raters(label_as)
-        while problems := self._compare(raters):
+        self._raters = self._label_raters(label_as)
+        while problems := self._compare():
             self._set_aside(problems)
 
     def _know_questions(self) -> None:
@@ -215,16 +213,14 @@ class _Import:
             if name and name not in self._questions and (found := NamedQuestion.parse(name)) is not None:
                 self._questions[name] = found
 
-    def _compare(self, raters: dict[int, str]) -> list[Problem]:
+    def _compare(self) -> list[Problem]:
         """Return what is wrong with the staged records; when nothing is, they are ready to be published."""
-        problems = join_texts(self._stages) or resolve_pairs(self._cursor)
-        if problems := problems or resolve_entries(self._cursor):
+        if problems := join_texts(self._stages) or resolve_items(self._cursor):
             return problems
-        number_entries(self._cursor)
         number_items(self._cursor)
         if problems := resolve_responses(self._cursor):
             return problems
-        problems = resolve_labels(self._cursor, self._questions, raters)
+        problems = resolve_labels(self._cursor, self._questions, self._raters)
         return problems + resolve_judgments(self._cursor, self._questions)
 
     def _set_aside(self, problems: Sequence[Problem]) -> None:
@@ -241,7 +237,7 @@ class _Import:
         return {
             given.file.number: f"{given.file.stem} labels" if label_as is None else label_as.strip()
             for given in self._inputs
-            if given.layout.makes == "pair"
+            if any(one.name == "label" for one in given.layout.fields)
         }
 
     def _refuse(self, problems: Sequence[Problem]) -> None:
@@ -270,8 +266,7 @@ class _Import:
         every = zip(self._inputs, self._records, self._extra, self._told, strict=True)
         for given, records, extra, told in every:
             number = given.file.number
-            pairs = pair_counts(self._cursor, number, self._stages.offsets[number], records)
-            entries = entry_counts(self._cursor, number)
+            items = item_counts(self._cursor, number, self._stages.offsets[number], records)
             responses = response_counts(self._cursor, number)
             labels, labels_known = label_counts(self._cursor, number)
             judgments, marks, records_known = record_counts(self._cursor, number)
@@ -285,21 +280,21 @@ class _Import:
                     detected=given.detected,
                     why=given.why,
                     records=records,
-                    items_added=pairs.added + entries.added,
-                    items_known=pairs.known + entries.known,
-                    items_differing=pairs.differing + entries.differing,
-                    queries_added=pairs.queries,
-                    codes_added=pairs.codes,
+                    items_added=items.added,
+                    items_known=items.known,
+                    items_differing=items.differing,
+                    queries_added=items.texts.get("query", 0),
+                    codes_added=items.texts.get("code", 0),
                     responses_added=responses.responses,
-                    responses_aside=responses.aside,
+                    responses_aside=responses.pending,
                     scores_added=responses.scores,
-                    scores_aside=responses.scores_aside,
+                    scores_aside=responses.pending_scores,
                     chunks_added=responses.chunks,
                     responses_known=responses.known,
                     told=dict(told),
                     judgments_added={**judgments, **labels},
                     judgments_known=labels_known + records_known,
-                    rater_assumed=given.layout.makes == "pair"
+                    rater_assumed=number in self._raters
                     and self._label_as is None
                     and bool(labels or labels_known),
                     marks_added=marks,
@@ -311,7 +306,7 @@ class _Import:
                 )
             )
         rejects = None if self._rejects is None or dry_run else str(self._rejects)
-        found, staying = coming_home(self._cursor), staying_aside(self._cursor)
+        found, staying = count_attached(self._cursor), count_conflicting(self._cursor)
         return ImportReport(
             tuple(files), dry_run, rejects, found, staying, count_reopened_questions(self._cursor)
         )

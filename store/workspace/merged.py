@@ -12,9 +12,9 @@ from uuid import UUID
 
 import duckdb
 
-from store.carried import CARRIED, OTHER, QUESTIONS, RATERS, RULINGS, RUNS, Carried
 from store.events import Progress, Report
 from store.tables.runs import Execution, TestOutcomeRow
+from store.workspace.carried import CARRIED, OTHER, QUESTIONS, RATERS, RULINGS, RUNS, Carried
 
 _ITEMS = f"""
 SELECT c.external_id,

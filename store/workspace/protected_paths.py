@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from store.errors import WorkbenchError
-from store.journal import journal_path
+from store.workspace.journal import journal_path
 
 
 def own_files(workspace_path: Path) -> tuple[Path, ...]:

@@ -1,24 +1,15 @@
-"""One item of a kind with a table of its own as a review shows it, with what models made of it."""
+"""The responses of models to one item, with judges' scores, and the item's pieces of context."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, column, select, table
+from sqlalchemy import Connection, select
 
-from store.errors import UnknownName
-from store.kinds.protocol import TaskKind
 from store.queries.due import answered_refs
-from store.queries.item import OwnState, RecordView, item_access, load_history, load_own, question_ids
-from store.queries.revisions import RevisionView, load_revisions
-from store.scope import Scope
 from store.tables.columns import among, table_of
-from store.tables.imported import Item, Source
 from store.tables.responses import ContextChunk, Response, Score
 
 
@@ -62,98 +53,6 @@ class ResponseView:
     name: str
     text: str
     scores: tuple[ScoreView, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class EntryView:
-    """An item as it is reviewed.
-
-    Attributes:
-        item_id: Its key.
-        external_id: Its name in the imported file.
-        source: The name of that file.
-        fields: The columns of its kind, revised ones as they stand now.
-        extra: Further fields of the file.
-        chunks: Pieces of other files, by setting and rank.
-        responses: What models made of it.
-        revisions: The columns that were ever rewritten.
-        hides_models: Whether the names of models stay hidden.
-        own: What stands of the rater's own.
-        history: Who recorded what.
-        question_ids: The keys of the kind's questions by name.
-        assignment_id: The assignment under which the rater judges it; None outside a study.
-        blind: Whether the agents' and other raters' work is hidden.
-    """
-
-    item_id: int
-    external_id: str
-    source: str
-    fields: Mapping[str, Any]
-    extra: Mapping[str, Any]
-    chunks: tuple[ChunkView, ...]
-    responses: tuple[ResponseView, ...]
-    revisions: Mapping[str, RevisionView]
-    hides_models: bool
-    own: OwnState
-    history: tuple[RecordView, ...]
-    question_ids: Mapping[str, int]
-    assignment_id: UUID | None = None
-    blind: bool = False
-
-
-def load_entry(connection: Connection, scope: Scope, kind: TaskKind, item_id: int) -> EntryView:
-    """Read everything that a review of one item shows.
-
-    Judges' scores, the names of models and other raters' records are not read where they are hidden.
-
-    Args:
-        connection: A reading connection.
-        scope: Whose labels and marks are "own", and what stays hidden.
-        kind: The item's kind, one with a table of its own.
-        item_id: The item.
-
-    Raises:
-        UnknownName: There is no such item.
-    """
-    item, source = table_of(Item), table_of(Source)
-    own_columns = table(kind.table, *(column(name) for name in ("item_id", *kind.content)))
-    row = (
-        connection.execute(
-            select(item.c.external_id, item.c.extra, source.c.name.label("source"), *own_columns.c)
-            .join(own_columns, own_columns.c.item_id == item.c.id)
-            .outerjoin(source, source.c.id == item.c.source_id)
-            .where(item.c.id == item_id, own_columns.c.item_id == item_id)
-        )
-        .mappings()
-        .first()
-    )
-    if row is None:
-        raise UnknownName(
-            "Unknown item",
-            f"There is no item {item_id} among the {kind.plural}.",
-            "List them: workbench items WORKSPACE",
-        )
-    fields = {name: row[name] for name in kind.content}
-    revisions = load_revisions(connection, item_id, fields, scope.rater_id)
-    access = item_access(connection, scope, item_id)
-    return EntryView(
-        item_id=item_id,
-        external_id=row["external_id"],
-        source=row["source"] or "",
-        fields=fields | {name: revision.text for name, revision in revisions.items()},
-        extra=json.loads(row["extra"]),
-        chunks=load_chunks(connection, item_id),
-        responses=load_responses(
-            connection, item_id, scope.rater_id, blind=access.blind, hidden=access.hides_models
-        ),
-        revisions=revisions,
-        hides_models=access.hides_models,
-        own=load_own(connection, scope, item_id),
-        history=load_history(connection, item_id, scope.rater_id if access.blind else None),
-        question_ids=question_ids(connection, [spec.name for spec in kind.questions]),
-        assignment_id=access.assignment_id,
-        blind=access.blind,
-    )
 
 
 def load_chunks(connection: Connection, item_id: int) -> tuple[ChunkView, ...]:

@@ -17,21 +17,21 @@ from sqlalchemy.exc import DataError, IntegrityError
 
 from store.errors import JudgmentRefused, WorkspaceError
 from store.events import Progress, Report, silent
-from store.expert_runs import TYPE as EXPERT_RUN
-from store.expert_runs import add_execution
-from store.ids import tells_order
-from store.journal import VERSION, JournalLine, journal_path, read_journal
-from store.kinds.protocol import question_named
-from store.raters import guideline_number, rater_row, register_kinds, response_ref_number
-from store.response_names import split_question
-from store.scales import Scale
+from store.kinds.spec import question_named
+from store.record.expert_runs import TYPE as EXPERT_RUN
+from store.record.expert_runs import add_execution
+from store.record.ids import tells_order
+from store.record.rater_ref import name_fault
+from store.record.raters import guideline_number, rater_row, register_kinds, response_ref_number
+from store.record.response_names import split_question
+from store.record.scales import Scale
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Question
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.runs import Execution, ExecutionRow, TestOutcomeRow
-from store.who import name_fault
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import VERSION, JournalLine, journal_path, read_journal
 
 _BATCH = 200
 _LOOKED_UP = 5_000

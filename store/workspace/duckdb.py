@@ -16,12 +16,12 @@ from weakref import WeakSet
 
 import duckdb
 
-from store.connecting import DAMAGED_HINT, check_place, connect, connect_to_newest, is_damage
 from store.errors import WorkspaceError, WorkspaceLocked
-from store.ids import IdClock, lowest_at
-from store.journal import check_journal
-from store.lane import WriteLane
-from store.schema import migrations
+from store.record.ids import IdClock, lowest_at
+from store.workspace.connecting import DAMAGED_HINT, check_place, connect, connect_to_newest, is_damage
+from store.workspace.journal import check_journal
+from store.workspace.lane import WriteLane
+from store.workspace.schema import migrations
 
 if TYPE_CHECKING:
     import numpy

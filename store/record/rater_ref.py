@@ -1,35 +1,19 @@
-"""Who judges: what one must know of a rater to act in their name, and what a name may hold."""
+"""A rater as other records name it, and the rules of raters' names."""
 
 from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from store.errors import JudgmentRefused
 
 RaterKind = Literal["human", "agent", "import"]
 
 
-class AnyRater(Protocol):
-    """A rater, whether read as a row or only by name."""
-
-    @property
-    def id(self) -> int:
-        """The rater's key."""
-
-    @property
-    def kind(self) -> str:
-        """Human, agent or import."""
-
-    @property
-    def name(self) -> str:
-        """The rater's name."""
-
-
 @dataclass(frozen=True, slots=True)
-class Who:
-    """A rater that was looked up at the start, without the rest of the row."""
+class RaterRef:
+    """A rater: a human, an agent configuration, or a column of labels in an imported file."""
 
     id: int
     kind: RaterKind

@@ -14,8 +14,8 @@ from pathlib import Path
 import duckdb
 
 from store.errors import WorkbenchError, WorkspaceError, WorkspaceLocked
-from store.kinds.protocol import task_kinds
-from store.schema import keep_copy, migrate, migrations, version_of
+from store.kinds.spec import task_kinds
+from store.workspace.schema import keep_copy, migrate, migrations, version_of
 
 _LONGEST_LINE = 300
 _DAMAGE = re.compile(r"checksum|corrupt|could not read enough bytes|deserializ|invalidated", re.I)
@@ -71,8 +71,8 @@ def connect_to_newest(path: Path) -> duckdb.DuckDBPyConnection:
         # A kind that came with another package since the file was made has its table made here.
         with suppress(WorkbenchError):
             for kind in task_kinds().values():
-                if kind.schema:
-                    master.execute(kind.schema)
+                if kind.record.schema:
+                    master.execute(kind.record.schema)
     except duckdb.Error as error:
         master.close()
         raise _unreadable(path, error) from error

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 
 from store.errors import WorkspaceError, WorkspaceTooNew
-from store.ids import now
+from store.record.ids import now
 
 # Both are in every workspace since its first version; other programs, too, have a table schema_version.
 _MARKS = {"schema_version", "workspace_fact"}
@@ -19,7 +19,7 @@ _MARKS = {"schema_version", "workspace_fact"}
 
 def migrations() -> list[tuple[int, str, str]]:
     """Return the numbered migrations as (version, name, SQL), in order."""
-    folder = resources.files("store") / "migrations"
+    folder = resources.files("store.workspace") / "migrations"
     files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return [(int(name[:4]), name, (folder / name).read_text(encoding="utf-8")) for name in files]
 

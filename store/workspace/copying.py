@@ -9,10 +9,10 @@ from pathlib import Path
 
 import duckdb
 
-from store.connecting import refusal
 from store.errors import WorkspaceError
-from store.places import own_files
-from store.workspace import Workspace
+from store.workspace.connecting import refusal
+from store.workspace.duckdb import Workspace
+from store.workspace.protected_paths import own_files
 
 
 def copy_workspace(path: Path | str, target: Path | str) -> int:

@@ -15,9 +15,9 @@ from store.errors import ExportFailed, UnknownName
 from store.events import Report, silent
 from store.export.content import WorkspaceContent
 from store.formats.protocol import Choice, Format, Written, find_format, formats
-from store.places import own_files, refuse_to_replace
-from store.raters import find_rater
-from store.workspace import Workspace
+from store.record.raters import find_rater
+from store.workspace.duckdb import Workspace
+from store.workspace.protected_paths import own_files, refuse_to_replace
 
 
 @dataclass(frozen=True, slots=True)

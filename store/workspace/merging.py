@@ -11,17 +11,17 @@ from typing import Any
 
 import duckdb
 
-from store.carried import OTHER
-from store.connecting import refusal
-from store.counted import counted
 from store.errors import WorkspaceError, WorkspaceLocked
 from store.events import Progress, Report, silent
-from store.expert_runs import journal_line
-from store.journal import Journal, journal_path
-from store.merged import Merging, RunGain
-from store.schema import migrations, version_of
+from store.formatting import counted
+from store.record.expert_runs import journal_line
 from store.sql import quoted
-from store.workspace import Workspace, is_open_here
+from store.workspace.carried import OTHER
+from store.workspace.connecting import refusal
+from store.workspace.duckdb import Workspace, is_open_here
+from store.workspace.journal import Journal, journal_path
+from store.workspace.merged import Merging, RunGain
+from store.workspace.schema import migrations, version_of
 
 _SHOWN = 5
 _HEADER_BYTES = 3 * 4096

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from store.who import AnyRater
+from store.record.rater_ref import RaterRef
 
 REVIEW = "review"
 """The phase of judgments made outside a study."""
@@ -35,7 +35,7 @@ class Scope:
         visibility: What of others' work may be seen.
     """
 
-    rater: AnyRater | None = None
+    rater: RaterRef | None = None
     study: int | None = None
     phase: str = REVIEW
     visibility: Visibility = Visibility()

@@ -9,19 +9,19 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from store.errors import JudgmentRefused
-from store.journal import Journal, journal_path
+from store.record.rater_ref import RaterRef
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.runs import Execution, ExecutionRow, TestOutcomeRow
-from store.who import AnyRater
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import Journal, journal_path
 
 TYPE = "execution"
 """What the journal calls such a record."""
 
 
 def record_expert_run(
-    workspace: Workspace, rater: AnyRater, execution: Execution, outcomes: Sequence[TestOutcomeRow]
+    workspace: Workspace, rater: RaterRef, execution: Execution, outcomes: Sequence[TestOutcomeRow]
 ) -> Future[Execution]:
     """Record a test that an expert ran; recording it again adds nothing.
 

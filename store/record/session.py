@@ -9,12 +9,12 @@ import json
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from store.ids import now
+from store.record.ids import now
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from store.workspace import Workspace
+    from store.workspace.duckdb import Workspace
 
 
 def save_session(workspace: Workspace, rater_id: int, key: str, value: dict[str, Any]) -> Future[None]:

@@ -11,13 +11,13 @@ from uuid import UUID
 from sqlalchemy import Connection, RowMapping, select
 
 from store.errors import JudgmentRefused
-from store.evidence import NONE, BadEvidence, citations_of
-from store.ids import beside, now
-from store.journal import Journal, journal_path
-from store.response_names import ResponseName, question_name
-from store.revising import refused_mark
-from store.scales import Scale
-from store.supersession import (
+from store.record.evidence import NONE, BadEvidence, citations_of
+from store.record.ids import beside, now
+from store.record.rater_ref import RaterRef
+from store.record.response_names import ResponseName, question_name
+from store.record.revisions import REVISION, refused_mark
+from store.record.scales import Scale
+from store.record.supersession import (
     ItemRecords,
     Record,
     action_to_redo,
@@ -28,10 +28,10 @@ from store.supersession import (
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Guideline, Question
-from store.tables.record import REVISION, Judgment, Mark
+from store.tables.record import Judgment, Mark
 from store.tables.responses import ResponseRef
-from store.who import AnyRater
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.journal import Journal, journal_path
 
 _NO_LABEL: dict[str, Any] = {"value": None, "reason": "", "comment": "", "evidence": NONE}
 
@@ -64,7 +64,7 @@ class Recorder:
     ids tell which came first, and what was done later stands.
     """
 
-    def __init__(self, workspace: Workspace, rater: AnyRater) -> None:
+    def __init__(self, workspace: Workspace, rater: RaterRef) -> None:
         self._workspace = workspace
         self.rater = rater
         self._journal = Journal(journal_path(workspace.path))

@@ -8,14 +8,14 @@ from dataclasses import asdict
 from sqlalchemy import Connection, Table, func, insert, select
 
 from store.errors import JudgmentRefused, UnknownName
-from store.ids import now
-from store.kinds.protocol import QuestionSpec, task_kinds
-from store.response_names import ResponseName
+from store.kinds.spec import QuestionSpec, task_kinds
+from store.record.ids import now
+from store.record.rater_ref import RaterKind, RaterRef, checked_name
+from store.record.response_names import ResponseName
 from store.tables.columns import table_of
 from store.tables.people import Guideline, Question, Rater
 from store.tables.responses import ResponseRef
-from store.who import RaterKind, checked_name
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 _WHOSE = {"human": "a person", "agent": "an agent", "import": "a rater imported from a file"}
 
@@ -26,7 +26,7 @@ def next_number(connection: Connection, table: Table) -> int:
     return 1 if highest is None else int(highest) + 1
 
 
-def ensure_rater(workspace: Workspace, name: str, kind: RaterKind = "human") -> Rater:
+def ensure_rater(workspace: Workspace, name: str, kind: RaterKind = "human") -> RaterRef:
     """Return the rater of that name, making it when it is new.
 
     Args:
@@ -41,41 +41,47 @@ def ensure_rater(workspace: Workspace, name: str, kind: RaterKind = "human") -> 
     return workspace.lane.submit(lambda connection: rater_row(connection, name, kind), urgent=True).result()
 
 
-def rater_row(connection: Connection, name: str, kind: RaterKind) -> Rater:
+def rater_row(connection: Connection, name: str, kind: RaterKind) -> RaterRef:
     """Do what `ensure_rater` does, within a write that is already in the lane."""
     table = table_of(Rater)
-    row = connection.execute(select(table).where(table.c.name == name)).mappings().first()
-    if row is None:
-        rater = Rater(id=next_number(connection, table), kind=kind, name=name, created_at=now())
-        connection.execute(insert(table).values(**rater.model_dump()))
-        return rater
-    if row["kind"] != kind and (row["kind"], kind) != ("human", "import"):
+    rater = _rater(connection, name)
+    if rater is None:
+        rater = RaterRef(next_number(connection, table), kind, name)
+        connection.execute(insert(table).values(**asdict(rater), pseudonym="", created_at=now()))
+    elif rater.kind != kind and (rater.kind, kind) != ("human", "import"):
         raise JudgmentRefused(
             "Name taken",
-            f"{name!r} is the name of {_WHOSE[row['kind']]}, and judgments of {_WHOSE[kind]} are kept apart "
+            f"{name!r} is the name of {_WHOSE[rater.kind]}, and judgments of {_WHOSE[kind]} are kept apart "
             "from those.",
             "Choose another name: --rater NAME, or rater in the config. To go on under this name in another "
             "workspace, import the full record there: workbench export WORKSPACE FILE --format jsonl",
         )
-    return Rater(**row)
+    return rater
 
 
-def find_rater(connection: Connection, name: str) -> Rater:
+def _rater(connection: Connection, name: str) -> RaterRef | None:
+    table = table_of(Rater)
+    found = select(table.c.id, table.c.kind, table.c.name).where(table.c.name == name)
+    row = connection.execute(found).first()
+    return None if row is None else RaterRef(*row)
+
+
+def find_rater(connection: Connection, name: str) -> RaterRef:
     """Return the rater of that name.
 
     Raises:
         UnknownName: There is none.
     """
     table = table_of(Rater)
-    row = connection.execute(select(table).where(table.c.name == name)).mappings().first()
-    if row is None:
+    rater = _rater(connection, name)
+    if rater is None:
         known = connection.execute(select(table.c.name).order_by(table.c.id)).scalars().all()
         raise UnknownName(
             "Unknown rater",
             f"No rater is called {name!r}.",
             f"Raters here: {', '.join(known) or 'none yet'}.",
         )
-    return Rater(**row)
+    return rater
 
 
 def question_number(connection: Connection, name: str) -> int:
@@ -146,8 +152,8 @@ def register_kinds(workspace: Workspace) -> None:
 
     def write(connection: Connection) -> None:
         for kind in task_kinds().values():
-            if kind.schema:
-                connection.exec_driver_sql(kind.schema)
+            if kind.record.schema:
+                connection.exec_driver_sql(kind.record.schema)
             for spec in kind.questions:
                 _add_question(connection, kind.name, spec)
             key = {"task_kind": kind.name, "version": kind.guideline_version}

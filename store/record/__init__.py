@@ -1,0 +1,1 @@
+"""The record: what raters judge and mark, and the rules by which records supersede each other."""

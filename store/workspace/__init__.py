@@ -1,0 +1,1 @@
+"""The workspace file: its connection, write lane, schema, journal, recovery, copies and merges."""
