@@ -22,11 +22,8 @@ from screen_speed import workbench
 from sqlalchemy import Connection
 from terminal import Terminal
 
-from store.queries.run_counts import run_counts
-from store.queries.run_failures import failed_turns, failure_causes
-from store.queries.run_list import listed_runs
-from store.queries.run_outputs import run_outputs
-from store.queries.run_stages import stage_counts
+from store.queries.run_figures import listed_runs, role_figures, run_figures
+from store.queries.run_items import failed_turns, failure_causes, run_outputs
 from store.record.ids import now
 from store.workspace.duckdb import Workspace
 
@@ -82,12 +79,12 @@ def measure_reads(path: Path, run_id: UUID) -> None:
     """Print how long each part takes to add up."""
     parts: dict[str, Callable[[Connection], Any]] = {
         "runs": listed_runs,
-        "stages": lambda connection: stage_counts(connection, run_id, now()),
+        "stages": lambda connection: role_figures(connection, run_id, now()),
         "failures": lambda connection: (
             failure_causes(connection, run_id),
             failed_turns(connection, run_id, 200),
         ),
-        "funnel": lambda connection: run_counts(connection, run_id),
+        "funnel": lambda connection: run_figures(connection, run_id),
         "equal outputs": lambda connection: run_outputs(connection, run_id),
     }
     with Workspace.open(path) as workspace:

@@ -72,9 +72,70 @@ def load(connection, scope, item_id):
 PART = ReviewPart("report", load)
 """
 
+AGENTS = """
+from agents.jobs.outcome import Response, Score
+from agents.pipelines.spec import AgentsPart, Configuration, FunnelLine, PipelineFigures
+from agents.prompts import load_prompt
+from pydantic import BaseModel
+from report_kind.store import TABLE
+from sqlalchemy import select
+from store.record.response_names import ResponseName
+from store.tables.columns import among, table_of
+from store.tables.imported import Item
+
+class Answer(BaseModel):
+    text: str
+
+class Marks(BaseModel):
+    sort: int
+    tone: int
+    why: str
+
+class Report:
+    def __init__(self, item_id, external_id, text):
+        self.item_id, self.external_id, self.text = item_id, external_id, text
+
+def load(connection, item_ids):
+    item = table_of(Item)
+    found = connection.execute(
+        select(item.c.id, item.c.external_id, TABLE.c.text)
+        .join(TABLE, TABLE.c.item_id == item.c.id).where(among(item.c.id, item_ids))
+    )
+    reports = {row[0]: Report(*row) for row in found}
+    return [reports[number] for number in item_ids if number in reports]
+
+class Answering:
+    def __init__(self, configuration, sandbox, settings):
+        assert sandbox is None
+
+    async def run(self, item, recorder):
+        ask = load_prompt("report_kind:answer").messages(text=item.text)
+        answer = await recorder.ask("writer", ask, Answer)
+        ask = load_prompt("report_kind:judge").messages(text=item.text, answer=answer.text)
+        marks = await recorder.ask("judge", ask, Marks)
+        name = ResponseName("writer", "short")
+        return (
+            Response(name, answer.text),
+            Score(name, "report.sort", marks.sort, marks.why),
+            Score(name, "report.tone", marks.tone, marks.why),
+        )
+
+def counts(connection, run, figures):
+    return PipelineFigures({"answered": figures.labelled}, (("answered", str(figures.labelled)),),
+                           funnel=(FunnelLine("answered", figures.labelled),))
+
+PART = AgentsPart(
+    "report", (Configuration("full", "answering", "Answers.", {"writer": "report_kind:answer", "judge": "report_kind:judge"}),),
+    load, Answering, counts=counts, report=lambda workspace, run, figures: counts(None, run, figures),
+)
+"""
+
+PROMPT = "version: 1\n=== system ===\nAnswer in JSON.\n=== user ===\n"
+
 ENTRY_POINTS = """[workbench.task_kinds]
 report.store = report_kind.store:KIND
 report.screen = report_kind.screen:PART
+report.agents = report_kind.agents:PART
 
 [workbench.formats]
 reports = report_kind.store:FORMAT
@@ -91,6 +152,9 @@ def install(folder: Path) -> None:
     (package / "__init__.py").write_text("")
     (package / "store.py").write_text(STORE)
     (package / "screen.py").write_text(SCREEN)
+    (package / "agents.py").write_text(AGENTS)
+    (package / "answer.txt").write_text(PROMPT + "[[text]]\n")
+    (package / "judge.txt").write_text(PROMPT + "[[text]]\n[[answer]]\n")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: report-kind\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(ENTRY_POINTS)
 
@@ -153,6 +217,89 @@ def at_work(folder: Path) -> None:
     ]
     again = command("items", other, "--rater", "dana")["items"]
     assert [(one["status"], one["given"], one["label"]) for one in again] == stand
+
+
+def agents_at_work(folder: Path) -> None:
+    """Let a pipeline yield a response and scores for two questions: run, budget, resume, report, review."""
+    from small_workspace import rows
+
+    from store.queries.responses import load_responses
+    from store.queries.run_items import ItemGroup, run_items
+    from store.queries.runs import all_runs
+    from store.tables.responses import Response, ResponseRef, Score
+    from store.tables.runs import VerdictRow
+    from store.workspace.duckdb import Workspace
+
+    file = folder / "answered.duckdb"
+    command("import", file, folder / "reports.jsonl")
+    script = folder / "replies.jsonl"
+
+    lines: list[dict[str, Any]] = []
+    for number in range(1, len(REPORTS) + 1):
+        marks = {"sort": 1 + number % 3, "tone": number % 2, "why": f"so {number}"}
+        failure = {"error": "refused"} if number == 2 else {"reply": marks}
+        lines.append({"role": "writer", "subject": str(number), "reply": {"text": f"Answer {number}"}})
+        lines.append({"role": "judge", "subject": str(number), **failure})
+    script.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def annotate(*options: object) -> Any:
+        return command("annotate", file, "--model", f"scripted:{script}", *options)
+
+    # A budget of requests ends the first job; one item of the next fails, and stays so.
+    first = annotate("--budget-requests", 2, "--concurrency", 1)
+    assert (first["state"], first["labelled"], first["answered"]) == ("stopped", 1, 1), first
+    assert first["budget_reached"]["budget"] == "requests"
+    second = annotate()
+    assert (second["run"], second["labelled"], second["failed"]) == (first["run"], 3, 1), second
+    assert (second["job"]["done"], second["causes"]) == (2, {"refused": 1})
+    third = annotate("--retry-failed")
+    assert (third["run"], third["job"]["failed"], third["labelled"]) == (first["run"], 1, 3)
+    assert (third["steps"], third["from_cache"]) == (9, 0), third
+    estimate = annotate("--estimate")
+    assert (estimate["pairs"], [role["role"] for role in estimate["roles"]]) == (1, ["writer", "judge"])
+
+    (report,) = command("report", file, "pipeline")["runs"]
+    assert (report["pairs"], report["labelled"], report["labels"], report["answered"]) == (4, 3, {}, 3), (
+        report
+    )
+    roles = [(role["role"], role["turns"], role["failed"]) for role in report["roles"]]
+    assert roles == [("writer", 4, 0), ("judge", 5, 2)]
+
+    with Workspace.open(file) as workspace:
+        with workspace.reading() as connection:
+            (run,) = all_runs(connection)
+        assert run_items(workspace, run.id, ItemGroup(finished=True)).tolist() == [1, 3, 4]
+        assert not rows(workspace, VerdictRow)
+        refs = {row["id"]: row for row in rows(workspace, ResponseRef)}
+        assert {(row["item_id"], row["model"], row["setting"]) for row in refs.values()} == {
+            (number, "writer", "short") for number in (1, 3, 4)
+        }
+        texts = {refs[row["id"]]["item_id"]: row for row in rows(workspace, Response)}
+        assert {number: text["text"] for number, text in texts.items()} == {
+            n: f"Answer {n}" for n in (1, 3, 4)
+        }
+        assert {row["run_id"] for row in texts.values()} == {run.id}
+        scores = {
+            (refs[row["response_ref_id"]]["item_id"], row["measure"]): (
+                row["value"],
+                row["judge"],
+                row["step_id"],
+            )
+            for row in rows(workspace, Score)
+        }
+        assert {key: value for key, (value, _, _) in scores.items()} == {
+            **{(number, "sort"): 1 + number % 3 for number in (1, 3, 4)},
+            **{(number, "tone"): number % 2 for number in (1, 3, 4)},
+        }
+        assert {judge for _, judge, _ in scores.values()} == {run.name}
+        assert None not in {step for _, _, step in scores.values()}
+        # What a review reads of an item.
+        with workspace.reading() as connection:
+            (seen,) = load_responses(connection, 3, 1, blind=False, hidden=False)
+        assert (seen.text, {score.measure: score.value for score in seen.scores}) == (
+            "Answer 3",
+            {"sort": 1.0, "tone": 1.0},
+        )
 
 
 async def on_screen(file: Path) -> None:
@@ -222,3 +369,4 @@ async def on_screen(file: Path) -> None:
 
 if __name__ == "__main__":
     at_work(Path(sys.argv[1]))
+    agents_at_work(Path(sys.argv[1]))

@@ -13,7 +13,7 @@ from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
     from agents.llm.protocol import Usage
-    from store.queries.run_counts import RunCounts
+    from store.queries.run_figures import RunFigures
     from store.tables.runs import Step
 
 
@@ -72,7 +72,7 @@ class Spending:
             "in tokens or requests.",
         )
 
-    def begin(self, counts: RunCounts) -> None:
+    def begin(self, counts: RunFigures) -> None:
         """Take over what the run's earlier jobs spent."""
         self.money = counts.money or 0.0
         self.tokens = counts.tokens_in + counts.tokens_out

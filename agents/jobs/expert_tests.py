@@ -25,7 +25,7 @@ from agents.sandbox.repair import SnapshotMissing
 from agents.sandbox.trust import trusted
 from store.errors import UnknownName, WorkbenchError
 from store.queries.expert_runs import agents_tests, place_of, repairs_of
-from store.queries.runs import pair_texts
+from store.queries.pair_runs import pair_texts
 from store.record.expert_runs import record_expert_run
 
 if TYPE_CHECKING:

@@ -34,14 +34,14 @@ from agents.sandbox.errors import NeedsSandbox
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
 from store.errors import WorkbenchError
 from store.formatting import counted
-from store.queries.run_counts import run_counts
+from store.queries.run_figures import run_figures
 
 if TYPE_CHECKING:
     from agents.jobs.outcome import Outcome
-    from agents.pipelines.spec import Configuration, Pipeline
+    from agents.pipelines.spec import Configuration, Pipeline, PipelineFigures
     from agents.sandbox.protocol import Sandbox
     from agents.settings import JobSettings
-    from store.queries.run_counts import RunCounts
+    from store.queries.run_figures import RunFigures
     from store.workspace.duckdb import Workspace
 
 # So many items for each that is worked on may still have to be written.
@@ -130,6 +130,7 @@ class PipelineJob:
         await asyncio.gather(*self._notes)
         await record.set_state(state)
         progress.tell()
+        counts, pipeline_figures = await asyncio.to_thread(self._figures, record)
         self.report = JobReport(
             run_id=record.id,
             run_name=record.run.name,
@@ -140,7 +141,8 @@ class PipelineJob:
             done=progress.done,
             failed=progress.failed,
             waiting=progress.waiting,
-            counts=await asyncio.to_thread(self._counts, record),
+            counts=counts,
+            pipeline=pipeline_figures,
             seconds=progress.seconds,
             error=self.error,
             used_up=self.used_up,
@@ -312,7 +314,7 @@ class PipelineJob:
             self._call_back()
         self._item_ended(event, progress)
 
-    async def _balance(self, record: RunRecord) -> RunCounts:
+    async def _balance(self, record: RunRecord) -> RunFigures:
         """Begin where the run's earlier jobs stopped spending, and return what they came to."""
         counts = await asyncio.to_thread(self._counts, record)
         self._spending.begin(counts)
@@ -444,6 +446,11 @@ class PipelineJob:
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
 
-    def _counts(self, record: RunRecord) -> RunCounts:
+    def _counts(self, record: RunRecord) -> RunFigures:
         with self._workspace.reading() as connection:
-            return run_counts(connection, record.id)
+            return run_figures(connection, record.id)
+
+    def _figures(self, record: RunRecord) -> tuple[RunFigures, PipelineFigures]:
+        with self._workspace.reading() as connection:
+            counts = run_figures(connection, record.id)
+            return counts, agents_part(record.run.kind).counts(connection, record.run, counts)

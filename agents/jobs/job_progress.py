@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from agents.jobs.events import ItemEnded, JobEvent
-    from store.queries.run_counts import RunCounts
+    from store.queries.run_figures import RunFigures
     from store.tables.runs import Step
 
 INTERVAL_SECONDS = 0.1
@@ -32,7 +32,7 @@ class JobProgress:
     """
 
     def __init__(
-        self, job: int, run_id: UUID, total: int, before: RunCounts, emit: Callable[[JobEvent], None]
+        self, job: int, run_id: UUID, total: int, before: RunFigures, emit: Callable[[JobEvent], None]
     ) -> None:
         self.total = total
         self.done = 0

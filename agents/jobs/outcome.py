@@ -21,7 +21,7 @@ class Verdict:
 
     Attributes:
         value: On the scale of the question.
-        path: How the pipeline came to it, in one of its own words (`AgentsPart.paths`).
+        path: How the pipeline came to it, in a word of its own (`AgentsPart.paths`).
         reason: Why, in the words of the agent that decided.
         question: The name of the question; empty for the first one of the kind.
         response: The response that the question is about; None for the item itself.

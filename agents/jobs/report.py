@@ -1,4 +1,4 @@
-"""What an result job came to, in numbers that the records give again at any time."""
+"""The report of a job, in numbers that can be read from the records at any time."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any, Literal
 from uuid import UUID
 
 from agents.jobs.errors import BudgetReached
+from agents.pipelines.spec import PipelineFigures
 from store.errors import WorkbenchError
-from store.queries.run_counts import RunCounts
+from store.queries.run_figures import RunFigures
 
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """How a job ended, and what the whole run's records add up to (`store.queries.run_counts.run_counts`).
+    """How a job ended, and what the whole run's records add up to (`store.queries.run_figures.run_figures`).
 
     Attributes:
         run_id: The run.
@@ -25,7 +26,8 @@ class JobReport:
         done: Items that got a verdict in this job.
         failed: Items that ended in this job without one.
         waiting: Items that need a sandbox that is not here.
-        counts: Of the whole run, also of earlier jobs.
+        counts: Figures of the whole run, also of earlier jobs.
+        pipeline: Those that only the pipeline knows.
         seconds: Seconds that this job was at work.
         error: Why it failed.
         used_up: The budget at which it stopped.
@@ -40,7 +42,8 @@ class JobReport:
     done: int
     failed: int
     waiting: int
-    counts: RunCounts
+    counts: RunFigures
+    pipeline: PipelineFigures
     seconds: float
     error: WorkbenchError | None = None
     used_up: BudgetReached | None = None
@@ -65,39 +68,35 @@ class JobReport:
                 "needs_sandbox": self.waiting,
                 "seconds": round(self.seconds, 3),
             },
-            **counts_as_json(self.counts, blind=blind),
+            **counts_as_json(self.counts, self.pipeline, blind=blind),
             "budget_reached": used_up
             and {"budget": used_up.what, "limit": used_up.limit, "spent": used_up.spent},
             "error": error and {"title": error.title, "message": error.message, "hint": error.hint},
         }
 
 
-HIDDEN = (
-    *("clear_match", "clear_nonmatch", "unclear", "unclear_share", "executed", "executable"),
-    *("executable_rate", "labels", "paths", "steps"),
-)
-"""Counts that tell of labels and assessments, which a blind review does not show."""
+def counts_as_json(counts: RunFigures, pipeline: PipelineFigures, *, blind: bool = False) -> dict[str, Any]:
+    """Return a run's figures as values that JSON knows.
 
-
-def counts_as_json(counts: RunCounts, *, blind: bool = False) -> dict[str, Any]:
-    """Return a run's counts as values that JSON knows; a blind review leaves out those of `HIDDEN`."""
-    told = {
-        "items": counts.items,
-        "clear_match": counts.clear_match,
-        "clear_nonmatch": counts.clear_nonmatch,
-        "unclear": counts.unclear,
-        "unclear_share": counts.unclear_share,
-        "executed": counts.executed,
-        "executable": counts.executable,
-        "executable_rate": counts.executable_rate,
-        "labelled": counts.labelled,
+    Args:
+        counts: The figures of every run.
+        pipeline: Those of its pipeline.
+        blind: Leave out labels and assessments, and figures that disclose them.
+    """
+    labels = {
         "labels": {f"{value:g}": count for value, count in counts.labels.items()},
-        "paths": dict(counts.paths),
+        "paths": counts.paths,
+        "steps": counts.steps,
+    }
+    return {
+        "items": counts.items,
+        **({} if blind else pipeline.numbers),
+        "labelled": counts.labelled,
+        **({} if blind else labels),
         "needs_sandbox": counts.needs_sandbox,
         "failed": counts.failed,
-        "reasons": dict(counts.reasons),
-        "causes": dict(counts.causes),
-        "steps": counts.steps,
+        "reasons": counts.reasons,
+        "causes": counts.causes,
         "requests": counts.requests,
         "tokens_in": counts.tokens_in,
         "tokens_out": counts.tokens_out,
@@ -106,6 +105,5 @@ def counts_as_json(counts: RunCounts, *, blind: bool = False) -> dict[str, Any]:
         "from_cache": counts.from_cache,
         "cost": counts.money,
         "cost_unknown_steps": counts.unpriced,
-        "seconds": round(counts.agent_seconds, 3),
+        "seconds": round(counts.seconds, 3),
     }
-    return {name: value for name, value in told.items() if not (blind and name in HIDDEN)}

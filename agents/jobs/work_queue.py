@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agents.jobs.run_record import RecordedSteps
-from store.queries.run_failures import failed_items
+from store.queries.run_items import failed_items
 from store.queries.runs import (
     count_done,
     count_without_outcome,

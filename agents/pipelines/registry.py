@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
-from agents.pipelines.spec import AgentsPart
+from agents.pipelines.spec import AgentsPart, PipelineFigures
 from store.errors import UnknownName
 from store.plugins import registered
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from store.queries.run_figures import RunFigures
+    from store.tables.runs import Run
+    from store.workspace.duckdb import Workspace
 
 GROUP = "workbench.task_kinds"
 ENDING = ".agents"
@@ -42,3 +50,20 @@ def agents_part(kind: str) -> AgentsPart:
             f"Kinds with one: {known}.",
         )
     return part
+
+
+def verdict_paths() -> tuple[str, ...]:
+    """Return the words of all pipelines for how they come to a verdict."""
+    return tuple(dict.fromkeys(path for part in agents_parts().values() for path in part.paths))
+
+
+def pipeline_counts(connection: Connection, run: Run, figures: RunFigures) -> PipelineFigures:
+    """Read the quick figures that only the pipeline of a run knows; none where it is not installed."""
+    part = agents_parts().get(run.kind)
+    return PipelineFigures() if part is None else part.counts(connection, run, figures)
+
+
+def pipeline_report(workspace: Workspace, run: Run, figures: RunFigures) -> PipelineFigures:
+    """Read all figures that only the pipeline of a run knows; none where it is not installed."""
+    part = agents_parts().get(run.kind)
+    return PipelineFigures() if part is None else part.report(workspace, run, figures)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from agents.jobs.step_recorder import StepRecorder
     from agents.sandbox.protocol import Sandbox
     from agents.sandbox.settings import SandboxSettings
+    from store.queries.run_figures import RunFigures
+    from store.tables.runs import Run
+    from store.workspace.duckdb import Workspace
 
 
 class WorkItem(Protocol):
@@ -111,6 +114,50 @@ class Workload:
     based_on: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class FunnelLine:
+    """A line of the tree that shows the way of a run's items through a pipeline.
+
+    Attributes:
+        label: Its words.
+        count: How many items.
+        depth: How deep it stands in the tree, from 0.
+        note: Words behind its bar.
+    """
+
+    label: str
+    count: int
+    depth: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFigures:
+    """The figures of a run that only its pipeline knows. A blind review shows none of them.
+
+    Attributes:
+        numbers: For `--json`, by name.
+        facts: Label and text, for people; a text of None is left out.
+        columns: By title, for the table of all runs.
+        funnel: For the Jobs screen.
+        table: Titles and rows of a further table.
+    """
+
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    facts: tuple[tuple[str, str | None], ...] = ()
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    funnel: tuple[FunnelLine, ...] = ()
+    table: tuple[tuple[str, ...], Sequence[tuple[Any, ...]]] = ((), ())
+
+
+def _no_counts(_connection: Connection, _run: Run, _figures: RunFigures) -> PipelineFigures:
+    return PipelineFigures()
+
+
+def _no_report(_workspace: Workspace, _run: Run, _figures: RunFigures) -> PipelineFigures:
+    return PipelineFigures()
+
+
 def _each_role_once(_connection: Connection, _models: Mapping[str, str]) -> Workload:
     return Workload()
 
@@ -125,6 +172,8 @@ class AgentsPart:
         load: Reads items by id, in the order given; ids of missing items are left out.
         make_pipeline: Makes the pipeline of a configuration over a sandbox (None for a configuration that
             executes nothing) and the settings of executions.
+        counts: Reads the figures of a run that the Jobs screen and `annotate` show; called while a job works.
+        report: Reads all figures of a run, for `report pipeline`.
         paths: The words for how the pipeline comes to a verdict, in the order in which they are listed.
         workload: Given the model of each role that takes part, returns what the pipeline expects to do.
         placeholder_characters: The lengths of texts that are known only when a prompt is made, by place.
@@ -134,6 +183,8 @@ class AgentsPart:
     configurations: tuple[Configuration, ...]
     load: Callable[[Connection, Sequence[int]], Sequence[WorkItem]]
     make_pipeline: Callable[[Configuration, Sandbox | None, SandboxSettings], Pipeline]
+    counts: Callable[[Connection, Run, RunFigures], PipelineFigures] = _no_counts
+    report: Callable[[Workspace, Run, RunFigures], PipelineFigures] = _no_report
     paths: tuple[str, ...] = ()
     workload: Callable[[Connection, Mapping[str, str]], Workload] = _each_role_once
     placeholder_characters: Mapping[str, int] = field(default_factory=dict)

@@ -72,7 +72,7 @@ def load_prompt(name: str) -> Prompt:
     """Read a prompt.
 
     Args:
-        name: The name of its file, without the ending.
+        name: The name of its file, without the ending; of another package's prompt, `PACKAGE:NAME`.
 
     Returns:
         The prompt.
@@ -80,7 +80,8 @@ def load_prompt(name: str) -> Prompt:
     Raises:
         ValueError: The file has not the form that is described above.
     """
-    raw = (resources.files(__name__) / f"{name}.txt").read_bytes()
+    package, _, file = name.rpartition(":")
+    raw = (resources.files(package or __name__) / f"{file}.txt").read_bytes()
     form = _FORM.fullmatch(raw.decode("utf-8"))
     if form is None:
         raise ValueError(f"the prompt {name} needs a version, then a system and a user section")

@@ -27,8 +27,15 @@ from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import counted
 from store.queries.queue import queue_rows
-from store.queries.run_failures import FailureCause, ItemGroup, failure_causes, run_items, run_outcomes
-from store.queries.run_outputs import RoleOutputs, run_outputs
+from store.queries.run_items import (
+    FailureCause,
+    ItemGroup,
+    RoleOutputs,
+    failure_causes,
+    run_items,
+    run_outcomes,
+    run_outputs,
+)
 from store.queries.runs import count_done
 
 if TYPE_CHECKING:

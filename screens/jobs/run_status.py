@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from agents.jobs.budget import Budget
     from agents.jobs.runner import Job
     from screens.jobs.jobs import JobStatus
-    from store.queries.run_list import ListedRun
-    from store.queries.run_stages import StageCounts
+    from store.queries.run_figures import ListedRun, RoleFigures
 
 Key = Callable[[str], str]
 """Returns the key of a command of the screen by its verb."""
@@ -37,7 +36,7 @@ def labelled_items(listed: ListedRun, job: Job | None) -> int:
 
 
 def of_job(
-    job: Job, listed: ListedRun, board: JobStatus, stages: Sequence[StageCounts], key: Key, *, width: int
+    job: Job, listed: ListedRun, board: JobStatus, stages: Sequence[RoleFigures], key: Key, *, width: int
 ) -> list[str]:
     """Return the status of a job's run.
 
@@ -85,7 +84,7 @@ def _budget(budget: Budget) -> str:
     return f"budget {', '.join(parts)}" if parts else ""
 
 
-def of_earlier(listed: ListedRun, stages: Sequence[StageCounts], width: int) -> list[str]:
+def of_earlier(listed: ListedRun, stages: Sequence[RoleFigures], width: int) -> list[str]:
     """Return the status of a run of an earlier session."""
     run = listed.run
     words = [f"{STATE_GLYPHS[run.state]} {run.state}", f"{listed.labelled:,} of {run.total:,} labelled"]

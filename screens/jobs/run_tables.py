@@ -5,57 +5,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.jobs.events import Spent
+from agents.pipelines.spec import FunnelLine, PipelineFigures
 from screens.widgets.item_list.columns import value_word
 from screens.widgets.text.sanitize import one_line
 from store.formatting import counted, dollars
-from store.queries.run_counts import RunCounts
-from store.queries.run_failures import FailureCause
-from store.queries.run_stages import StageCounts
+from store.queries.run_figures import RoleFigures, RunFigures
+from store.queries.run_items import FailureCause
 
 BAR_CELLS = 16
 BAR = "▇"
 
 
-def funnel(counts: RunCounts, kind: str) -> list[str]:
-    """Return the way of a run's items through Algorithm 1 (CoSQA+, section IV.C) as lines of characters.
-
-    A run whose agents execute nothing has the way that its items took instead: simulated, or read.
-    """
-    screened = counts.clear_match + counts.clear_nonmatch + counts.unclear
-    ruled = max(0, counts.labelled - counts.clear_match - counts.clear_nonmatch)
-    silent = counts.executed - counts.executable
-    without = f"  {silent:,} without a result" if silent else ""
-    whole = screened or counts.labelled
-
-    def line(head: str, count: int, note: str = "") -> str:
-        cells = -(-count * BAR_CELLS // whole) if whole else 0
-        return f"{head:<19}{count:>9,}  {BAR * min(cells, BAR_CELLS):<{BAR_CELLS}}{note}".rstrip()
-
-    waiting = [line("   └─ need sandbox", counts.needs_sandbox)] if counts.needs_sandbox else []
-    branch = "├─" if waiting else "└─"
-    lines = [
-        line("screened", screened),
-        line("├─ clear match", counts.clear_match),
-        line("├─ clear non-match", counts.clear_nonmatch),
-        line("└─ unclear", counts.unclear),
-    ]
-    unexecuted = [(path, counts.paths[path]) for path in ("simulated", "read") if path in counts.paths]
-    if unexecuted and not screened:
-        lines = [line(path, count) for path, count in unexecuted]
-    elif unexecuted:
-        lines += [line(f"   └─ {path}", count) for path, count in unexecuted]
-    else:
-        lines += [
-            line(f"   {branch} executed", counts.executed, without),
-            line(f"   {'│' if waiting else ' '}  └─ ruled", ruled),
-            *waiting,
-        ]
+def funnel(counts: RunFigures, pipeline: PipelineFigures, kind: str) -> list[str]:
+    """Return the way of a run's items through its pipeline, and their labels, as lines of characters."""
+    steps = pipeline.funnel
+    whole = (steps[0].count if any(step.depth for step in steps) else 0) or counts.labelled
+    lines = []
+    for place, step in enumerate(steps):
+        cells = -(-step.count * BAR_CELLS // whole) if whole else 0
+        shown = f"{BAR * min(cells, BAR_CELLS):<{BAR_CELLS}}{'  ' + step.note if step.note else ''}"
+        lines.append(f"{_branches(steps, place) + step.label:<19}{step.count:>9,}  {shown}".rstrip())
     labels = " · ".join(f"{value_word(kind, value)} {count:,}" for value, count in counts.labels.items())
     lines.append(f"{'labels':<19}{counts.labelled:>9,}" + (f"  {labels}" if labels else ""))
     return lines
 
 
-def progress_lines(counts: RunCounts) -> list[str]:
+def _branches(steps: Sequence[FunnelLine], place: int) -> str:
+    """Draw the branches of a tree before the label of one of its lines."""
+
+    def goes_on(depth: int) -> bool:
+        """Tell whether another line of this depth follows under the same parent."""
+        return next((each.depth for each in steps[place + 1 :] if each.depth <= depth), 0) == depth
+
+    depth = steps[place].depth
+    if not depth:
+        return ""
+    above = ("│  " if goes_on(each) else "   " for each in range(1, depth))
+    return "".join(above) + ("├─ " if goes_on(depth) else "└─ ")
+
+
+def progress_lines(counts: RunFigures) -> list[str]:
     """Return the progress of a run as lines, without what reveals labels: for a blind review."""
     values = {
         "worked on": counts.items,
@@ -67,7 +56,7 @@ def progress_lines(counts: RunCounts) -> list[str]:
     return [*lines, "", "You review blind: labels and assessments are hidden."]
 
 
-def spent_of(stages: Sequence[StageCounts]) -> Spent:
+def spent_of(stages: Sequence[RoleFigures]) -> Spent:
     """Add up what the roles of a run took."""
     known = [stage.money for stage in stages if stage.money is not None]
     return Spent(
@@ -95,7 +84,7 @@ _COLUMNS = (("turns", 9), ("failed", 8), ("/min", 7), ("s a turn", 9), ("money",
 """Headings with their widths, the most important first."""
 
 
-def stage_table(stages: Sequence[StageCounts], width: int, *, live: bool) -> list[str]:
+def stage_table(stages: Sequence[RoleFigures], width: int, *, live: bool) -> list[str]:
     """Return a line for each role with what it has done, under a heading.
 
     Args:

@@ -23,7 +23,8 @@ from agents.jobs.events import (
     JobProgressed,
     JobWaits,
 )
-from agents.pipelines.registry import kinds_with_agents
+from agents.pipelines.registry import kinds_with_agents, pipeline_counts
+from agents.pipelines.spec import PipelineFigures
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
 from screens.help import first_key
@@ -39,8 +40,15 @@ from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import counted, dollars
-from store.queries.run_counts import RunCounts, run_counts
-from store.queries.run_failures import (
+from store.queries.run_figures import (
+    ListedRun,
+    RoleFigures,
+    RunFigures,
+    listed_runs,
+    role_figures,
+    run_figures,
+)
+from store.queries.run_items import (
     FailedTurns,
     FailureCause,
     ItemGroup,
@@ -48,8 +56,6 @@ from store.queries.run_failures import (
     failure_causes,
     run_items,
 )
-from store.queries.run_list import ListedRun, listed_runs
-from store.queries.run_stages import StageCounts, stage_counts
 from store.queries.runs import kind_for_agents
 from store.record.ids import now
 
@@ -159,10 +165,11 @@ class JobsScreen(BaseScreen):
 
     def _forget(self) -> None:
         """Forget what belongs to the run under the cursor."""
-        self.stages: tuple[StageCounts, ...] | None = None
+        self.stages: tuple[RoleFigures, ...] | None = None
         self.causes: tuple[FailureCause, ...] | None = None
         self.failed_turns: list[FailedTurns] | None = None
-        self.counts: RunCounts | None = None
+        self.counts: RunFigures | None = None
+        self.pipeline = PipelineFigures()
 
     @property
     def run_shown(self) -> ListedRun | None:
@@ -195,18 +202,20 @@ class JobsScreen(BaseScreen):
             self._has_items = kind_for_agents(connection, kinds_with_agents()) is not None
             return listed_runs(connection)
 
-    def _read_stages(self, run_id: UUID) -> tuple[StageCounts, ...]:
+    def _read_stages(self, run_id: UUID) -> tuple[RoleFigures, ...]:
         with self.context.workspace.reading() as connection:
-            stages = stage_counts(connection, run_id, now())
-        return (StageCounts.together(stages),) if stages and self.context.scope.blind else stages
+            stages = role_figures(connection, run_id, now())
+        return (RoleFigures.together(stages),) if stages and self.context.scope.blind else stages
 
     def _read_failures(self, run_id: UUID) -> Failures:
         with self.context.workspace.reading() as connection:
             return failure_causes(connection, run_id), failed_turns(connection, run_id, TURNS_SHOWN)
 
-    def _read_counts(self, run_id: UUID) -> RunCounts:
+    def _read_counts(self, run_id: UUID) -> tuple[RunFigures, PipelineFigures]:
+        run = next(each.run for each in self.runs or () if each.run.id == run_id)
         with self.context.workspace.reading() as connection:
-            return run_counts(connection, run_id)
+            counts = run_figures(connection, run_id)
+            return counts, pipeline_counts(connection, run, counts)
 
     def _runs_read(self, _: None, runs: tuple[ListedRun, ...] | None, failure: WorkbenchError | None) -> None:
         before = self.run_shown
@@ -217,7 +226,7 @@ class JobsScreen(BaseScreen):
         self._lay_out()
 
     def _stages_read(
-        self, run_id: UUID, stages: tuple[StageCounts, ...] | None, failure: WorkbenchError | None
+        self, run_id: UUID, stages: tuple[RoleFigures, ...] | None, failure: WorkbenchError | None
     ) -> None:
         if self._take(run_id, failure):
             self.stages = self.stages if stages is None else stages
@@ -231,9 +240,15 @@ class JobsScreen(BaseScreen):
             self._at_once = False
             self._lay_out()
 
-    def _counts_read(self, run_id: UUID, counts: RunCounts | None, failure: WorkbenchError | None) -> None:
+    def _counts_read(
+        self,
+        run_id: UUID,
+        read: tuple[RunFigures, PipelineFigures] | None,
+        failure: WorkbenchError | None,
+    ) -> None:
         if self._take(run_id, failure):
-            self.counts = self.counts if counts is None else counts
+            if read is not None:
+                self.counts, self.pipeline = read
             self._lay_out()
 
     def _take(self, run_id: UUID, failure: WorkbenchError | None) -> bool:
@@ -290,7 +305,7 @@ class JobsScreen(BaseScreen):
             if counts is None
             else progress_lines(counts)
             if blind
-            else funnel(counts, shown.run.kind),
+            else funnel(counts, self.pipeline, shown.run.kind),
             "stages": waiting if stages is None else stage_table(stages, width, live=live),
             "failures": waiting if causes is None else cause_lines(causes, width, max(room, 6)),
         }

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agents.pipelines.registry import kinds_with_agents
+from agents.pipelines.registry import kinds_with_agents, verdict_paths
 from store.kinds.spec import ranked_kinds, task_kinds
-from store.queries.rows import VERDICT_PATHS, WAITING_PATH, QueueSort, SortKey, label_words
+from store.queries.rows import WAITING_PATH, QueueSort, SortKey, label_words
 
 TEXT_WANTED = "a part of the item's id or texts"
 """The placeholder of the search line."""
@@ -98,7 +98,7 @@ def fields(*, blind: bool, kind: str | None = None, here: Collection[str] = ()) 
             "Agents' path",
             (
                 Choice(None, "any"),
-                *(Choice(path, path) for path in VERDICT_PATHS),
+                *(Choice(path, path) for path in verdict_paths()),
                 Choice(WAITING_PATH, "needs a sandbox"),
             ),
             agents=True,

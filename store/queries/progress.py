@@ -12,7 +12,7 @@ from sqlalchemy import Connection, case, func, select
 from store.kinds.counting import in_order
 from store.queries.current import all_values, current_verdicts, own_labels, own_marks, status_of
 from store.queries.due import answered_count, required_count
-from store.queries.run_counts import known_cost, unpriced
+from store.queries.run_figures import known_cost, unpriced
 from store.queries.scoped import hides_agents
 from store.record.ids import now
 from store.record.rater_ref import RaterRef
@@ -80,7 +80,7 @@ class Progress:
         agreed: Those of them where both are the same; None in a blind review.
         raters: The raters with standing labels.
         tokens: Tokens that the agents used, in and out.
-        money: What they cost in dollars; see `store.queries.run_counts.known_cost`.
+        money: What they cost in dollars; see `store.queries.run_figures.known_cost`.
         unpriced: Steps that asked a model and of which it is not known.
     """
 

@@ -18,7 +18,6 @@ from store.kinds.spec import task_kinds
 from store.queries.current import current_verdicts, own_labels, own_marks, status_of
 from store.queries.due import answered_count, required_count
 from store.queries.rows import (
-    VERDICT_PATHS,
     WAITING_PATH,
     QueueFilter,
     QueueRow,
@@ -154,7 +153,7 @@ def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any
             statement = statement.where(verdicts.c.value.is_(None))
         elif wanted.agent:
             statement = statement.where(verdicts.c.value == float(wanted.agent))
-        if wanted.path in VERDICT_PATHS:
+        if wanted.path not in (None, WAITING_PATH):
             statement = statement.where(verdicts.c.path == wanted.path)
         if wanted.agreement == "agree":
             statement = statement.where(labels.c.value == verdicts.c.value)

@@ -20,9 +20,6 @@ AgentLabel = str
 """A value of the scale as text, or "none"."""
 SortKey = Literal["position", "title", "label", "agent", "similarity", "rank", "status"]
 
-VERDICT_PATHS = ("screened", "read", "simulated", "tested", "repaired")
-"""How agents come to a verdict: the screener found it clear, a model read what there is and ruled, a model
-predicted what a test would show, a test was run, one was run after a repair."""
 NEEDS_SANDBOX = "Needs a sandbox"
 """The title of the error in the last step on an item whose test has nothing to run in."""
 WAITING_PATH = "needs_sandbox"
@@ -44,8 +41,8 @@ class QueueFilter:
         label: The rater's own label, as a value on the scale.
         agent: The agents' label, "none" for items without a verdict.
         agreement: Whether the rater's and the agents' labels agree; items lacking one are left out.
-        path: How the agents came to their label, one of `VERDICT_PATHS`; needs_sandbox where they wait for
-            a sandbox.
+        path: How the agents came to their label, in a word of their pipeline; needs_sandbox where they
+            wait for a sandbox.
         flagged: Whether the rater flagged the item.
         text: A part of the item's id or of its texts, in any case.
     """
@@ -150,8 +147,8 @@ class QueueRow:
 
     `label` is the value of the question that tells of its kind, None where there is none. The item is judged
     when `given` of its questions, those that have a value of the rater, reaches `due`, all that it is asked.
-    `agent_path` is one of `VERDICT_PATHS` where agents have a label, `WAITING_PATH` where they wait for a
-    sandbox.
+    `agent_path` is a word of the agents' pipeline where they have a label, `WAITING_PATH` where they wait
+    for a sandbox.
     """
 
     item_id: int

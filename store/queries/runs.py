@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, CompoundSelect, Connection, Select, Table,
 from store.errors import UnknownName
 from store.kinds.counting import in_order
 from store.tables.columns import among, table_of
-from store.tables.imported import Code, Item, Pair, Query
+from store.tables.imported import Item
 from store.tables.responses import Response, ResponseRef, Score
 from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, VerdictRow
 
@@ -23,17 +23,6 @@ class StoredExecution:
 
     execution: Execution
     outcomes: tuple[TestOutcomeRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PairTexts:
-    """What agents see of a pair."""
-
-    item_id: int
-    external_id: str
-    query: str
-    code: str
-    language: str
 
 
 def find_run(connection: Connection, configuration: str) -> Run | None:
@@ -181,27 +170,6 @@ def open_items(item: Table, run_id: UUID, kind: str, missing_at: UUID | None) ->
         outcome = outcomes().subquery()
         found.append(item.c.id.not_in(select(outcome.c.item_id).where(outcome.c.id < missing_at)))
     return found
-
-
-def pair_texts(connection: Connection, item_ids: Sequence[int]) -> list[PairTexts]:
-    """Return what agents see of some pairs, in the order given."""
-    item, pair, query, code = (table_of(model) for model in (Item, Pair, Query, Code))
-    rows = connection.execute(
-        select(
-            item.c.id.label("item_id"),
-            item.c.external_id,
-            query.c.text.label("query"),
-            code.c.text.label("code"),
-            code.c.language,
-        )
-        .select_from(item)
-        .join(pair, pair.c.item_id == item.c.id)
-        .join(query, query.c.id == pair.c.query_id)
-        .join(code, code.c.id == pair.c.code_id)
-        .where(among(item.c.id, item_ids))
-    ).mappings()
-    found = {row["item_id"]: PairTexts(**row) for row in rows}
-    return [found[number] for number in item_ids if number in found]
 
 
 def steps_of(connection: Connection, run_id: UUID, item_ids: Sequence[int]) -> dict[int, list[Step]]:

@@ -15,6 +15,7 @@ from textual.widgets import Input, Log, Static
 
 from agents.jobs.budget import Budget
 from agents.llm.prices import Price
+from agents.pipelines.pair_annotation.figures import counts_of
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
@@ -28,7 +29,8 @@ from screens.jobs.throttle import LEAST_SECONDS, ThrottledReader
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
 from screens.widgets.key_line import KeyLine
-from store.queries.run_counts import RunCounts
+from store.queries.pair_runs import PairCounts
+from store.queries.run_figures import RunFigures
 from store.tables.runs import Run, StepRow
 from store.workspace.duckdb import Workspace
 
@@ -292,31 +294,28 @@ def test_durations_in_words() -> None:
     assert [in_words(seconds) for seconds in (12, 89, 200, 7_500)] == ["12 s", "89 s", "3 min", "2 h 5 min"]
 
 
+def funnel_of(counts: PairCounts, figures: RunFigures) -> list[str]:
+    return funnel(figures, counts_of(counts, figures, executes=True), "pair")
+
+
 def test_the_funnel_adds_up() -> None:
-    counts = RunCounts(
-        clear_match=20,
-        clear_nonmatch=30,
-        unclear=50,
-        executed=48,
-        executable=40,
-        labelled=97,
-        labels={0.0: 50, 1.0: 47},
-    )
-    lines = funnel(counts, "pair")
+    counts = PairCounts(clear_match=20, clear_nonmatch=30, unclear=50, executed=48, executable=40)
+    figures = RunFigures(labelled=97, labels={0.0: 50, 1.0: 47})
+    lines = funnel_of(counts, figures)
     assert [int(re.findall(r"\d+", line)[0]) for line in lines] == [100, 20, 30, 50, 48, 47, 97]
     assert "8 without a result" in lines[4]
     assert "0 no match 50 · 1 match 47" in lines[6]
-    waiting = funnel(replace(counts, executed=45, needs_sandbox=1_234), "pair")
+    waiting = funnel_of(replace(counts, executed=45), replace(figures, needs_sandbox=1_234))
     assert [line.index("│") if "│" in line else line.index("─") - 1 for line in waiting[4:7]] == [3, 3, 3]
     assert {len(line[: re.search(r"[0-9,]+", line).end()]) for line in waiting} == {28}
 
 
 def test_the_funnel_of_agents_that_execute_nothing_says_what_they_did() -> None:
-    screened = {"clear_match": 2, "clear_nonmatch": 3, "unclear": 5, "labelled": 10}
-    lines = funnel(RunCounts(**screened, paths={"screened": 5, "simulated": 5}), "pair")
+    screened = PairCounts(clear_match=2, clear_nonmatch=3, unclear=5)
+    lines = funnel_of(screened, RunFigures(labelled=10, paths={"screened": 5, "simulated": 5}))
     assert [line.split()[:2] for line in lines[-2:]] == [["└─", "simulated"], ["labels", "10"]]
     assert not any("executed" in line or "ruled" in line for line in lines)
-    read, labels = funnel(RunCounts(labelled=4, paths={"read": 4}), "pair")
+    read, labels = funnel_of(PairCounts(), RunFigures(labelled=4, paths={"read": 4}))
     assert read.split()[:2] == ["read", "4"]
     assert labels.split() == ["labels", "4"]
 

@@ -19,7 +19,7 @@ from agents.sandbox.settings import SandboxSettings
 from agents.settings import JobSettings
 from store.errors import WorkbenchError
 from store.queries.replies import list_replies, reply_totals
-from store.queries.run_counts import run_counts
+from store.queries.run_figures import run_figures
 from store.tables.runs import ReplyRow, Run, StepRow
 
 MODEL = "openai:gpt-4o-mini"
@@ -217,7 +217,7 @@ def test_the_price_of_the_moment_stays(workspace, server):
     ]
     assert (unknown.counts.money, unknown.counts.unpriced) == (pytest.approx(11 * MONEY), 1)
     with workspace.reading() as connection:
-        assert run_counts(connection, unknown.run_id) == unknown.counts
+        assert run_figures(connection, unknown.run_id) == unknown.counts
 
 
 def test_scripted_replies_depend_on_their_subjects(tmp_path):

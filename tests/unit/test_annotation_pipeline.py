@@ -22,7 +22,6 @@ from small_workspace import (
 )
 
 from agents.jobs.events import ItemEnded, JobEnded, JobLog, JobProgressed, JobStarted
-from agents.jobs.report import counts_as_json
 from agents.jobs.runner import run_job
 from agents.llm.errors import ModelError
 from agents.llm.settings import ModelSettings
@@ -37,7 +36,7 @@ from store.cuts import Cut
 from store.errors import UnknownName, WorkbenchError
 from store.queries.queue import queue_ids, queue_rows
 from store.queries.rows import WAITING_PATH, QueueFilter
-from store.queries.run_counts import run_counts
+from store.queries.run_figures import run_figures
 from store.queries.runs import all_runs
 from store.record.ids import now
 from store.tables.people import Rater
@@ -105,7 +104,7 @@ def test_every_path_is_taken_and_counted(workspace, tmp_path):
     assert json.loads(json.dumps(counts)) == counts
 
     with workspace.reading() as connection:
-        assert run_counts(connection, report.run_id) == report.counts
+        assert run_figures(connection, report.run_id) == report.counts
         (run,) = all_runs(connection)
     assert (run.state, run.total, run.name) == ("done", 6, report.run_name)
     assert run.ended_at is not None
@@ -399,7 +398,7 @@ def test_a_sandbox_that_breaks_is_a_failure_and_no_finding(workspace, tmp_path):
     )
     report = run_job(workspace, settings, Told())
     assert report.counts.reasons == {"The sandbox broke": 4}
-    assert report.counts.executed == 0
+    assert report.pipeline.numbers["executed"] == 0
     assert {row["exit_reason"] for row in executions(workspace)} == {"infrastructure"}
     assert verdicts(workspace).keys() == {1, 2}
 
@@ -434,7 +433,7 @@ def test_progress_is_told_and_the_last_state_always_comes(workspace, tmp_path):
     assert (last.done, last.failed, last.total) == (5, 1, 6)
     assert (last.spent.requests, last.spent.tokens) == (15, 180)
     assert last.seconds_left == 0
-    assert counts_as_json(report.counts)["labels"] == {"0": 2, "1": 3}
+    assert report.as_json()["labels"] == {"0": 2, "1": 3}
     assert len(told.of(JobProgressed)) <= last.seconds / 0.1 + 3
 
 

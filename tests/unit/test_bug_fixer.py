@@ -62,7 +62,7 @@ def test_there_are_at_most_one_repair_and_two_executions_more_than_the_tries(ann
     workspace, report = annotate([IN_VAIN], max_try_time=tries)
     assert roles(workspace) == ["executor", *["bug_fixer", "repair", "executor"] * (tries + 1), "arbiter"]
     assert len(executions(workspace)) == tries + 2
-    assert (verdicts(workspace), report.counts.executable) == ({1: (1.0, "tested")}, 0)
+    assert (verdicts(workspace), report.pipeline.numbers["executable"]) == ({1: (1.0, "tested")}, 0)
 
 
 def test_the_last_try_may_help(annotate):
@@ -71,7 +71,7 @@ def test_the_last_try_may_help(annotate):
     assert [one["executable"] for one in (first, second, third)] == [False, False, True]
     assert (first["snapshot"], len({second["snapshot"], third["snapshot"], ""})) == ("", 3)
     assert third["environment"] not in (first["environment"], second["environment"])
-    assert (verdicts(workspace), report.counts.executable) == ({1: (1.0, "repaired")}, 1)
+    assert (verdicts(workspace), report.pipeline.numbers["executable"]) == ({1: (1.0, "repaired")}, 1)
 
 
 def test_nothing_is_kept_of_a_repair_that_failed(annotate):

@@ -129,7 +129,7 @@ def test_an_unclear_pair_takes_the_turns_of_its_configuration(workspace, tmp_pat
     assert bool(ran) == ("executor" in turns)
     (started,) = told.of(JobStarted)
     assert report.sandbox == started.sandbox == ("bubblewrap" if ran else "")
-    assert report.counts.executed == len(ran)
+    assert report.pipeline.numbers["executed"] == len(ran)
 
 
 def test_what_is_simulated_is_told_as_that(workspace, tmp_path, asked):

@@ -20,7 +20,7 @@ from agents.llm.settings import ModelSettings
 from agents.settings import JobSettings
 from store.errors import WorkspaceError, WorkspaceLocked, WorkspaceTooNew
 from store.ingest.importing import import_files
-from store.queries.run_counts import run_counts
+from store.queries.run_figures import run_figures
 from store.record.expert_runs import record_expert_run
 from store.record.ids import IdClock, now
 from store.record.raters import ensure_rater
@@ -156,7 +156,7 @@ def test_a_run_that_went_on_in_both_is_one_run(workspace, model):
     assert (run["state"], run["total"]) == ("done", 4)
     assert run["started_at"] == ours["Run"][0]["started_at"]
     with workspace.reading() as connection:
-        assert run_counts(connection, run["id"]).labelled == 4
+        assert run_figures(connection, run["id"]).labelled == 4
     assert not merge(workspace, copy).adds
     assert everything(workspace) == after
 

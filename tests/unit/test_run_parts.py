@@ -14,10 +14,16 @@ from sqlalchemy import Connection, insert
 
 from screens.jobs.jobs import LogLine
 from screens.jobs.log_pane import folded
-from store.queries.run_failures import ItemGroup, failed_turns, failure_causes, run_items
-from store.queries.run_list import listed_runs
-from store.queries.run_outputs import RoleOutputs, RunOutput, run_outputs
-from store.queries.run_stages import stage_counts
+from store.queries.run_figures import listed_runs, role_figures
+from store.queries.run_items import (
+    ItemGroup,
+    RoleOutputs,
+    RunOutput,
+    failed_turns,
+    failure_causes,
+    run_items,
+    run_outputs,
+)
 from store.tables.columns import table_of
 from store.tables.runs import StepRow
 from store.workspace.duckdb import Workspace
@@ -64,7 +70,7 @@ def run_id(workspace: Workspace) -> UUID:
 
 def test_roles_add_up_in_the_order_in_which_they_came(workspace: Workspace, run_id: UUID) -> None:
     with workspace.reading() as connection:
-        screener, arbiter = stage_counts(connection, run_id, BEGAN + timedelta(minutes=2, seconds=30))
+        screener, arbiter = role_figures(connection, run_id, BEGAN + timedelta(minutes=2, seconds=30))
         (listed,) = listed_runs(connection)
     assert (screener.role, screener.turns, screener.items, screener.failed) == ("screener", 16, 15, 14)
     assert (arbiter.role, arbiter.turns, arbiter.items, arbiter.failed) == ("arbiter", 2, 2, 0)

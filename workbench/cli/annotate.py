@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from agents.jobs.report import JobReport
     from agents.settings import JobSettings
-    from store.queries.run_counts import RunCounts
     from store.workspace.duckdb import Workspace as OpenWorkspace
 
 NAMES = [each.name for each in CONFIGURATIONS]
@@ -274,22 +273,18 @@ def report_facts(report: JobReport, *, blind: bool) -> list[tuple[str, Any]]:
         blind: Leave out labels and assessments, and what tells of them.
     """
     from store.formatting import counted
-    from workbench.output import cost, share, tokens
+    from workbench.output import cost, tokens
 
     counts = report.counts
     labels = ", ".join(f"{count:,} × {value:g}" for value, count in counts.labels.items())
     causes = ", ".join(f"{count:,} {cause.replace('_', ' ')}" for cause, count in counts.causes.items())
-    executes = (report.sandbox or counts.executed) and not blind
-    screened = counts.clear_match + counts.clear_nonmatch + counts.unclear
     return [
         ("agents", report.configuration),
         ("model", report.model),
         ("sandbox", report.sandbox or "none: nothing is executed"),
         ("this job", _ended(report)),
         ("items of the run", f"{counts.items:,}"),
-        *(_screened(counts) if screened and not blind else ()),
-        ("executed", f"{counts.executed:,}" if executes else None),
-        ("executable", share(counts.executable, counts.executed) if executes else None),
+        *(() if blind else report.pipeline.facts),
         ("needs a sandbox", f"{counts.needs_sandbox:,}" if counts.needs_sandbox else None),
         ("labels", f"{counts.labelled:,}" + (f" ({labels})" if labels and not blind else "")),
         ("failed", f"{counts.failed:,}" + (f" ({causes})" if causes else "")),
@@ -307,11 +302,3 @@ def _ended(report: JobReport) -> str:
     ended = [f"{report.done:,} done", f"{report.failed:,} failed"]
     ended += [f"{report.waiting:,} waiting for a sandbox"] if report.waiting else []
     return ", ".join((*ended, f"{report.seconds:.1f} s"))
-
-
-def _screened(counts: RunCounts) -> list[tuple[str, str]]:
-    return [
-        ("clear match", f"{counts.clear_match:,}"),
-        ("clear non-match", f"{counts.clear_nonmatch:,}"),
-        ("unclear", f"{counts.unclear:,}"),
-    ]

@@ -1,34 +1,92 @@
-"""`workbench report pipeline`: what the agents' runs came to, a row for each configuration."""
+"""`workbench report pipeline`: the figures of the agents' runs, a row for each configuration."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from store.formatting import counted, dollars
 
 if TYPE_CHECKING:
-    from store.pipeline_report import PairSeconds, RunFigures
+    from agents.pipelines.spec import PipelineFigures
+    from store.queries.run_figures import RunFigures
+    from store.tables.runs import Run
     from store.workspace.duckdb import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class _RunReport:
+    """A run with its figures, and with the roles and failures that the Jobs screen shows of it."""
+
+    run: Run
+    figures: RunFigures
+    pipeline: PipelineFigures
+    roles: list[dict[str, Any]]
+    failures: list[dict[str, Any]]
+
+    def to_dict(self, *, blind: bool) -> dict[str, Any]:
+        """Return the report as values that JSON knows.
+
+        Args:
+            blind: Leave out labels and assessments, and figures that disclose them: a run may have one item
+                only.
+        """
+        run, figures = self.run, self.figures
+        hidden = {
+            "labels": {f"{value:g}": count for value, count in figures.labels.items()},
+            "paths": figures.paths,
+            **self.pipeline.numbers,
+            "steps": figures.steps,
+            "unpriced_steps": figures.unpriced,
+            "from_cache": figures.from_cache,
+            "roles": self.roles,
+        }
+        return {
+            "run": run.name,
+            "id": run.id,
+            "state": run.state,
+            "model": run.model,
+            "configuration": json.loads(run.configuration),
+            "total": run.total,
+            "started_at": run.started_at,
+            "ended_at": run.ended_at,
+            "pairs": figures.items,
+            "labelled": figures.labelled,
+            "failed": figures.failed,
+            "failed_by_reason": figures.reasons,
+            "needs_sandbox": figures.needs_sandbox,
+            "unfinished": figures.unfinished,
+            "requests": figures.requests,
+            "tokens_in": figures.tokens_in,
+            "tokens_out": figures.tokens_out,
+            "tokens_cached": figures.tokens_cached,
+            "cost": figures.money,
+            "cost_per_pair": figures.money_per_item,
+            "unpriced_pairs": figures.unpriced_items,
+            "cost_from_cache": figures.money_from_cache,
+            **({} if blind else hidden),
+            "failures": self.failures,
+        }
 
 
 def report_pipeline(path: Path, run: str | None, *, blind: bool, as_json: bool) -> None:
     """Print the figures of every run, or of one.
 
-    Whoever opens a workspace is alone in it, so a run that a killed program left at work is told as stopped.
+    Whoever opens a workspace is alone in it, so a run that a killed program left at work counts as stopped.
 
     Args:
         path: The workspace file.
         run: The run's name, or how it begins or ends, as long as that names one.
-        blind: Leave out labels and assessments, and what tells of them.
+        blind: Leave out labels and assessments, and figures that disclose them.
         as_json: Whether JSON is printed.
 
     Raises:
         UnknownName: No run, or more than one, is called so.
     """
     from agents.jobs.run_record import settle_interrupted
-    from store.pipeline_figures import figures_of
     from store.queries.runs import all_runs, named_run
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
@@ -36,13 +94,12 @@ def report_pipeline(path: Path, run: str | None, *, blind: bool, as_json: bool) 
     with Workspace.open(path) as opened:
         settle_interrupted(opened).result()
         with opened.reading() as connection:
-            runs = [one for one in all_runs(connection) if one.kind == "pair"]
-        chosen = runs if run is None else [named_run(runs, run)]
-        found = figures_of(opened, chosen)
-        parts = _parts_of(opened, found, blind=blind) if as_json else []
+            runs = all_runs(connection)
+        found = read_reports(opened, runs if run is None else [named_run(runs, run)])
     if as_json:
-        runs_told = [one.to_dict(blind=blind) | own for one, own in zip(found, parts, strict=True)]
-        print_json({"report": "pipeline", "blind": blind, "runs": runs_told})
+        print_json(
+            {"report": "pipeline", "blind": blind, "runs": [one.to_dict(blind=blind) for one in found]}
+        )
     elif found and blind:
         _print_blind(path.name, found)
     elif found:
@@ -54,37 +111,37 @@ def report_pipeline(path: Path, run: str | None, *, blind: bool, as_json: bool) 
         )
 
 
-def _parts_of(opened: Workspace, found: Sequence[RunFigures], *, blind: bool) -> list[dict[str, Any]]:
-    """Return what the Jobs screen shows of each run beside its figures: its roles, and its failures."""
-    from store.queries.run_failures import failure_causes
-    from store.queries.run_stages import stage_counts
+def read_reports(workspace: Workspace, runs: Sequence[Run]) -> list[_RunReport]:
+    """Read the figures of some runs, in the order given."""
+    from agents.pipelines.registry import pipeline_report
+    from store.queries.run_figures import role_figures, run_figures
+    from store.queries.run_items import failure_causes
     from store.record.ids import now
 
-    with opened.reading() as connection:
-        parts = []
-        for one in found:
-            stages = stage_counts(connection, one.id, now())
-            roles = {} if blind else {"roles": [stage.to_dict() for stage in stages]}
-            failures = [cause.to_dict() for cause in failure_causes(connection, one.id)]
-            parts.append({**roles, "failures": failures})
-        return parts
+    found = []
+    for run in runs:
+        with workspace.reading() as connection:
+            figures = run_figures(connection, run.id)
+            roles = [role.to_dict() for role in role_figures(connection, run.id, now())]
+            failures = [cause.to_dict() for cause in failure_causes(connection, run.id)]
+        found.append(_RunReport(run, figures, pipeline_report(workspace, run, figures), roles, failures))
+    return found
 
 
-def _print_runs(name: str, found: Sequence[RunFigures]) -> None:
+def _print_runs(name: str, found: Sequence[_RunReport]) -> None:
     from workbench.output import print_table, say
 
     say(name)
+    titles = tuple(dict.fromkeys(title for one in found for title in one.pipeline.columns))
     print_table(
-        ("", "run", "pairs", "match", "not", "unclear", "exec.", "tests", "$/pair"),
+        ("", "run", "pairs", *titles, "$/pair"),
         [
             (
                 place,
-                one.run,
-                one.pairs,
-                *((one.clear_match, one.clear_nonmatch, one.unclear) if one.screened else (None, None, None)),
-                _percent(one.executable_rate),
-                None if one.mean_test_cases is None else f"{one.mean_test_cases:.2f}",
-                _dollars(one.cost_per_pair),
+                one.run.name,
+                one.figures.items,
+                *(one.pipeline.columns.get(title) for title in titles),
+                _dollars(one.figures.money_per_item),
             )
             for place, one in enumerate(found, start=1)
         ],
@@ -95,25 +152,25 @@ def _print_runs(name: str, found: Sequence[RunFigures]) -> None:
         _print_run(place, one)
 
 
-def _print_blind(name: str, found: Sequence[RunFigures]) -> None:
-    """Print progress, failures and cost of runs, and nothing that tells of labels."""
+def _print_blind(name: str, found: Sequence[_RunReport]) -> None:
+    """Print progress, failures and cost of runs, and nothing that discloses labels."""
     from workbench.output import print_facts, say
 
     say(name, "You review blind: labels and assessments are not shown.")
     for place, one in enumerate(found, start=1):
         say("")
-        hidden = ("labels", "screened", "different codes")
-        facts = [fact for fact in [*_outcome(one), *_account(one)] if fact[0] not in hidden]
-        print_facts(f"{place}  {one.run}: {one.state}", facts)
+        facts = [fact for fact in [*_outcome(one.figures), *_account(one.figures)] if fact[0] != "labels"]
+        print_facts(f"{place}  {one.run.name}: {one.run.state}", facts)
 
 
-def _print_run(place: int, one: RunFigures) -> None:
+def _print_run(place: int, one: _RunReport) -> None:
     from workbench.output import print_facts, print_table
 
-    print_facts(f"{place}  {one.run}: {one.state}", [*_outcome(one), *_testing(one), *_account(one)])
-    rows = [(name, *row) for name, told in one.seconds.items() if told.pairs for row in _stages(told)]
+    facts = [*_outcome(one.figures), *one.pipeline.facts, *_account(one.figures)]
+    print_facts(f"{place}  {one.run.name}: {one.run.state}", facts)
+    titles, rows = one.pipeline.table
     if rows:
-        print_table(("pairs", "stage", "turns", "of pairs", "seconds a pair"), rows)
+        print_table(titles, rows)
 
 
 def _outcome(one: RunFigures) -> list[tuple[str, str | None]]:
@@ -123,37 +180,11 @@ def _outcome(one: RunFigures) -> list[tuple[str, str | None]]:
         (one.needs_sandbox, "wait for a sandbox"),
         (one.unfinished, "unfinished"),
     ]
-    assessments = [
-        (one.clear_match, "clear match"),
-        (one.clear_nonmatch, "clear non-match"),
-        (one.unclear, f"unclear ({_percent(one.unclear_share)})"),
-    ]
-    length = one.table_two.code_mean_length
-    mean = "" if length is None else f", {length:,.1f} characters on average"
+    named = ", ".join(f"{count:,} {name}" for count, name in ends if count)
     return [
-        ("pairs", _parts(one.pairs, ends)),
+        ("pairs", f"{one.items:,}" + (f": {named}" if named else "")),
         ("labels", ", ".join(f"{count:,} × {value:g}" for value, count in one.labels.items())),
-        ("failed", ", ".join(f"{count:,} {why}" for why, count in one.failed_by_reason.items())),
-        ("screened", _parts(one.screened, assessments) if one.screened else None),
-        ("different codes", f"{one.table_two.codes:,}{mean}"),
-    ]
-
-
-def _testing(one: RunFigures) -> list[tuple[str, str | None]]:
-    from workbench.output import share
-
-    repairs, tests = one.repairs, one.mean_test_cases
-    ends = [
-        (repairs.installed, "by installation"),
-        (repairs.by_model, "by the model's commands"),
-        (repairs.given_up, "given up"),
-        (repairs.unfinished, "unfinished"),
-    ]
-    programs = counted(one.counted_programs, "program")
-    return [
-        ("executable", share(one.executable, one.executed) if one.executed else None),
-        ("test cases", None if tests is None else f"{tests:.2f} on average, of {programs}"),
-        ("to repair", _parts(repairs.programs, ends) if repairs.programs else None),
+        ("failed", ", ".join(f"{count:,} {why}" for why, count in one.reasons.items())),
     ]
 
 
@@ -161,30 +192,12 @@ def _account(one: RunFigures) -> list[tuple[str, str | None]]:
     from workbench.output import tokens
 
     return [
-        ("tokens", tokens(one.tokens_in, one.tokens_cached, one.tokens_out, one.unpriced_steps)),
+        ("tokens", tokens(one.tokens_in, one.tokens_cached, one.tokens_out, one.unpriced)),
         ("requests", f"{one.requests:,} in {counted(one.steps, 'step')}"),
         ("cost", _cost(one)),
         ("from the cache", _from_cache(one)),
-        ("cost a pair", _dollars(one.cost_per_pair)),
+        ("cost a pair", _dollars(one.money_per_item)),
     ]
-
-
-def _parts(whole: int, parts: Sequence[tuple[int, str]]) -> str:
-    """Return a count, and those of its parts that are not 0."""
-    told = ", ".join(f"{count:,} {what}" for count, what in parts if count)
-    return f"{whole:,}" + (f": {told}" if told else "")
-
-
-def _stages(told: PairSeconds) -> list[tuple[Any, ...]]:
-    all_of_it = [("all", sum(stage.steps for stage in told.stages.values()), told.pairs, f"{told.mean:.2f}")]
-    return all_of_it + [
-        (role, stage.steps, stage.pairs, f"{stage.total / stage.pairs:.2f}")
-        for role, stage in told.stages.items()
-    ]
-
-
-def _percent(share: float | None) -> str | None:
-    return None if share is None else f"{100 * share:.1f} %"
 
 
 def _dollars(value: float | None) -> str:
@@ -194,12 +207,12 @@ def _dollars(value: float | None) -> str:
 def _from_cache(one: RunFigures) -> str | None:
     if not one.from_cache:
         return None
-    cost = "nobody knows how much" if one.cost_from_cache is None else dollars(one.cost_from_cache)
+    cost = "nobody knows how much" if one.money_from_cache is None else dollars(one.money_from_cache)
     return f"{counted(one.from_cache, 'step')}, which cost {cost} when they were paid for"
 
 
 def _cost(one: RunFigures) -> str:
-    if one.cost is None:
+    if one.money is None:
         return "unknown"
-    without = counted(one.unpriced_steps, "step")
-    return dollars(one.cost) + (f", and {without} at no known price" if one.unpriced_steps else "")
+    without = counted(one.unpriced, "step")
+    return dollars(one.money) + (f", and {without} at no known price" if one.unpriced else "")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agents.prompts import Prompt
     from agents.sandbox.protocol import ExecutionReport, Sandbox
     from agents.sandbox.repair import RepairReport
-    from store.queries.runs import PairTexts
+    from store.queries.pair_runs import PairTexts
 
 Execute = Callable[["PairTexts", str, "StepRecorder", str], Awaitable["RecordedExecution"]]
 """Runs a test program against a pair's code in the environment of a snapshot (empty: the sandbox's own)."""

@@ -1,83 +1,76 @@
-"""The agents part of the task kind `pair`: the configurations of CoSQA+, and their expected work."""
+"""The agents part of the task kind `pair`; imports its modules when they are used, for a quick start."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agents.pipelines.pair_annotation.configurations import (
-    BUG_FIXER,
-    CONFIGURATIONS,
-    SCREENER,
-    SIMULATOR,
-    TEST_WRITER,
-)
-from agents.pipelines.pair_annotation.pipeline import PairPipeline
-from agents.pipelines.spec import AgentsPart, ExpectedRole, Workload
-from store.formatting import counted
-from store.queries.estimating import ENOUGH, past_assessments, past_replies
-from store.queries.runs import pair_texts
+from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
+from agents.pipelines.spec import AgentsPart
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Connection
 
-PATHS = ("screened", "read", "simulated", "tested", "repaired")
-"""How a verdict comes about: the screener found the pair clear, a model read what there is and ruled, a model
-predicted what a test would show, a test was run, one was run after a repair."""
+    from agents.pipelines.pair_annotation.pipeline import PairPipeline
+    from agents.pipelines.spec import Configuration, PipelineFigures, Workload
+    from agents.sandbox.protocol import Sandbox
+    from agents.sandbox.settings import SandboxSettings
+    from store.queries.pair_runs import PairTexts
+    from store.queries.run_figures import RunFigures
+    from store.tables.runs import Run
+    from store.workspace.duckdb import Workspace
 
-UNCLEAR_SHARE = 0.33
-"""The share that CoSQA+ reports of its candidates (section IV.C.a)."""
 
-REPAIRED_SHARE = 0.2
-"""Programs for which the bug fixer is asked."""
+def _load(connection: Connection, item_ids: Sequence[int]) -> list[PairTexts]:
+    from store.queries.pair_runs import pair_texts
 
-_REPLY_CHARACTERS = {TEST_WRITER: 1800, SIMULATOR: 1500}
-_PLACEHOLDERS = {
-    "doubt": 300,
-    "interpretation": 200,
-    "test_program": 1500,
-    "report": 2500,
-    "prediction": 1500,
-    "environment": 500,
-    "failure": 2500,
-    "tries": 200,
-}
-"""As long as those of the sample."""
+    return pair_texts(connection, item_ids)
+
+
+def _make(configuration: Configuration, sandbox: Sandbox | None, settings: SandboxSettings) -> PairPipeline:
+    from agents.pipelines.pair_annotation.pipeline import PairPipeline
+
+    return PairPipeline(configuration, sandbox, settings)
+
+
+def _counts(connection: Connection, run: Run, figures: RunFigures) -> PipelineFigures:
+    from agents.pipelines.pair_annotation.figures import read_counts
+
+    return read_counts(connection, run, figures)
+
+
+def _report(workspace: Workspace, run: Run, figures: RunFigures) -> PipelineFigures:
+    from agents.pipelines.pair_annotation.figures import read_report
+
+    return read_report(workspace, run, figures)
 
 
 def _workload(connection: Connection, models: Mapping[str, str]) -> Workload:
-    """Expect what the workspace's own past shows; with too little of it, what CoSQA+ reports."""
-    first, screens = next(iter(models)), SCREENER in models
-    assessed, unclear = past_assessments(connection, SCREENER, models[SCREENER]) if screens else (0, 0)
-    known = assessed >= ENOUGH
-    share = (unclear / assessed if known else UNCLEAR_SHARE) if screens else 1.0
-    repaired = REPAIRED_SHARE
-    if BUG_FIXER in models:
-        past = past_replies(connection)
-        written, asked = (past.get((role, models[role])) for role in (TEST_WRITER, BUG_FIXER))
-        if written is not None and written.count >= ENOUGH:
-            repaired = (0 if asked is None else asked.count) / written.count
-    roles = {
-        role: ExpectedRole(
-            1.0 if role == first else share * repaired if role == BUG_FIXER else share,
-            _REPLY_CHARACTERS.get(role, ExpectedRole().reply_characters),
-        )
-        for role in models
-    }
-    if not screens:
-        return Workload(roles, {"unclear_share": None})
-    source = f" of {counted(assessed, 'assessment')} of this model here"
-    source = source if known else ", as CoSQA+ reports of its candidates"
-    return Workload(roles, {"unclear_share": share}, (f"Unclear: {100 * share:.1f} %{source}.",))
+    from agents.pipelines.pair_annotation.workload import expected_workload
+
+    return expected_workload(connection, models)
 
 
 PAIR = AgentsPart(
     kind="pair",
     configurations=CONFIGURATIONS,
-    load=pair_texts,
-    make_pipeline=PairPipeline,
-    paths=PATHS,
+    load=_load,
+    make_pipeline=_make,
+    counts=_counts,
+    report=_report,
+    paths=("screened", "read", "simulated", "tested", "repaired"),
     workload=_workload,
-    placeholder_characters=_PLACEHOLDERS,
+    placeholder_characters={
+        "doubt": 300,
+        "interpretation": 200,
+        "test_program": 1500,
+        "report": 2500,
+        "prediction": 1500,
+        "environment": 500,
+        "failure": 2500,
+        "tries": 200,
+    },
 )
+"""The paths: the screener found the pair clear, a model read the texts and ruled, a model predicted the
+result of a test, a test was run, one was run after a repair. The lengths are those of the sample."""

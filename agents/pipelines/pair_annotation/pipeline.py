@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from agents.pipelines.spec import Configuration
     from agents.sandbox.protocol import ExecutionReport, Sandbox
     from agents.sandbox.settings import SandboxSettings
-    from store.queries.runs import PairTexts
+    from store.queries.pair_runs import PairTexts
 
 _CLEAR = {"clear_match": 1.0, "clear_nonmatch": 0.0}
 
