@@ -1,0 +1,114 @@
+"""The recipes of CONTRIBUTING.md: each is followed to the letter, and does what it says."""
+
+from __future__ import annotations
+
+import json
+
+from recipes import change, install, run
+
+from store.schema import migrations
+from store.workspace import Workspace
+
+COMMAND = "import sys; from workbench.cli import main; main(sys.argv[1:])"
+
+
+def command(folder, *arguments):
+    """Run a command of the command line where a recipe was followed; return the object it prints."""
+    return json.loads(run(folder, COMMAND, *arguments, "--json"))
+
+
+def test_a_format(tmp_path):
+    install("A file format", tmp_path)
+    records = [
+        {"question_id": number, "question": "double it", "snippet": f"def f(x):\n    return x * {number}\n"}
+        for number in (2, 3)
+    ]
+    (tmp_path / "found.jsonl").write_text("\n".join(map(json.dumps, records)))
+    imported = command(tmp_path, "import", "w.duckdb", "found.jsonl")
+    assert imported["files"][0]["format"] == "snippets"
+    assert imported["files"][0]["items_added"] == 2
+    command(tmp_path, "judge", "w.duckdb", "2", "match", "--rater", "dana")
+    command(tmp_path, "export", "w.duckdb", "out.jsonl", "--format", "snippets", "--rater", "dana")
+    assert json.loads((tmp_path / "out.jsonl").read_text()) == {
+        **records[0],
+        "question_id": "2",
+        "label": 1.0,
+    }
+
+
+KEY = """
+import asyncio
+from pathlib import Path
+from review_bench import bench, line_of, painted, review_app, said
+from workbench.reference import keys_tables
+
+async def press(workspace):
+    app = review_app(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await painted(pilot)
+        await pilot.press("I")
+        assert said(app) == f"Id: {screen.item.external_id}", said(app)
+
+with bench(Path.cwd()) as workspace:
+    asyncio.run(press(workspace))
+assert "| `I` | Show the id of the item. | `review.identify` |" in keys_tables()
+"""
+
+
+def test_a_key(tmp_path):
+    change("A key", tmp_path)
+    run(tmp_path, KEY)
+
+
+SCREEN = """
+import asyncio
+from pathlib import Path
+from app_at_work import app_of, until
+from review_bench import screen_text
+from small_workspace import pairs_workspace
+from screens.home.screen import HomeScreen
+
+async def open_and_close(workspace):
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("r")
+        await until(pilot, lambda: "dana" in screen_text(app).split("\\n", 1)[1])
+        assert " › raters" in screen_text(app)
+        assert "back" in screen_text(app).splitlines()[-1]
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+with pairs_workspace(Path.cwd(), [("p1", "double it", "2")]) as workspace:
+    asyncio.run(open_and_close(workspace))
+"""
+
+
+def test_a_screen(tmp_path):
+    change("A screen", tmp_path)
+    run(tmp_path, SCREEN)
+
+
+TABLE = """
+import sys
+from pathlib import Path
+from sqlalchemy import insert, select
+from store.ids import now
+from store.tables.columns import table_of
+from store.tables.notes import Note
+from store.workspace import Workspace
+
+with Workspace.open(Path(sys.argv[1])) as workspace:
+    note = {"id": workspace.ids.next(), "item_id": 1, "rater_id": 1, "text": "look again", "created_at": now()}
+    workspace.lane.submit(lambda connection: connection.execute(insert(table_of(Note)), [note])).result()
+    with workspace.reading() as connection:
+        (row,) = connection.execute(select(table_of(Note))).all()
+    assert row._asdict() == note, row
+"""
+
+
+def test_a_table(tmp_path):
+    before = tmp_path / "before.duckdb"
+    Workspace.create(before).close()
+    change("A table", tmp_path)
+    run(tmp_path, TABLE, before)
+    assert (tmp_path / f"before.duckdb.schema-{migrations()[-1][0]}.bak").exists()
