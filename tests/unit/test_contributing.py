@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from recipes import change, install, run
-
 from store.schema import migrations
+
 from store.workspace import Workspace
 
 COMMAND = "import sys; from workbench.cli import main; main(sys.argv[1:])"
