@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from recipes import change, install, run
-from store.schema import migrations
 
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
+from store.workspace.schema import migrations
 
 COMMAND = "import sys; from workbench.cli import main; main(sys.argv[1:])"
 
@@ -92,10 +92,10 @@ TABLE = """
 import sys
 from pathlib import Path
 from sqlalchemy import insert, select
-from store.ids import now
+from store.record.ids import now
 from store.tables.columns import table_of
 from store.tables.notes import Note
-from store.workspace import Workspace
+from store.workspace.duckdb import Workspace
 
 with Workspace.open(Path(sys.argv[1])) as workspace:
     note = {"id": workspace.ids.next(), "item_id": 1, "rater_id": 1, "text": "look again", "created_at": now()}
