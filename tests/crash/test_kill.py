@@ -24,7 +24,7 @@ from store.workspace.duckdb import Workspace
 
 pytestmark = pytest.mark.crash
 
-ITEMS, KILLS, STOPS = 260, 50, 8
+ITEMS, KILLS, STOPS = 260, 30, 8
 # Seconds; only a child that does not end at all takes them.
 LONGEST_END = 90
 
