@@ -41,7 +41,7 @@ FILES = {
 def pages(repository):
     return {
         path.relative_to(repository).as_posix(): path
-        for path in [*repository.glob("docs/*.md"), repository / "README.md"]
+        for path in [*repository.glob("docs/*.md"), repository / "README.md", repository / "CONTRIBUTING.md"]
     }
 
 
@@ -69,6 +69,28 @@ def test_links_lead_somewhere(repository):
             page = path.parent / target if target else path
             assert page.exists(), f"{name} links to {target}"
             assert not place or place in anchors(page), f"{name} links to {target}#{place}"
+
+
+def test_what_the_architecture_names_is_there(repository):
+    text = (repository / "docs" / "architecture.md").read_text(encoding="utf-8")
+    floors = ("workbench", "screens", "agents", "store")
+    code = [
+        path.read_text(encoding="utf-8") for floor in floors for path in (repository / floor).rglob("*.py")
+    ]
+    named = re.findall(r"`([^`\s]+)`", text)
+    assert len(named) > 50
+    for name in named:
+        if "/" in name:
+            assert (repository / name).exists() or (repository / "screens" / name).exists(), name
+        elif re.fullmatch(r"[A-Z]\w+(\.\w+)?", name):
+            owner, _, member = name.partition(".")
+            found = [source for source in code if re.search(rf"^class {owner}\b", source, re.MULTILINE)]
+            assert found, name
+            assert any(
+                re.search(rf"\bdef {member}\b|\.{member}\b|\b{member}:", source) for source in found
+            ), name
+        elif re.fullmatch(r"\w+_\w+", name):
+            assert any(re.search(rf"\bdef {name}\b", source) for source in code), name
 
 
 def test_the_command_for_the_tests_is_the_one_that_is_run(repository):
