@@ -27,7 +27,7 @@ from screens.context import AppContext, ReviewSession, ScreenContext
 from screens.external_programs import ExternalPrograms
 from screens.input_guard.guard import InputGuard
 from screens.jobs.jobs import JobReported, Jobs
-from screens.memory import collect_when_idle, keep_what_is_there
+from screens.memory import collect_when_idle, freeze_existing
 from screens.notices import Notices
 from screens.recording import KEY_SECONDS, Recorder, UndoResult
 from screens.test_runner import TestRunner
@@ -100,11 +100,8 @@ class WorkbenchApp(App[None]):
             session=ReviewSession(program.workspace, program.rater),
             notices=notices,
             last_key=self._guard.last_key,
-            others=ExternalPrograms(self),
+            programs=ExternalPrograms(self),
         )
-        # Followed by the lines of every screen.
-        recorder = self.context.recorder
-        self.saved, self.failed, self.failures = recorder.saved, recorder.failed, recorder.failures
         self._leaving = False
 
     # -- keys -----------------------------------------------------------------------------------------
@@ -172,7 +169,7 @@ class WorkbenchApp(App[None]):
             import_module(name)
         if not gc.isenabled():
             # The start has put the collector off; see workbench.opening.
-            keep_what_is_there()
+            freeze_existing()
             self.call_later(self.set_interval, 1.0, self._collect_when_idle)
 
     def _collect_when_idle(self) -> None:
@@ -193,7 +190,7 @@ class WorkbenchApp(App[None]):
     def _leave_at_once(self, number: int) -> None:
         """End as after a quit key, and in any case soon: the terminal may be gone."""
         if self._leaving or (
-            number == signal.SIGINT and time.monotonic() - self.context.others.back_at < AFTER_SECONDS
+            number == signal.SIGINT and time.monotonic() - self.context.programs.back_at < AFTER_SECONDS
         ):
             # Ctrl-C in an editor or a pager is meant for that, and reaches the app as well.
             return

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.screen import Screen
 
-from screens.commands import Command, CommandState
+from screens.commands import Command, CommandState, Scope
+from screens.help import first_key
 from store.record.scales import Scale
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class BaseScreen(Screen[None]):
         navigator: Opens other screens.
     """
 
+    SCOPE: ClassVar[Scope]
+
     def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
         super().__init__()
         self.context = context
@@ -36,6 +39,14 @@ class BaseScreen(Screen[None]):
         width = self.app.size.width
         names = [name for least, name in self.app.HORIZONTAL_BREAKPOINTS or () if least <= width]
         self.add_class(*names[-1:])
+
+    def key_of(self, command: str) -> str:
+        """Return the first key of a command, as a person reads it.
+
+        Args:
+            command: Its id, or only its verb where it is a command of this screen.
+        """
+        return first_key(self.context.settings, command if "." in command else f"{self.SCOPE}.{command}")
 
     # -- commands -------------------------------------------------------------------------------------
 

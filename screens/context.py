@@ -6,16 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from store.record.scope import Scope, Visibility
 from store.record.session import load_session, save_session
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
-    from textual.signal import Signal
-
     from agents.jobs.events import JobEvent
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.runner import JobRunner
@@ -30,7 +26,6 @@ if TYPE_CHECKING:
     from store.events import Report
     from store.first_look import FirstLook
     from store.ingest.report import ImportReport
-    from store.record.actions import Action
     from store.record.rater_ref import RaterRef
     from store.workspace.duckdb import Workspace
 
@@ -138,7 +133,7 @@ class ScreenContext:
         session: Where the rater is.
         notices: Says something on the screen that is shown.
         last_key: The key whose action runs.
-        others: Gives the terminal to an editor or a pager.
+        programs: Gives the terminal to an editor or a pager.
     """
 
     program: AppContext
@@ -148,7 +143,7 @@ class ScreenContext:
     session: ReviewSession
     notices: Notices
     last_key: LastKey
-    others: ExternalPrograms
+    programs: ExternalPrograms
 
     @property
     def workspace(self) -> Workspace:
@@ -169,12 +164,3 @@ class ScreenContext:
     def scope(self) -> Scope:
         """The scope of every query for people."""
         return self.program.scope
-
-
-class Shell(Protocol):
-    """The app as widgets of every screen need it."""
-
-    context: ScreenContext
-    saved: Signal[Action]
-    failed: Signal[Action]
-    failures: dict[UUID, BaseException]

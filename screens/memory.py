@@ -11,7 +11,7 @@ import gc
 IDLE_SECONDS = 3.0
 """How long nobody types before a full collection begins."""
 
-LEAST = 10
+MIN_COLLECTIONS = 10
 """After so many collections of younger objects a full one is worth its time."""
 
 THRESHOLDS = (10_000, 10, 200)
@@ -19,7 +19,7 @@ THRESHOLDS = (10_000, 10, 200)
 only bounds what a session without any pause can pile up."""
 
 
-def keep_what_is_there() -> None:
+def freeze_existing() -> None:
     """Take what is alive for what will stay, and let the collector look at younger objects only."""
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
@@ -35,7 +35,7 @@ def collect_when_idle(idle_seconds: float) -> bool:
     Returns:
         Whether it was done.
     """
-    if idle_seconds < IDLE_SECONDS or gc.get_count()[2] < LEAST:
+    if idle_seconds < IDLE_SECONDS or gc.get_count()[2] < MIN_COLLECTIONS:
         return False
     gc.collect()
     gc.freeze()

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import Any, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, commands_of
 from screens.help import help_on, key_name, keys_of
-
-if TYPE_CHECKING:
-    from screens.context import Shell
 
 
 class CatalogueProvider(Provider):
@@ -35,7 +32,7 @@ class CatalogueProvider(Provider):
         return command.help if scale is None else help_on(command, scale)
 
     def _about(self, command: Command) -> str:
-        settings, screen = cast("Shell", self.app).context.settings, self.screen
+        settings, screen = cast(Any, self.app).context.settings, self.screen
         label = screen.command_state.label_now(command) if isinstance(screen, BaseScreen) else command.label
         return f"{label} · key {key_name(keys_of(command, settings))}"
 

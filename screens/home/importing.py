@@ -20,7 +20,7 @@ from textual.widgets import Input, Static
 
 from screens.commands import bindings
 from screens.help import first_key, hint
-from screens.jobs.job_line import bar, in_words
+from screens.jobs.job_line import bar, format_duration
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 from store.formatting import counted
@@ -211,7 +211,7 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
             words.append(f"{min(done, total) / total:.0%}")
         elif done:
             words.append(counted(done, "record"))
-        words.append(in_words(seconds))
+        words.append(format_duration(seconds))
         self._say(f"{self._what}\n{bar(done, total, width)}\n{' · '.join(words)}")
 
     def _ended(self) -> None:

@@ -13,8 +13,7 @@ from textual.widgets import Static
 
 from agents.jobs.events import ItemEnded, JobEnded, JobEvent, JobStarted
 from screens.base_screen import BaseScreen
-from screens.commands import Command, Scope, bindings, commands_of
-from screens.help import key_name, keys_of
+from screens.commands import Command, Scope, bindings
 from screens.home.facts import TITLE_CELLS, HomeFacts, for_agents, paragraph, read_facts
 from screens.home.importing import ImportScreen
 from screens.jobs.job_line import JobLine
@@ -92,7 +91,7 @@ class HomeScreen(BaseScreen):
                     yield NextStep()
         yield Static(id="notes")
         yield JobLine(self.context)
-        yield KeyLine(self.SCOPE)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Follow what changes the numbers."""
@@ -176,7 +175,7 @@ class HomeScreen(BaseScreen):
     def _holds_items(self) -> bool:
         """Return whether there is an item; show a notice when not."""
         if self.empty:
-            key = self._key("home.import")
+            key = self.key_of("home.import")
             self.context.notices.show(
                 "Nothing to do here yet", f"The workspace is empty. {key} imports a file."
             )
@@ -223,7 +222,7 @@ class HomeScreen(BaseScreen):
         if self._loading_sample:
             return [("…", "Loading the sample.")]
         steps = self._first_steps() if self.empty else self._next_steps()
-        return [(self._key(command_id), words) for command_id, words in steps[:STEPS]]
+        return [(self.key_of(command_id), words) for command_id, words in steps[:STEPS]]
 
     def _first_steps(self) -> list[Step]:
         path = self.context.workspace.path.name
@@ -270,10 +269,6 @@ class HomeScreen(BaseScreen):
         if self.plan is not None and self.plan.annotation is None:
             return [("app.jobs", f"The agents cannot label {what} yet. {self.plan.problem}")]
         return [("home.annotate", f"Let the agents label {what}.")]
-
-    def _key(self, command_id: str) -> str:
-        command = next(one for one in commands_of("home", "app") if one.id == command_id)
-        return key_name(keys_of(command, self.context.settings).split(",")[0])
 
     # -- keys -----------------------------------------------------------------------------------------
 

@@ -12,8 +12,8 @@ import selectors
 import signal
 import time
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Sequence
-from typing import IO, Any, Protocol, cast
+from collections.abc import Callable, Iterable
+from typing import IO, Any, cast
 
 from textual import events
 from textual._parser import ParseError
@@ -31,7 +31,7 @@ _UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|O)\Z")
 _REST = re.compile(r"(?:\[[0-?]*[ -/]*[@-~]|O[@-~])")
 
 
-class InputReads:
+class InputDecoder:
     """Turns what is read from a terminal into messages, one read at a time.
 
     A sequence in two parts is put together when the second one comes within a second of the first: the key
@@ -95,14 +95,14 @@ def text_times(messages: Iterable[Message]) -> list[float]:
     return [message.time for message in messages if isinstance(message, events.Key) and is_text(message)]
 
 
-class Mark(str):
+class WriteMarker(str):
     """An empty text; written to the terminal, it reports when all that was written before it is there."""
 
     reached: Callable[[float], None]
 
 
-class MarkedFile:
-    """The terminal's file as Textual's writing thread has it; it reports when a `Mark` is reached.
+class MarkingFile:
+    """The terminal's file as Textual's writing thread has it; it reports when a `WriteMarker` is reached.
 
     Args:
         file: The file itself.
@@ -113,7 +113,7 @@ class MarkedFile:
 
     def write(self, text: str) -> int:
         """Write a text; what was written before a mark goes out with it."""
-        if not isinstance(text, Mark):
+        if not isinstance(text, WriteMarker):
             return self._file.write(text)
         self._file.flush()
         text.reached(time.monotonic())
@@ -123,19 +123,12 @@ class MarkedFile:
         return getattr(self._file, name)
 
 
-class ReadListener(Protocol):
-    """An app that the driver notifies of keys that came together."""
-
-    def keys_came_together(self, times: Sequence[float]) -> None:
-        """Take note of keys that were in one read; called in the terminal's thread."""
-
-
 class GuardedDriver(LinuxDriver):
-    """The terminal on Linux and macOS, read by `InputReads`; a terminal that is gone ends the program."""
+    """The terminal on Linux and macOS, read by `InputDecoder`; a terminal that is gone ends the program."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._file = cast(Any, MarkedFile(cast("IO[str]", self._file)))
+        self._file = cast(Any, MarkingFile(cast("IO[str]", self._file)))
 
     def when_written(self, reached: Callable[[float], None]) -> None:
         """Call back when all that was written until now has reached the terminal.
@@ -143,13 +136,13 @@ class GuardedDriver(LinuxDriver):
         Args:
             reached: Called in the writing thread, with the seconds of the monotonic clock.
         """
-        mark = Mark()
+        mark = WriteMarker()
         mark.reached = reached
         self.write(mark)
 
     def run_input_thread(self) -> None:
         """Wait for input and hand it on, until the app ends."""
-        reads = InputReads(self._debug)
+        reads = InputDecoder(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from screens.items.runs import run_in_words
+from screens.items.runs import describe_run
 from screens.items.views import Link, PaneText, QuestionPrompt
 from store.formatting import counted
 from store.kinds.spec import part_title, question_named
@@ -37,7 +37,7 @@ def history(
     every: list[RecordView | ExpertRunView] = [*records, *runs]
     for record in sorted(every, key=_place):
         if isinstance(record, ExpertRunView):
-            lines.append(f"{local(record.execution.created_at)}  {run_in_words(record)}")
+            lines.append(f"{local(record.execution.created_at)}  {describe_run(record)}")
             continue
         seconds = f" · {record.elapsed_ms / 1000:.1f} s" if record.elapsed_ms is not None else ""
         what = f"{_what(record, questions)} · {record.origin}{seconds}"

@@ -10,13 +10,13 @@ from sqlalchemy import Connection
 
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
 from screens.items.history import history
-from screens.items.runs import moment, results, run_in_words, runs_of
+from screens.items.runs import describe_run, moment, results, runs_of
 from screens.items.steps import (
     SIMULATED_ROLE,
+    describe_steps,
     prediction_lines,
     prediction_summary,
     role_word,
-    steps_in_words,
 )
 from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart, TestRunView
 from store.cuts import with_note
@@ -77,7 +77,7 @@ def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
         panes = (
             PaneText("verdict", "Verdict", _verdict(case), empty=_NOT_YET),
             *runs[0].panes,
-            PaneText("steps", "Steps", steps_in_words(case.steps), empty=_NOT_YET),
+            PaneText("steps", "Steps", describe_steps(case.steps), empty=_NOT_YET),
             history(pair.history, questions, "Nobody has recorded anything here yet.", case.expert_runs),
             PaneText("guideline", "Guide", GUIDELINE),
         )
@@ -188,7 +188,7 @@ def _verdict(case: AgentCase) -> str:
     lines += ["", "Repairs", *repairs] if repairs else []
     if case.expert_runs:
         lines += ["", "Run by experts"]
-        lines += [f"  {moment(run.execution.created_at)}  {run_in_words(run)}" for run in case.expert_runs]
+        lines += [f"  {moment(run.execution.created_at)}  {describe_run(run)}" for run in case.expert_runs]
     arbiter = case.reply_of("arbiter")
     if arbiter and case.verdict is None:
         lines += ["", "Arbiter", f"  {arbiter.get('reason', '')}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from screens.items.views import PaneText, TestRunView
 from screens.widgets.text.sanitize import one_line
@@ -14,6 +14,9 @@ from store.queries.executions import ExecutionView
 from store.queries.expert_runs import ExpertRunView
 from store.record.ids import now
 
+if TYPE_CHECKING:
+    from agents.sandbox.protocol import ExecutionReport
+
 KIND = 40
 """Characters of the kind of an error, which a program chooses."""
 
@@ -21,39 +24,7 @@ KIND = 40
 _BY_ITSELF = ("ok", "assertion", "error")
 
 
-class Results(Protocol):
-    """The results of an execution."""
-
-    @property
-    def outcomes(self) -> Sequence[object]:
-        """Its tests."""
-
-    @property
-    def passed(self) -> int:
-        """How many of them passed."""
-
-    @property
-    def not_discriminating(self) -> int:
-        """How many pass on a stub as well."""
-
-    @property
-    def flaky(self) -> int:
-        """How many come out otherwise under another hash seed."""
-
-    @property
-    def executable(self) -> bool:
-        """Whether the program did its work."""
-
-    @property
-    def exit_reason(self) -> str:
-        """Why it ended."""
-
-    @property
-    def error(self) -> str:
-        """The error, its kind first."""
-
-
-def results(execution: Results) -> Iterator[str]:
+def results(execution: ExecutionView | ExecutionReport) -> Iterator[str]:
     """Say in few words what the tests showed, and how far they can be trusted."""
     if execution.outcomes:
         yield f"{execution.passed:,} of {len(execution.outcomes):,} passed"
@@ -115,7 +86,7 @@ def moment(when: datetime) -> str:
     return f"{local:%H:%M}" if local.date() == today else f"{local:%Y-%m-%d %H:%M}"
 
 
-def run_in_words(run: ExpertRunView) -> str:
+def describe_run(run: ExpertRunView) -> str:
     """Say who ran which test, and what that showed."""
     which = "a test of their own" if run.alone else "an edited test" if run.edited else "the agents' test"
     return f"{run.rater}  ran {which} · {' · '.join(results(run.execution))}"

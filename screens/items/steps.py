@@ -57,7 +57,7 @@ def role_word(role: str) -> str:
     return _ROLES.get(role, role)
 
 
-def steps_in_words(steps: tuple[StepView, ...]) -> str:
+def describe_steps(steps: tuple[StepView, ...]) -> str:
     """Return every turn of the agents with what it cost, in order, after what they cost together."""
     lines = [*_in_all(steps), ""] if len(steps) > 1 else []
     for number, step in enumerate(steps, start=1):

@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from screens.commands import bindings
 from screens.help import hint
-from screens.jobs.job_line import amount
+from screens.jobs.job_line import format_amount
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def raised(budget: Budget, used_up: BudgetReached, typed: str) -> Budget:
     if limit <= used_up.spent:
         raise NotABudget(
             "Not more",
-            f"{amount(what, used_up.spent)} are spent already; the budget must be higher than that.",
+            f"{format_amount(what, used_up.spent)} are spent already; the budget must be higher than that.",
         )
     return budget.model_copy(update={what: limit})
 
@@ -95,7 +95,7 @@ class BudgetScreen(ModalScreen["Budget | None"]):
             box.border_title = "The budget is used up"
             yield Static(Content("\n").join(self._lines()), id="spent")
             yield Static(Content(f"New budget of the run: {UNITS[what]}"), id="asked")
-            yield Input(id="limit", placeholder=f"more than {amount(what, self._used_up.spent)}")
+            yield Input(id="limit", placeholder=f"more than {format_amount(what, self._used_up.spent)}")
             yield Static(id="wrong")
             keys = hint(self._settings, ("budget.give", "goes on with it"), ("budget.leave", "leaves"))
             yield Static(Content(keys), classes="keys")
@@ -140,4 +140,4 @@ class BudgetScreen(ModalScreen["Budget | None"]):
 
 
 def _number(what: str, number: float) -> str:
-    return amount(what, number).split()[0]
+    return format_amount(what, number).split()[0]

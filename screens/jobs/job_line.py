@@ -39,7 +39,7 @@ def bar(done: int, total: int, width: int) -> str:
     return FULL * filled + EMPTY * (width - filled)
 
 
-def in_words(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a duration in words: "40 s", "3 min", "2 h 5 min"."""
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -47,12 +47,12 @@ def in_words(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def amount(what: str, number: float) -> str:
+def format_amount(what: str, number: float) -> str:
     """Return so much of what a `Budget` bounds, in words: "$5.00", "20 requests"."""
     return dollars(number) if what == "money" else counted(int(number), what.removesuffix("s"))
 
 
-def parts(state: JobState | None, progress: JobProgressed | None, *, cost: bool = True) -> list[str]:
+def progress_words(state: JobState | None, progress: JobProgressed | None, *, cost: bool = True) -> list[str]:
     """Return a job's numbers in words, the most important first, its run's cost last."""
     if progress is None:
         return []
@@ -63,7 +63,7 @@ def parts(state: JobState | None, progress: JobProgressed | None, *, cost: bool 
         words.append(f"{progress.waiting:,} {'needs' if progress.waiting == 1 else 'need'} a sandbox")
     if state == "running" and progress.seconds_left is not None and progress.ended < progress.total:
         soon = progress.seconds_left < 1 and progress.ended > 0
-        words.append("finishing" if soon else f"{in_words(progress.seconds_left)} left")
+        words.append("finishing" if soon else f"{format_duration(progress.seconds_left)} left")
     if progress.per_minute:
         words.append(f"{progress.per_minute:,.0f}/min")
     spent = progress.spent
@@ -83,7 +83,7 @@ def shortened(name: str, width: int) -> str:
     return one_line(shown, width - tail) + shown[len(shown) - tail :]
 
 
-def line(state: JobState, progress: JobProgressed | None, key: str, width: int) -> str:
+def job_line(state: JobState, progress: JobProgressed | None, key: str, width: int) -> str:
     """Return a job on one line: state, bar, numbers, and the key that shows more.
 
     Args:
@@ -94,7 +94,7 @@ def line(state: JobState, progress: JobProgressed | None, key: str, width: int) 
     """
     head = f"{STATE_GLYPHS[state]} agents {state}"
     tail = f" · {key} shows more"
-    words = parts(state, progress)
+    words = progress_words(state, progress)
     bar_width = 10 if width < 100 else 20 if width < 120 else 30
     middle = ""
     if progress is not None:
@@ -148,7 +148,7 @@ class JobLine(Static):
             return
         command = next(command for command in commands_of("app") if command.action == "show_jobs")
         key = key_name(keys_of(command, self.context.settings))
-        text = line(job.state, job.progress, key, (self.app.size.width or 80) - 2)
+        text = job_line(job.state, job.progress, key, (self.app.size.width or 80) - 2)
         if text != self._text:
             self._text = text
             self.update(Content(text), layout=False)

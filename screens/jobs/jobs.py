@@ -20,6 +20,7 @@ from agents.jobs.events import (
     JobEvent,
     JobLog,
     JobPaused,
+    JobProgressed,
     JobResumed,
     JobStarted,
     JobWaits,
@@ -119,14 +120,14 @@ class Jobs:
 
     Attributes:
         events: Published with every event of the job runner.
-        board: The state that the events reported.
+        status: The state that the events reported.
     """
 
     def __init__(
         self, app: App[Any], make_runner: Callable[[Callable[[JobEvent], None]], JobRunner], notices: Notices
     ) -> None:
         self.events: Signal[JobEvent] = Signal(app, "job-events")
-        self.board = JobStatus()
+        self.status = JobStatus()
         self._app = app
         self._make_runner = make_runner
         self._notices = notices
@@ -144,7 +145,7 @@ class Jobs:
         """Take an event into account, and publish it."""
         if isinstance(event, JobEnded) and event.error is not None:
             self._notices.report_error(event.error)
-        self.board.take(event)
+        self.status.take(event)
         self.events.publish(event)
 
     @property
@@ -186,8 +187,6 @@ class JobReported(Message):
 
     def can_replace(self, message: Message) -> bool:
         """Let a newer progress report of the same job take the place of one not yet handled."""
-        return (
-            isinstance(message, JobReported)
-            and type(message.event) is type(self.event)
-            and type(self.event).__name__ == "JobProgressed"
-        )
+        if not isinstance(message, JobReported) or not isinstance(self.event, JobProgressed):
+            return False
+        return isinstance(message.event, JobProgressed)

@@ -16,7 +16,6 @@ from textual.widgets import Static
 from agents.jobs.events import JobEnded, JobEvent
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
-from screens.help import first_key
 from screens.items.steps import role_word
 from screens.jobs.job_line import JobLine, shortened
 from screens.jobs.start import start_annotation
@@ -85,7 +84,7 @@ class OutcomesScreen(BaseScreen):
         yield self.items
         yield Static(id="message")
         yield JobLine(self.context)
-        yield KeyLine(self.SCOPE)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Read the groups, and again when a job has ended."""
@@ -211,7 +210,7 @@ class OutcomesScreen(BaseScreen):
             lines.append(Content.styled(text, "bold") if here else Content(text))
         notes = []
         if room < len(groups):
-            keys = f"{self._key('group')} and {self._key('group_back')}"
+            keys = f"{self.key_of('group')} and {self.key_of('group_back')}"
             notes.append(f"{counted(len(groups) - room, 'more group')}: {keys} go through them")
         if groups and self.outputs is None and self.failure is None:
             notes.append("adding up equal outputs …")
@@ -228,7 +227,7 @@ class OutcomesScreen(BaseScreen):
         if self.failure is not None:
             return (
                 f"! The items could not be read.\n\n{one_line(str(self.failure), 600)}\n\n"
-                f"{self._key('refresh')} tries again; {self._key('back')} goes back."
+                f"{self.key_of('refresh')} tries again; {self.key_of('back')} goes back."
             )
         if self.listed != self._wanted:
             return "Reading …"
@@ -236,10 +235,7 @@ class OutcomesScreen(BaseScreen):
             return ""
         wanted = self._wanted
         nothing = "Nothing failed." if wanted.failed else "The run has nothing of this yet."
-        return f"{nothing}\n\n{self._key('group')} goes to the next group; {self._key('back')} goes back."
-
-    def _key(self, verb: str) -> str:
-        return first_key(self.context.settings, f"outcomes.{verb}")
+        return f"{nothing}\n\n{self.key_of('group')} goes to the next group; {self.key_of('back')} goes back."
 
     # -- keys -------------------------------------------------------------------------------------------
 
@@ -329,11 +325,11 @@ def groups_by_output(roles: Sequence[RoleOutputs]) -> list[ListedGroup]:
         groups.append(ListedGroup(ItemGroup(role=each.role), words, each.items))
         for output in each.named:
             group = ItemGroup(role=each.role, output=output.text)
-            groups.append(ListedGroup(group, in_words(output.text), output.items, 1))
+            groups.append(ListedGroup(group, format_output(output.text), output.items, 1))
     return groups
 
 
-def in_words(output: str) -> str:
+def format_output(output: str) -> str:
     """Return a reply without the signs of JSON, where it is JSON."""
     try:
         reply = json.loads(output)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from agents.jobs.errors import BudgetReached
-from screens.jobs.job_line import STATE_GLYPHS, amount, bar, parts
-from screens.jobs.run_tables import in_all, spent_of
+from screens.jobs.job_line import STATE_GLYPHS, bar, format_amount, progress_words
+from screens.jobs.run_tables import format_spent, spent_of
 from screens.widgets.text.sanitize import one_line
 from store.record.ids import now
 
@@ -36,14 +36,14 @@ def labelled_items(listed: ListedRun, job: Job | None) -> int:
 
 
 def of_job(
-    job: Job, listed: ListedRun, board: JobStatus, stages: Sequence[RoleFigures], key: Key, *, width: int
+    job: Job, listed: ListedRun, status: JobStatus, stages: Sequence[RoleFigures], key: Key, *, width: int
 ) -> list[str]:
     """Return the status of a job's run.
 
     Args:
         job: The job, at work or ended in this session.
         listed: Its run.
-        board: The state that its events reported.
+        status: The state that its events reported.
         stages: What the run's roles have done.
         key: The screen's keys.
         width: Cells of the bar.
@@ -51,15 +51,15 @@ def of_job(
     labelled, total = labelled_items(listed, job), listed.run.total
     words = [f"{STATE_GLYPHS[job.state]} {job.state}", f"{labelled:,} of {total:,} labelled"]
     # The progress of the job itself is in the line at the foot of every screen.
-    words += parts(job.state, job.progress, cost=False)[1:]
-    if job.state == "running" and board.waits_until is not None and board.waits_until > now():
-        words.insert(1, f"waits for the service until {board.waits_until.astimezone():%H:%M:%S}")
+    words += progress_words(job.state, job.progress, cost=False)[1:]
+    if job.state == "running" and status.waits_until is not None and status.waits_until > now():
+        words.insert(1, f"waits for the service until {status.waits_until.astimezone():%H:%M:%S}")
     lines = [bar(labelled, total, width), " · ".join(words)]
     spent = spent_of(stages) if job.progress is None else job.progress.spent
-    whole = [in_all(spent), _budget(job.budget)]
+    whole = [format_spent(spent), _budget(job.budget)]
     if any(whole):
         lines.append("the whole run: " + " · ".join(filter(None, whole)))
-    error = job.error or board.paused_for
+    error = job.error or status.paused_for
     if error is not None:
         lines += [f"! {one_line(error.title, 60)}: {one_line(error.message, 400)}"]
         # The hint is for the command line; the screen itself offers more budget.
@@ -80,7 +80,7 @@ def of_job(
 
 def _budget(budget: Budget) -> str:
     """Return what a run may spend, in words; empty without a bound."""
-    parts = [amount(what, limit) for what, limit in budget.model_dump(exclude_none=True).items()]
+    parts = [format_amount(what, limit) for what, limit in budget.model_dump(exclude_none=True).items()]
     return f"budget {', '.join(parts)}" if parts else ""
 
 
@@ -90,7 +90,7 @@ def of_earlier(listed: ListedRun, stages: Sequence[RoleFigures], width: int) -> 
     words = [f"{STATE_GLYPHS[run.state]} {run.state}", f"{listed.labelled:,} of {run.total:,} labelled"]
     if run.ended_at is not None:
         words.append(f"ended {run.ended_at.astimezone():%Y-%m-%d %H:%M}")
-    cost = in_all(spent_of(stages))
+    cost = format_spent(spent_of(stages))
     return [bar(listed.labelled, run.total, width), " · ".join(words), *([cost] if cost else [])]
 
 

@@ -68,7 +68,7 @@ def spent_of(stages: Sequence[RoleFigures]) -> Spent:
     )
 
 
-def in_all(spent: Spent) -> str:
+def format_spent(spent: Spent) -> str:
     """Return what all jobs of a run took together, in words; empty where nothing was asked."""
     if not spent.requests and not spent.tokens and not spent.from_cache:
         return ""

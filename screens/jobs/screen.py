@@ -27,8 +27,7 @@ from agents.pipelines.registry import kinds_with_agents, pipeline_counts
 from agents.pipelines.spec import PipelineFigures
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
-from screens.help import first_key
-from screens.jobs import run_status as standing
+from screens.jobs import run_status
 from screens.jobs.job_line import shortened
 from screens.jobs.jobs import LogLine
 from screens.jobs.log_pane import LogPane
@@ -78,7 +77,7 @@ LEFT_CELLS = 78
 """Cells of the parts on the left where the log is beside them, borders included (see jobs.tcss)."""
 
 
-TOLD_SECONDS = 0.2
+STOP_SECONDS = 0.2
 """How long the jobs' own thread has to take note of a key."""
 
 MOVE_SECONDS = 0.15
@@ -122,10 +121,11 @@ class JobsScreen(BaseScreen):
         # Whether there are items on which agents can work; nobody knows before the runs are read.
         self._has_items = True
         self._forget()
-        self._runs = ThrottledReader[None, tuple[ListedRun, ...]](self, self._read_runs, self._runs_read)
-        self._stages = ThrottledReader(self, self._read_stages, self._stages_read)
-        self._failures = ThrottledReader(self, self._read_failures, self._failures_read)
-        self._counts = ThrottledReader(self, self._read_counts, self._counts_read)
+        failed = self._not_read
+        self._runs = ThrottledReader(self, self._read_runs, self._runs_read, failed)
+        self._stages = ThrottledReader(self, self._read_stages, self._stages_read, failed)
+        self._failures = ThrottledReader(self, self._read_failures, self._failures_read, failed)
+        self._counts = ThrottledReader(self, self._read_counts, self._counts_read, failed)
 
     def compose(self) -> ComposeResult:
         """Lay out the runs, the one under the cursor, its parts, and the keys."""
@@ -138,7 +138,7 @@ class JobsScreen(BaseScreen):
                 for name in ("funnel", "stages", "failures"):
                     yield Static(id=name)
             yield LogPane(id="log")
-        yield KeyLine(self.SCOPE)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Read the runs, and follow the job."""
@@ -217,43 +217,35 @@ class JobsScreen(BaseScreen):
             counts = run_figures(connection, run_id)
             return counts, pipeline_counts(connection, run, counts)
 
-    def _runs_read(self, _: None, runs: tuple[ListedRun, ...] | None, failure: WorkbenchError | None) -> None:
-        before = self.run_shown
-        self.failure = failure
-        self.runs = self.runs if runs is None else runs
+    def _runs_read(self, _: None, runs: tuple[ListedRun, ...]) -> None:
+        before, self.runs, self.failure = self.run_shown, runs, None
         if before is None:
             self._read_parts()
         self._lay_out()
 
-    def _stages_read(
-        self, run_id: UUID, stages: tuple[RoleFigures, ...] | None, failure: WorkbenchError | None
-    ) -> None:
-        if self._take(run_id, failure):
-            self.stages = self.stages if stages is None else stages
+    def _stages_read(self, run_id: UUID, stages: tuple[RoleFigures, ...]) -> None:
+        if self._is_shown(run_id):
+            self.stages = stages
             self._failures.request(run_id, at_once=self._at_once)
             self._lay_out()
 
-    def _failures_read(self, run_id: UUID, found: Failures | None, failure: WorkbenchError | None) -> None:
-        if self._take(run_id, failure) and found is not None:
+    def _failures_read(self, run_id: UUID, found: Failures) -> None:
+        if self._is_shown(run_id):
             self.causes, self.failed_turns = found
             self._counts.request(run_id, at_once=self._at_once)
             self._at_once = False
             self._lay_out()
 
-    def _counts_read(
-        self,
-        run_id: UUID,
-        read: tuple[RunFigures, PipelineFigures] | None,
-        failure: WorkbenchError | None,
-    ) -> None:
-        if self._take(run_id, failure):
-            if read is not None:
-                self.counts, self.pipeline = read
+    def _counts_read(self, run_id: UUID, found: tuple[RunFigures, PipelineFigures]) -> None:
+        if self._is_shown(run_id):
+            self.counts, self.pipeline = found
             self._lay_out()
 
-    def _take(self, run_id: UUID, failure: WorkbenchError | None) -> bool:
-        """Return whether what was read is of the run under the cursor."""
-        self.failure = failure or self.failure
+    def _not_read(self, error: WorkbenchError) -> None:
+        self.failure = error
+        self._lay_out()
+
+    def _is_shown(self, run_id: UUID) -> bool:
         shown = self.run_shown
         return shown is not None and shown.run.id == run_id
 
@@ -335,7 +327,7 @@ class JobsScreen(BaseScreen):
         lines = []
         for listed in self.runs[top : top + RUNS_LISTED]:
             run, here = listed.run, listed is shown
-            labelled = standing.labelled_items(listed, self.context.jobs.latest)
+            labelled = run_status.labelled_items(listed, self.context.jobs.latest)
             share = f"{100 * labelled // run.total} %" if run.total else ""
             text = (
                 f"{'▸' if here else ' '} {shortened(run.name, width):<{width}} {self._state_of(listed):<9} "
@@ -346,7 +338,7 @@ class JobsScreen(BaseScreen):
             lines.append(Content.styled(text, "bold") if here else Content(text))
         more = len(self.runs) - RUNS_LISTED
         if more > 0:
-            arrows = self._key("up") + self._key("down")
+            arrows = self.key_of("up") + self.key_of("down")
             lines.append(Content.styled(f"  {arrows} {counted(more, 'more run')}", "$text-muted"))
         return lines
 
@@ -364,21 +356,22 @@ class JobsScreen(BaseScreen):
     def _now(self) -> list[str]:
         """Return the status of the run under the cursor, in a few lines."""
         if self.failure is not None:
-            return standing.unread(self.failure)
+            return run_status.unread(self.failure)
         shown, job = self.run_shown, self.context.jobs.latest
         if self.runs is None:
             return ["Reading …"]
         if shown is None:
-            return standing.nothing_yet(job, self._problem(), self._key, has_items=self._has_items)
+            return run_status.nothing_yet(job, self._problem(), self.key_of, has_items=self._has_items)
         width = max(20, self.app.size.width - 6)
         if job is None or job.run_id != shown.run.id:
-            return [*standing.of_earlier(shown, self.stages or (), width), *self._problem()]
-        return standing.of_job(job, shown, self.context.jobs.board, self.stages or (), self._key, width=width)
+            return [*run_status.of_earlier(shown, self.stages or (), width), *self._problem()]
+        status, stages = self.context.jobs.status, self.stages or ()
+        return run_status.of_job(job, shown, status, stages, self.key_of, width=width)
 
     def _write_log(self) -> None:
         """Write the lines that came since the last time, all at once."""
         self._log_due = False
-        board, shown, job = self.context.jobs.board, self.run_shown, self.context.jobs.latest
+        status, shown, job = self.context.jobs.status, self.run_shown, self.context.jobs.latest
         pane = self.query_one(LogPane)
         earlier = shown is not None and (job is None or job.run_id != shown.run.id)
         pane.border_title = "Failed turns" if earlier else "Log"
@@ -388,13 +381,10 @@ class JobsScreen(BaseScreen):
                 [_logged(each) for each in turns or ()], "Reading …" if turns is None else "nothing failed"
             )
         else:
-            pane.show(board.log, "nothing in this session")
-        self._logged = board.logged
+            pane.show(status.log, "nothing in this session")
+        self._logged = status.logged
 
     # -- keys -------------------------------------------------------------------------------------------
-
-    def _key(self, verb: str) -> str:
-        return first_key(self.context.settings, f"jobs.{verb}")
 
     def _problem(self) -> list[str]:
         """Return why no run can be started, nothing when one can."""
@@ -479,7 +469,7 @@ class JobsScreen(BaseScreen):
         if job is not None:
             job.stop(0.0 if job.state == "stopping" else None)
             # The jobs' own thread takes note of it a moment later, without an event.
-            self.set_timer(TOLD_SECONDS, self._lay_out)
+            self.set_timer(STOP_SECONDS, self._lay_out)
 
     def action_retry(self) -> None:
         """Let the agents try again what the run under the cursor failed on."""

@@ -19,7 +19,7 @@ from textual.widgets import Input, Static
 from agents.pipelines.registry import agents_part, kinds_with_agents
 from screens.commands import bindings
 from screens.help import hint
-from screens.jobs.job_line import amount, shortened
+from screens.jobs.job_line import format_amount, shortened
 from screens.widgets.line import Line
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
@@ -82,7 +82,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         name = f"{settings.asked} ({settings.agents})" if own else settings.agents
         roles = [f"{role} {one_line(own.model, 40)}" for role, own in settings.roles.items() if own.model]
         limits = settings.budget.model_dump(exclude_none=True)
-        budget = ", ".join(amount(what, limit) for what, limit in limits.items())
+        budget = ", ".join(format_amount(what, limit) for what, limit in limits.items())
         facts = [
             ("configuration", f"{one_line(name, 40)}. {configuration.sentence}"),
             ("model", shortened(settings.model, _VALUE_CELLS)),

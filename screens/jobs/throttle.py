@@ -29,18 +29,21 @@ class ThrottledReader(Generic[K, T]):
     Args:
         screen: The screen; results are delivered in its own thread, and not after it is closed.
         read: Reads it, in a thread.
-        done: Called with what was read, or with the error.
+        done: Called with what was read.
+        failed: Called with the error of a read.
     """
 
     def __init__(
         self,
         screen: Screen[None],
         read: Callable[[K], T],
-        done: Callable[[K, T | None, WorkbenchError | None], None],
+        done: Callable[[K, T], None],
+        failed: Callable[[WorkbenchError], None],
     ) -> None:
         self._screen = screen
         self._read = read
         self._done = done
+        self._failed = failed
         self._busy = False
         self._wanted: tuple[K, bool] | None = None
         self._last: K | None = None
@@ -74,20 +77,18 @@ class ThrottledReader(Generic[K, T]):
 
     def _work(self, key: K) -> None:
         began = monotonic()
-        value: T | None = None
-        failure: WorkbenchError | None = None
         try:
-            value = self._read(key)
+            report: Callable[[], None] = partial(self._done, key, self._read(key))
         except WorkbenchError as error:
-            failure = error
-        self._screen.call_later(self._end, key, value, failure, monotonic() - began)
+            report = partial(self._failed, error)
+        self._screen.call_later(self._end, key, report, monotonic() - began)
 
-    def _end(self, key: K, value: T | None, failure: WorkbenchError | None, seconds: float) -> None:
+    def _end(self, key: K, report: Callable[[], None], seconds: float) -> None:
         self._busy, self._last = False, key
         self._rested = monotonic() + self.rest_after(seconds)
         if not self._screen.is_mounted:
             return
-        self._done(key, value, failure)
+        report()
         if self._wanted is not None:
             wanted, at_once = self._wanted
             self.request(wanted, at_once=at_once)

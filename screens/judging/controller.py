@@ -11,7 +11,7 @@ from screens.items.views import ItemView
 from screens.judging.context import JudgingContext
 from screens.judging.drafts import CommentEditor
 from screens.judging.judgment_builder import JudgmentBuilder, apply_action
-from screens.judging.keys import in_stretches
+from screens.judging.keys import group_digits
 from screens.judging.order import ReviewOrder
 from screens.judging.reasons import ReasonMenu, ReasonRequest, overridden
 from screens.judging.undo_text import describe_undo, target_of
@@ -133,8 +133,8 @@ class JudgingController:
     def has_arrived(self, view: ItemView) -> None:
         """Complete the message of an undo whose item is known only now; a later message stays."""
         undone, self._undone = self._undone, None
-        if undone is not None and self._shared.message == self._undone_in_words(undone, None):
-            self._shared.say(self._undone_in_words(undone, view))
+        if undone is not None and self._shared.message == self._describe_undo(undone, None):
+            self._shared.say(self._describe_undo(undone, view))
 
     # -- judging --------------------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ class JudgingController:
         """Return the keys of what is asked as a sentence, with their words where those are few."""
         keys, scale = self._shared.keys.of_values(), self._shared.keys.scale
         if scale is None or len(keys) > MOST_NAMED:
-            return f"Its keys: {in_stretches([*keys])}."
+            return f"Its keys: {group_digits([*keys])}."
         words = [(key, scale.word(scale.value_of(name) or 0)) for key, name in keys.items()]
         named = [word if word.startswith(f"{key} ") else f"{key} {word}" for key, word in words]
         return f"Its keys: {' · '.join(named)}."
@@ -221,7 +221,7 @@ class JudgingController:
             return
         if choices:
             # The next question is asked already, though its keys are not named.
-            keys = in_stretches([*self._shared.keys.of_values()])
+            keys = group_digits([*self._shared.keys.of_values()])
             choices = [*choices[:-1], (keys, "next answer"), choices[-1]]
         self._shared.say(message, choices=choices)
 
@@ -400,16 +400,16 @@ class JudgingController:
         written = self._comments.item
         if written is not None and written.item_id != action.item_id:
             # Text typed meanwhile belongs to the item on the screen.
-            self._shared.context.notices.toast(self._undone_in_words(undone, None))
+            self._shared.context.notices.toast(self._describe_undo(undone, None))
             return
         self._shows.leave_for(undone)
         self._order.go_to(action.item_id)
         self._wanted_question = target_of(action)
         self._undone = undone
-        self._shared.say(self._undone_in_words(undone, self._shared.item))
+        self._shared.say(self._describe_undo(undone, self._shared.item))
         self._shows.show_item()
 
-    def _undone_in_words(self, undone: UndoResult, item: ItemView | None) -> str:
+    def _describe_undo(self, undone: UndoResult, item: ItemView | None) -> str:
         """Return what was undone or redone, with what the question is about where the item is known."""
         action, number = undone.action, target_of(undone.action)
         questions = () if item is None or number is None or item.item_id != action.item_id else item.questions

@@ -148,7 +148,7 @@ class CommentEditor:
         if focus:
             self._leave()
 
-    def say_kept(self, item_id: int) -> None:
+    def mention_draft(self, item_id: int) -> None:
         """Say that an item that has come onto the screen has a draft."""
         if item_id in self.drafts:
             comment = self._shared.key("comment")

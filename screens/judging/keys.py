@@ -25,9 +25,6 @@ class ScaleKeys:
         settings: Which keys are other ones.
         item: Returns the item that is shown; None while there is none.
         scope: The screen.
-
-    Attributes:
-        scope: The screen.
     """
 
     def __init__(
@@ -35,7 +32,7 @@ class ScaleKeys:
     ) -> None:
         self._settings = settings
         self._item = item
-        self.scope: Scope = scope
+        self._scope: Scope = scope
         self._scale_before: Scale | None = None
         self._keys_of_scale: tuple[Scale | None, Mapping[str, str]] = (None, {})
 
@@ -60,7 +57,7 @@ class ScaleKeys:
         """Return the keys that answer the question, with those of its scale, in the order of that."""
         scale = self.scale
         if scale is not None and self._keys_of_scale[0] is not scale:
-            commands = commands_of(self.scope)
+            commands = commands_of(self._scope)
             given = {label_key(command): keys_of(command, self._settings) for command in commands}
             keys = {key.strip(): known.key for known in scale.values for key in given[known.key].split(",")}
             self._keys_of_scale = (scale, keys)
@@ -80,14 +77,14 @@ class ScaleKeys:
         Args:
             verb: The command of this screen; its whole id where it is of another scope.
         """
-        command = command_named(verb if "." in verb else f"{self.scope}.{verb}")
+        command = command_named(verb if "." in verb else f"{self._scope}.{verb}")
         free = self.of(command)
         return key_name(free[0]) if free else first_key(self._settings, command.id)
 
     @property
     def ending(self) -> str:
         """The key that ends a question or a search: Escape, unless another one goes back."""
-        return first_key(self._settings, f"{self.scope}.back", rather="escape")
+        return first_key(self._settings, f"{self._scope}.back", rather="escape")
 
     def is_answer(self, command: Command) -> bool:
         """Return whether the key of a command that gives a value is to be taken for an answer.
@@ -99,7 +96,7 @@ class ScaleKeys:
             return True
         return not any(
             key in keys_of(other, self._settings).split(",")
-            for other in commands_of(self.scope)
+            for other in commands_of(self._scope)
             if (label_key(other) is None if item is not None else not other.judging)
         )
 
@@ -127,13 +124,13 @@ class JudgingKeyLine(KeyLine):
     _was_several = False
 
     def __init__(self, keys: ScaleKeys) -> None:
-        super().__init__(keys.scope)
+        super().__init__()
         self._keys = keys
 
     def _offered(self) -> list[Command]:
         """Return the commands to name; where few fit, first what nobody should have to look up."""
         commands = super()._offered()
-        scale = tuple(self._state.value_keys().values())
+        scale = tuple(self._screen.command_state.value_keys().values())
         labels = [command for command in commands if label_key(command) in scale]
         labels.sort(key=lambda command: scale.index(label_key(command) or ""))
         others = [command for command in commands if not _is_label(command)]
@@ -152,7 +149,7 @@ class JudgingKeyLine(KeyLine):
             bands = _in_bands([self._with_value(command) for command in labels])
             if len(bands) > LABELS_NAMED:
                 # The values of a long scale without bands have one word together.
-                bands = [(in_stretches([key for key, _ in bands]), "score")]
+                bands = [(group_digits([key for key, _ in bands]), "score")]
             self._bands = len(bands)
             others = [self._named(command) for command in offered if not _is_label(command)]
             pairs = [*bands, *others]
@@ -206,7 +203,7 @@ def _in_bands(named: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(" ".join(key for key, _ in band), word) for word, band in groupby(named, key=lambda one: one[1])]
 
 
-def in_stretches(keys: Sequence[str]) -> str:
+def group_digits(keys: Sequence[str]) -> str:
     """Return keys with consecutive digits as one: "1-9,0"."""
     stretches: list[list[str]] = []
     for key in keys:

@@ -14,6 +14,14 @@ TEXT_WANTED = "a part of the item's id or texts"
 """The placeholder of the search line."""
 
 
+_STATUSES = (
+    ("open", "unjudged"),
+    ("judged", "judged"),
+    ("skipped", "skipped"),
+    ("cannot_decide", "cannot decide"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One way to set a part of a filter.
@@ -53,59 +61,18 @@ def fields(*, blind: bool, kind: str | None = None, here: Collection[str] = ()) 
         here: The kinds that there are; none where that is not known. What none of them has is left out.
     """
     kinds, labelled = task_kinds(), not blind and _any_of(here, kinds_with_agents())
-    words = label_words((kind,) if kind else here, whole=True)
-    theirs = label_words((kind,) if kind else kinds_with_agents(), whole=True)
+    of_agents = (kind,) if kind else kinds_with_agents()
+    names = [(each.name, each.plural) for each in kinds.values()]
+    paths = [(path, path) for path in verdict_paths()]
+    theirs = [(f"{value:g}", word) for value, word in label_words(of_agents, whole=True).items()]
     every = [
-        Field(
-            "kind",
-            "Kind",
-            (Choice(None, "any"), *(Choice(each.name, each.plural) for each in kinds.values())),
-        ),
-        Field(
-            "status",
-            "Status",
-            (
-                Choice(None, "any"),
-                Choice("open", "unjudged"),
-                Choice("judged", "judged"),
-                Choice("skipped", "skipped"),
-                Choice("cannot_decide", "cannot decide"),
-            ),
-        ),
-        Field(
-            "label",
-            "Your label",
-            (Choice(None, "any"), *(Choice(value, word) for value, word in words.items())),
-        ),
-        Field(
-            "agent",
-            "Agents' label",
-            (
-                Choice(None, "any"),
-                *(Choice(f"{value:g}", word) for value, word in theirs.items()),
-                Choice("none", "none"),
-            ),
-            agents=True,
-        ),
-        Field(
-            "agreement",
-            "Agreement",
-            (Choice(None, "any"), Choice("agree", "agree"), Choice("disagree", "▲ disagree")),
-            agents=True,
-        ),
-        Field(
-            "path",
-            "Agents' path",
-            (
-                Choice(None, "any"),
-                *(Choice(path, path) for path in verdict_paths()),
-                Choice(WAITING_PATH, "needs a sandbox"),
-            ),
-            agents=True,
-        ),
-        Field(
-            "flagged", "Flag", (Choice(None, "any"), Choice(True, "⚑ flagged"), Choice(False, "not flagged"))
-        ),
+        _field("kind", "Kind", *names),
+        _field("status", "Status", *_STATUSES),
+        _field("label", "Your label", *label_words((kind,) if kind else here, whole=True).items()),
+        _field("agent", "Agents' label", *theirs, ("none", "none"), agents=True),
+        _field("agreement", "Agreement", ("agree", "agree"), ("disagree", "▲ disagree"), agents=True),
+        _field("path", "Agents' path", *paths, (WAITING_PATH, "needs a sandbox"), agents=True),
+        _field("flagged", "Flag", (True, "⚑ flagged"), (False, "not flagged")),
     ]
     if kind is not None and kind not in kinds_with_agents():
         # Of a kind that no agent labels there is nothing to choose by.
@@ -115,6 +82,12 @@ def fields(*, blind: bool, kind: str | None = None, here: Collection[str] = ()) 
         for field in every
         if (labelled or not field.agents) and (field.name != "kind" or len(kinds) > 1)
     ]
+
+
+def _field(name: str, title: str, *choices: tuple[Any, str], agents: bool = False) -> Field:
+    """Return a part of a filter; its first choice lets everything through."""
+    known = tuple(Choice(value, word) for value, word in choices)
+    return Field(name, title, (Choice(None, "any"), *known), agents)
 
 
 def _any_of(here: Collection[str], kinds: Collection[str]) -> bool:

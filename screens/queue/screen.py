@@ -18,7 +18,7 @@ from agents.jobs.events import ItemEnded, JobEvent
 from agents.pipelines.registry import kinds_with_agents
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings, command_named
-from screens.help import first_key, keys_of
+from screens.help import keys_of
 from screens.jobs.job_line import JobLine
 from screens.queue.fields import TEXT_WANTED, order_phrase
 from screens.queue.loader import QueueLoader
@@ -83,14 +83,14 @@ class QueueScreen(BaseScreen):
         self.loader = QueueLoader(self.context.workspace, scope)
         yield TopLine("queue")
         yield Static(id="sentence")
-        leaves = self._key("line.close")
+        leaves = self.key_of("line.close")
         yield Line(id="find", placeholder=f"{TEXT_WANTED} · Enter lists, {leaves} leaves")
         with Horizontal(id="body"):
             yield ItemList(lambda ids: self.loader.rows(list(ids)), blind=scope.blind, id="items")
             yield Static(id="message")
             yield Preview(self.context.settings)
         yield JobLine(self.context)
-        yield KeyLine(self.SCOPE)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Take up the queue of the session before, and follow what is recorded."""
@@ -278,7 +278,7 @@ class QueueScreen(BaseScreen):
             f"{count:,} of {self.total:,}" if self._complete and self.total is not None else "counting …"
         )
         if self._new:
-            counted += f" · {self._new:,} new, {self._key('queue.refresh')} lists them"
+            counted += f" · {self._new:,} new, {self.key_of('queue.refresh')} lists them"
         order = f" · {order_phrase(query.sort)}" if query.sort != QueueSort() else ""
         width = self.app.size.width - 2
         tail = f" · {counted}{order}"
@@ -287,16 +287,13 @@ class QueueScreen(BaseScreen):
     def _wanted_in_words(self) -> str:
         return self.queue_query.wanted.sentence(self.kinds_here, kinds_with_agents())
 
-    def _key(self, command_id: str) -> str:
-        return first_key(self.context.settings, command_id)
-
     def _message(self) -> str:
         """Return the message in place of a list, empty when there is one."""
         if self._failure is not None:
             return (
                 f"! The queue could not be read.\n\n{one_line(str(self._failure), 600)}\n\n"
-                f"Your judgments are not touched by this. {self._key('queue.refresh')} tries again; "
-                f"{self._key('queue.back')} goes back."
+                f"Your judgments are not touched by this. {self.key_of('queue.refresh')} tries again; "
+                f"{self.key_of('queue.back')} goes back."
             )
         if not self._generation or (not self._complete and not self.items.count):
             return "Reading the queue …"
@@ -305,13 +302,13 @@ class QueueScreen(BaseScreen):
         if not self.total:
             return (
                 "This workspace holds no items yet.\n\n"
-                f"{self._key('queue.back')} goes home, where {self._key('home.import')} imports a file."
+                f"{self.key_of('queue.back')} goes home, where {self.key_of('home.import')} imports a file."
             )
         return (
             f"Nothing matches: {one_line(self._wanted_in_words(), 200)}.\n\n"
-            f"{self._key('queue.clear')} shows all {counted(self.total, 'item')} · "
-            f"{self._key('queue.filter')} changes the filter · "
-            f"{self._key('queue.find')} looks for another text"
+            f"{self.key_of('queue.clear')} shows all {counted(self.total, 'item')} · "
+            f"{self.key_of('queue.filter')} changes the filter · "
+            f"{self.key_of('queue.find')} looks for another text"
         )
 
     # -- the preview ----------------------------------------------------------------------------------
@@ -425,7 +422,7 @@ class QueueScreen(BaseScreen):
         box.value = self.queue_query.wanted.text
         box.display = True
         box.focus()
-        leave = (self._key("line.close"), "leaves the list as it is")
+        leave = (self.key_of("line.close"), "leaves the list as it is")
         self.query_one(KeyLine).offer([("Enter", "lists what contains the text"), leave])
 
     @on(Input.Submitted, "#find")

@@ -27,7 +27,7 @@ from store.tables.record import Judgment
 _NAMED = 3
 
 
-def in_words(citations: Iterable[Citation]) -> str:
+def format_citations(citations: Iterable[Citation]) -> str:
     """Return where cited lines are: `code 3-5, log 7`; the first places of many."""
     places = [one.place for one in in_order(citations)]
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
@@ -179,10 +179,10 @@ class Citations:
         self._mark_panes()
         self._changed()
         if item.item_id not in self.drafts:
-            cited = in_words(self.cited)
+            cited = format_citations(self.cited)
             self._shared.say(f"Your label cites {cited} as before." if cited else "Nothing is cited.")
             return
-        cited = in_words(self.cited) or "nothing"
+        cited = format_citations(self.cited) or "nothing"
         word = "No more cited" if removing else "▌ Cited"
         these = f"{part.part} {lines[0]}" + (f"-{lines[-1]}" if len(lines) > 1 else "")
         self._shared.say(f"{word}: {these} · your next label of this item cites {cited}")
@@ -244,11 +244,11 @@ class Citations:
 
     # -- keeping --------------------------------------------------------------------------------------
 
-    def say_kept(self, item_id: int) -> None:
+    def mention_draft(self, item_id: int) -> None:
         """Say that an item that has come onto the screen has a draft."""
         draft = self.drafts.get(item_id)
         if draft is not None:
-            cited = in_words(draft) or "nothing"
+            cited = format_citations(draft) or "nothing"
             self._shared.say_also(f"Not recorded yet: your next label cites {cited}.")
 
 

@@ -89,7 +89,7 @@ class TextCopier:
             file = Path(folder) / "pane.txt"
             file.write_bytes(text.encode("utf-8", "surrogatepass"))
             try:
-                self._shared.context.others.run([*shlex.split(pager), str(file)], environment)
+                self._shared.context.programs.run([*shlex.split(pager), str(file)], environment)
             except (OSError, ValueError, SuspendNotSupported) as error:
                 file_key = self._shared.key("copy_file")
                 message = f"The pager {pager} did not start ({error}); {file_key} writes a file."

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from screens.dispatch import Handler, Handlers
-from screens.external_programs import TEST_FILE, EditorExitError
+from screens.external_programs import TEST_FILE
 from screens.items.views import ItemView
 from screens.judging.context import JudgingContext
 from screens.judging.drafts import text_drafts
-from screens.review.text_editor import TextEditor
+from screens.review.text_editor import TextEditor, can_edit_here, edit_externally
 from screens.test_runner import TestEnded
-from screens.widgets.text.code_area import can_hold
 from screens.widgets.text.sanitize import one_line
-from store.errors import WorkbenchError
 from store.record.evidence import Citation
 
 if TYPE_CHECKING:
@@ -257,11 +255,7 @@ class ItemTests:
         if test is None or item is None:
             return
         draft = self.drafts.get(item.item_id)
-        if not can_hold(test if draft is None else draft):
-            outside = self._shared.key("edit_outside")
-            self._shared.say(
-                f"This test is too long, or has characters that cannot be edited here; {outside} can."
-            )
+        if not can_edit_here(self._shared, test if draft is None else draft, "test"):
             return
         editor = TestEditor(
             self._shared.context, item, test, draft, lambda text: self._keep_test(item, test, text)
@@ -284,32 +278,31 @@ class ItemTests:
             return
         draft = self.drafts.get(item.item_id)
         before = test if draft is None else draft
-        try:
-            text = self._shared.context.others.edit(before, file=TestEditor.FILE, untaken=TestEditor.UNTAKEN)
-        except EditorExitError as gave_up:
-            self._keep_test(item, test, gave_up.text)
-            self._shared.context.notices.report_error(gave_up)
-            if item.item_id in self.drafts:
-                self._shared.say_also(f"A draft is kept; {self._shared.key('edit')} goes on with it.")
-        except WorkbenchError as error:
-            self._shared.context.notices.report_error(error)
+        text = edit_externally(
+            self._shared,
+            before,
+            TestEditor,
+            lambda text: self._keep_test(item, test, text),
+            lambda: item.item_id in self.drafts,
+        )
+        if text is None:
+            return
+        self._keep_test(item, test, text)
+        if text == item.first_test:
+            self._shared.say("Nothing was written; no test was run.")
+        elif text == before and draft is None:
+            self._shared.say(f"The test is as it was; {self._shared.key('run')} runs it.")
+        elif not text.strip():
+            self._shared.say("There is nothing to run.", alarm=True)
         else:
-            self._keep_test(item, test, text)
-            if text == item.first_test:
-                self._shared.say("Nothing was written; no test was run.")
-            elif text == before and draft is None:
-                self._shared.say(f"The test is as it was; {self._shared.key('run')} runs it.")
-            elif not text.strip():
-                self._shared.say("There is nothing to run.", alarm=True)
-            else:
-                self.run(item, text)
+            self.run(item, text)
 
     def _keep_test(self, item: ItemView, shown: str, text: str) -> None:
         """Keep what was written for a test as the draft of it."""
         self.drafts.put(item.item_id, text if text != shown else None)
         self._changed()
 
-    def say_kept(self, item_id: int) -> None:
+    def mention_draft(self, item_id: int) -> None:
         """Say that an item that has come onto the screen has a draft."""
         if item_id in self.drafts and item_id not in self._shared.context.tests.running:
             edit = self._shared.key("edit")

@@ -33,7 +33,7 @@ from screens.navigator import Navigator
 from screens.queue.query import QueueQuery
 from screens.recording import UndoResult
 from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, ReviewHeader
-from screens.review.citations import Citations, in_words
+from screens.review.citations import Citations, format_citations
 from screens.review.copying import TextCopier
 from screens.review.end_card import EndCard, EndOfList
 from screens.review.item_tests import ItemTests
@@ -110,7 +110,7 @@ class ReviewScreen(BaseScreen):
         self.comments = CommentEditor(shared, self._changed, self.panes.focus_active)
         self.session = SessionSaver(shared, self.order, self.panes, self.comments, query or QueueQuery())
         self.header = ReviewHeader(shared, self.order, lambda: self.session.query)
-        self.judging = JudgingController(self, shared, self.order, self.comments, in_words)
+        self.judging = JudgingController(self, shared, self.order, self.comments, format_citations)
         self.tests = ItemTests(shared, self._show_chosen, self.items.forget, self._reload, self._changed)
         self.citations = Citations(shared, self.panes, self._changed, self.tests.bring_out)
         self.revisions = TextRevisions(shared, self.judging, self._changed)
@@ -306,11 +306,11 @@ class ReviewScreen(BaseScreen):
         self.judging.has_arrived(view)
         self.panes.by_id.end_cursors()
         places = self.session.places_of(view)
-        self.comments.say_kept(view.item_id)
+        self.comments.mention_draft(view.item_id)
         self.panes.by_id.restore(places)
-        self.citations.say_kept(view.item_id)
-        self.tests.say_kept(view.item_id)
-        self.revisions.say_kept(view)
+        self.citations.mention_draft(view.item_id)
+        self.tests.mention_draft(view.item_id)
+        self.revisions.mention_draft(view)
 
     def _as_chosen(self, view: ItemView) -> ItemView:
         """Return an item with the run, the sides and the citations that the rater chose."""

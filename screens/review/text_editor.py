@@ -16,7 +16,7 @@ from textual.widgets import Static, TextArea
 from screens.commands import bindings
 from screens.external_programs import EditorExitError
 from screens.help import hint
-from screens.judging.context import MessageLine
+from screens.judging.context import JudgingContext, MessageLine
 from screens.widgets.text.code_area import CodeArea, can_hold
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
@@ -78,7 +78,7 @@ class TextEditor(ModalScreen[str | None]):
         """Finish the text."""
         raise NotImplementedError
 
-    def as_meant(self, text: str) -> str:
+    def without_editor_changes(self, text: str) -> str:
         """Return what an editor left without what it added by itself."""
         return text
 
@@ -134,12 +134,12 @@ class TextEditor(ModalScreen[str | None]):
     def action_outside(self) -> None:
         """Go on in the editor of the environment, and come back with what was written there."""
         try:
-            text = self.context.others.edit(self.area.text, file=self.FILE, untaken=self.UNTAKEN)
-            text = self.as_meant(text)
-        except EditorExitError as gave_up:
+            text = self.context.programs.edit(self.area.text, file=self.FILE, untaken=self.UNTAKEN)
+            text = self.without_editor_changes(text)
+        except EditorExitError as error:
             # The text is not lost with an editor that failed; undo takes it back.
-            self._take(self.as_meant(gave_up.text))
-            self.context.notices.report_error(gave_up)
+            self._take(self.without_editor_changes(error.text))
+            self.context.notices.report_error(error)
         except WorkbenchError as error:
             self.context.notices.report_error(error)
         else:
@@ -155,3 +155,40 @@ class TextEditor(ModalScreen[str | None]):
         else:
             self._keep(text)
             self.dismiss(None)
+
+
+def edit_externally(
+    shared: JudgingContext,
+    before: str,
+    editor: type[TextEditor],
+    keep: Callable[[str], None],
+    has_draft: Callable[[], bool],
+) -> str | None:
+    """Have a text edited in `$EDITOR`; None where that failed, which is reported.
+
+    Args:
+        shared: What the components of the screen share.
+        before: The text.
+        editor: The dialog for the same kind of text, which names its file.
+        keep: Called with the text of an editor that failed, to keep it as a draft.
+        has_draft: Returns whether there is a draft after that.
+    """
+    try:
+        return shared.context.programs.edit(before, file=editor.FILE, untaken=editor.UNTAKEN)
+    except EditorExitError as error:
+        keep(error.text)
+        shared.context.notices.report_error(error)
+        if has_draft():
+            shared.say_also(f"A draft is kept; {shared.key('edit')} goes on with it.")
+    except WorkbenchError as error:
+        shared.context.notices.report_error(error)
+    return None
+
+
+def can_edit_here(shared: JudgingContext, text: str, word: str) -> bool:
+    """Return whether a dialog can hold a text; show a message when not."""
+    if can_hold(text):
+        return True
+    outside = shared.key("edit_outside")
+    shared.say(f"This {word} is too long, or has characters that cannot be edited here; {outside} can.")
+    return False

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from textual import events
 
-from screens.external_programs import EditorExitError
 from screens.items.views import Editable, ItemView
 from screens.judging.context import JudgingContext
 from screens.judging.controller import JudgingController
 from screens.judging.drafts import DRAFTS_KEPT
-from screens.review.text_editor import TextEditor
-from screens.widgets.text.code_area import can_hold
+from screens.review.text_editor import TextEditor, can_edit_here, edit_externally
 from screens.widgets.text.sanitize import one_line
-from store.errors import WorkbenchError
 from store.kinds.spec import task_kinds
 from store.record.actions import Action
 from store.record.revisions import REVISION, refused_text, without_added_end
@@ -81,7 +78,7 @@ class RevisionEditor(TextEditor):
         """The imported text."""
         return self._editable.imported, "This is the imported text."
 
-    def as_meant(self, text: str) -> str:
+    def without_editor_changes(self, text: str) -> str:
         """Return what an editor left without the line feed that it ended the last line with."""
         return without_added_end(text, self._editable.text)
 
@@ -185,11 +182,7 @@ class TextRevisions:
 
     def _edit_here(self, item: ItemView, editable: Editable) -> None:
         draft = self._drafts.get((item.item_id, editable.part))
-        if not can_hold(editable.text if draft is None else draft):
-            outside = self._shared.key("edit_outside")
-            self._shared.say(
-                f"This text is too long, or has characters that cannot be edited here; {outside} can."
-            )
+        if not can_edit_here(self._shared, editable.text if draft is None else draft, "text"):
             return
         editor = RevisionEditor(
             self._shared.context,
@@ -212,23 +205,21 @@ class TextRevisions:
     def _edit_in_editor(self, item: ItemView, editable: Editable) -> None:
         draft = self._drafts.get((item.item_id, editable.part))
         before = editable.text if draft is None else draft
-        kind, file, untaken = task_kinds()[item.kind], RevisionEditor.FILE, RevisionEditor.UNTAKEN
-        try:
-            text = self._shared.context.others.edit(before, file=file, untaken=untaken)
-            text = without_added_end(text, before)
-        except EditorExitError as gave_up:
-            self._keep_text(item, editable, without_added_end(gave_up.text, before))
-            self._shared.context.notices.report_error(gave_up)
-            if (item.item_id, editable.part) in self._drafts:
-                self._shared.say_also(f"A draft is kept; {self._shared.key('edit')} goes on with it.")
-        except WorkbenchError as error:
-            self._shared.context.notices.report_error(error)
+        text = edit_externally(
+            self._shared,
+            before,
+            RevisionEditor,
+            lambda text: self._keep_text(item, editable, without_added_end(text, before)),
+            lambda: (item.item_id, editable.part) in self._drafts,
+        )
+        if text is None:
+            return
+        text = without_added_end(text, before)
+        self._keep_text(item, editable, text)
+        if refused := refused_text(task_kinds()[item.kind], editable.part, text):
+            self._shared.say(refused, alarm=True)
         else:
-            self._keep_text(item, editable, text)
-            if refused := refused_text(kind, editable.part, text):
-                self._shared.say(refused, alarm=True)
-            else:
-                self._revise(item, editable, text)
+            self._revise(item, editable, text)
 
     def _revise(self, item: ItemView, editable: Editable, text: str) -> None:
         """Record a text in place of the current one."""
@@ -282,7 +273,7 @@ class TextRevisions:
                 self._begun_on.pop(key, None)
                 self._changed()
 
-    def say_kept(self, view: ItemView) -> None:
+    def mention_draft(self, view: ItemView) -> None:
         """Say which texts of an item that has come onto the screen have drafts, and which changed since."""
         titles = [one.title for one in view.editable if (view.item_id, one.part) in self._drafts]
         if titles:

@@ -10,12 +10,12 @@ from textual.content import Content
 from textual.widgets import Static
 
 from screens.base_screen import BaseScreen
-from screens.commands import Command, CommandState, Scope, command_named, commands_of
+from screens.commands import Command, command_named, commands_of
 from screens.help import key_name, keys_of
 from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
-    from screens.context import Shell
+    pass
 
 TWO_LINES = 120
 """Cells from which the keys may fill two lines."""
@@ -28,22 +28,18 @@ _LAST = "app.help"
 
 
 class KeyLine(Static):
-    """Names keys with what they do, the most important first; `?` for the others is always there.
+    """Names the keys of its `BaseScreen`, the most important first; `?` for the others is always there.
 
     A key that the screen does not offer at the moment (`CommandState`) is left out; pressed, it says why
     nothing happens.
-
-    Args:
-        scope: The screen whose commands are named, in the catalogue's order.
     """
 
     DEFAULT_CSS = """
     KeyLine { width: 1fr; height: auto; padding: 0 1; color: $text-muted; }
     """
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._scope: Scope = scope
         self._choices: tuple[tuple[str, str], ...] = ()
 
     def on_mount(self) -> None:
@@ -61,8 +57,8 @@ class KeyLine(Static):
         self.update(Content("\n").join(Content(_GAP).join(map(_styled, line)) for line in self.lines()))
 
     @property
-    def _state(self) -> CommandState:
-        return cast(BaseScreen, self.screen).command_state
+    def _screen(self) -> BaseScreen:
+        return cast(BaseScreen, self.screen)
 
     @property
     def choices(self) -> tuple[tuple[str, str], ...]:
@@ -99,14 +95,14 @@ class KeyLine(Static):
 
     def _offered(self) -> list[Command]:
         """Return the commands to name: the screen's, then those of every screen."""
-        state = self._state
+        state, scope = self._screen.command_state, self._screen.SCOPE
         return [
             command
-            for command in (*commands_of(self._scope), *commands_of("app"))
+            for command in (*commands_of(scope), *commands_of("app"))
             if command.on_line
             and command.id != _LAST
             and state.offers(command)
-            and (command.scope == self._scope or command.action != f"show_{self._scope}")
+            and (command.scope == scope or command.action != f"show_{scope}")
         ]
 
     def _pairs(self) -> list[tuple[str, str]]:
@@ -114,7 +110,7 @@ class KeyLine(Static):
         return [self._named(command) for command in self._offered()]
 
     def _named(self, command: Command) -> tuple[str, str]:
-        state, settings = self._state, cast("Shell", self.app).context.settings
+        state, settings = self._screen.command_state, self._screen.context.settings
         keys = state.keys_now(command) or keys_of(command, settings).split(",")
         return key_name(keys[0]), state.label_now(command)
 

@@ -8,10 +8,11 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
+from screens.base_screen import BaseScreen
 from screens.widgets.text.sanitize import one_line
 
 if TYPE_CHECKING:
-    from screens.context import Shell
+    pass
 
 RATER_CELLS = 24
 
@@ -33,9 +34,9 @@ class TopLine(Static):
 
     def on_mount(self) -> None:
         """Follow what could not be saved."""
-        app = cast("Shell", self.app)
-        app.failed.subscribe(self, lambda _: self.lay_out())
-        app.saved.subscribe(self, lambda _: self.lay_out())
+        recorder = cast(BaseScreen, self.screen).context.recorder
+        recorder.failed.subscribe(self, lambda _: self.lay_out())
+        recorder.saved.subscribe(self, lambda _: self.lay_out())
         self.lay_out()
 
     def on_resize(self) -> None:
@@ -44,12 +45,11 @@ class TopLine(Static):
 
     def lay_out(self) -> None:
         """Put the line together."""
-        app = cast("Shell", self.app)
-        context = app.context
+        context = cast(BaseScreen, self.screen).context
         rater = one_line(context.rater.name, RATER_CELLS) if context.rater else "nobody (--rater NAME)"
         right = f"rater: {rater} · blind: {'yes' if context.settings.blind else 'no'}"
-        if app.failures:
-            right = f"! {len(app.failures):,} not saved · {right}"
+        if failures := context.recorder.failures:
+            right = f"! {len(failures):,} not saved · {right}"
         width = max(0, self.size.width)
         left = one_line(f"{context.workspace.path.name} › {self._place}", max(0, width - cell_len(right) - 2))
         gap = " " * max(1, width - cell_len(left) - cell_len(right))

@@ -20,7 +20,7 @@ from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.jobs.budget import BudgetScreen
-from screens.jobs.job_line import JobLine, bar, in_words
+from screens.jobs.job_line import JobLine, bar, format_duration
 from screens.jobs.outcomes import OutcomesScreen
 from screens.jobs.run_tables import funnel
 from screens.jobs.screen import JobsScreen
@@ -291,7 +291,12 @@ def test_a_bar_is_full_only_at_the_end() -> None:
 
 
 def test_durations_in_words() -> None:
-    assert [in_words(seconds) for seconds in (12, 89, 200, 7_500)] == ["12 s", "89 s", "3 min", "2 h 5 min"]
+    assert [format_duration(seconds) for seconds in (12, 89, 200, 7_500)] == [
+        "12 s",
+        "89 s",
+        "3 min",
+        "2 h 5 min",
+    ]
 
 
 def funnel_of(counts: PairCounts, figures: RunFigures) -> list[str]:
@@ -516,8 +521,8 @@ async def test_a_service_that_is_used_up_is_waited_for_and_that_is_said_once(wor
             await until(pilot, lambda: bool(status.search(text(app, "#now"))))
             await until(pilot, lambda: "limits are used up" in log_lines(app))
             await until(pilot, lambda: len(server.requests) == 4)
-            assert len(app.context.jobs.board.log) == 1
-            assert app.context.jobs.board.log[0].count == 1
+            assert len(app.context.jobs.status.log) == 1
+            assert app.context.jobs.status.log[0].count == 1
             await pilot.press("x")
             await until(pilot, lambda: "■ stopped" in text(app, "#now"))
             assert "waits" not in text(app, "#now")

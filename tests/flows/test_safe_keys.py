@@ -23,7 +23,7 @@ from textual import events
 from textual.widgets import Input
 
 from screens.app import WorkbenchApp
-from screens.input_guard.terminal import InputReads, text_times
+from screens.input_guard.terminal import InputDecoder, text_times
 from screens.settings import ScreenSettings
 from store.workspace.duckdb import Workspace
 
@@ -129,7 +129,7 @@ async def test_pasted_text_neither_judges_nor_navigates(workspace: Workspace, pa
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         screen = await painted(pilot)
-        reads = InputReads()
+        reads = InputDecoder()
         keys = reads.feed(pasted, time.monotonic())
         app.keys_came_together(text_times(keys))
         for event in keys:

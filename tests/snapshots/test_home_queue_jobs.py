@@ -688,7 +688,7 @@ def test_items_of_a_run_that_failed_on_none(
     async def steps(pilot: Pilot[Any]) -> None:
         await at_jobs(pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: "Nothing failed" in pilot.app.screen._said())
+        await until(pilot, lambda: "Nothing failed" in pilot.app.screen._message())
         await settled(pilot)
 
     labelled_by_agents(workspace, [(number, 1.0, "screened") for number in range(1, 9)])
@@ -699,7 +699,7 @@ def test_items_of_a_run_that_failed_on_none(
 def test_jobs_error(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
     async def fail(pilot: Pilot[Any]) -> None:
         screen = await at_jobs(pilot)
-        screen._runs_read(None, None, WorkbenchError("Disk full", "The disk took no more."))
+        screen._not_read(WorkbenchError("Disk full", "The disk took no more."))
         await settled(pilot)
 
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=fail)

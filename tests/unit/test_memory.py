@@ -30,7 +30,7 @@ def collector():
 @pytest.fixture
 def full(monkeypatch):
     """As if there was enough to look through."""
-    monkeypatch.setattr(memory.gc, "get_count", lambda: (0, 0, memory.LEAST))
+    monkeypatch.setattr(memory.gc, "get_count", lambda: (0, 0, memory.MIN_COLLECTIONS))
 
 
 def test_nothing_is_collected_while_somebody_types(full, collector):
@@ -47,7 +47,7 @@ def test_a_pause_is_used(full, collector):
 
 
 def test_a_pause_with_little_to_look_through_is_left_alone(collector, monkeypatch):
-    monkeypatch.setattr(memory.gc, "get_count", lambda: (0, 0, memory.LEAST - 1))
+    monkeypatch.setattr(memory.gc, "get_count", lambda: (0, 0, memory.MIN_COLLECTIONS - 1))
     assert not memory.collect_when_idle(60.0)
 
 
@@ -56,7 +56,7 @@ def test_what_is_there_is_kept_out_of_later_collections():
         "import gc; gc.disable()\n"
         "from screens import memory\n"
         "alive = len(gc.get_objects())\n"
-        "memory.keep_what_is_there()\n"
+        "memory.freeze_existing()\n"
         "print(gc.isenabled(), gc.get_threshold() == memory.THRESHOLDS, len(gc.get_objects()) < alive // 10)"
     )
     done = subprocess.run(

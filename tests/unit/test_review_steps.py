@@ -2,7 +2,7 @@
 
 import pytest
 
-from screens.items.steps import steps_in_words
+from screens.items.steps import describe_steps
 from store.queries.agent_case import StepView
 
 COUNTS = {"passed": 0, "failed": 0, "errors": 0, "not_discriminating": 0, "flaky": 0}
@@ -12,7 +12,7 @@ SNAPSHOT = "1d708bebd9a3" + "0" * 52
 def told(role, reply, error=""):
     outcome = "failed" if error and role != "repair" else "ok"
     step = StepView(role, 0, outcome, reply, error, "bubblewrap", 0, 0, None, 1.5, from_cache=False)
-    return [line.strip() for line in steps_in_words((step,)).split("\n")[2:]]
+    return [line.strip() for line in describe_steps((step,)).split("\n")[2:]]
 
 
 def test_an_execution_is_told_in_two_or_three_lines():
@@ -116,5 +116,5 @@ def turn(role, tokens, money, seconds=1.25, *, kept=False):
     ],
 )
 def test_what_all_turns_cost_stands_first(steps, lines):
-    first, _, _ = steps_in_words(tuple(steps)).partition("1. ")
+    first, _, _ = describe_steps(tuple(steps)).partition("1. ")
     assert first == ("\n".join([*lines, "", ""]) if lines else "")

@@ -12,7 +12,7 @@ from textual.drivers._writer_thread import WriterThread
 from textual.message import Message
 
 from screens.input_guard.guard import TORN_SECONDS
-from screens.input_guard.terminal import InputReads, Mark, MarkedFile, text_times
+from screens.input_guard.terminal import InputDecoder, MarkingFile, WriteMarker, text_times
 
 
 def keys(messages: list[Message]) -> list[str]:
@@ -25,7 +25,7 @@ class Line:
     """A slow line: parts arrive with pauses, longer than Textual waits for the rest of a sequence."""
 
     def __init__(self) -> None:
-        self.reads = InputReads()
+        self.reads = InputDecoder()
         self.messages: list[Message] = []
 
     def arrives(self, *parts: str) -> list[str]:
@@ -75,7 +75,7 @@ def test_what_the_parser_cannot_take_does_not_stop_the_keys() -> None:
 
 
 def test_keys_of_one_read_are_told() -> None:
-    reads = InputReads()
+    reads = InputDecoder()
     assert len(text_times(reads.feed("10", 1.0))) == 2
     assert len(text_times(reads.feed("1", 2.0))) == 1
     assert text_times(reads.feed("\x1b[A\x1b[B", 3.0)) == []
@@ -90,8 +90,8 @@ def test_what_is_written_is_told_when_it_has_left_and_not_before() -> None:
             time.sleep(0.05)
             told.append((f"flushed {self.getvalue()}", time.monotonic()))
 
-    writer = WriterThread(cast(Any, MarkedFile(SlowFile())))
-    mark = Mark()
+    writer = WriterThread(cast(Any, MarkingFile(SlowFile())))
+    mark = WriteMarker()
     mark.reached = lambda moment: told.append(("reached", moment))
     writer.start()
     writer.write("item 1")

@@ -49,12 +49,12 @@ class Teller:
                 self._note(f"warning: {event.text}")
 
     def _progressed(self, event: JobProgressed) -> None:
-        from screens.jobs.job_line import parts
+        from screens.jobs.job_line import progress_words
 
         self._bar.show(event.ended, event.total, self._bar.shortened(_so_far(event)))
         if not self._bar.wanted and time.monotonic() >= self._line_at:
             self._line_at = time.monotonic() + LINE_SECONDS
-            self._note(f"{datetime.now():%Y-%m-%d %H:%M} {' · '.join(parts('running', event))}")
+            self._note(f"{datetime.now():%Y-%m-%d %H:%M} {' · '.join(progress_words('running', event))}")
 
     def _failed(self, kind: str, text: str) -> None:
         self._failures[kind] += 1

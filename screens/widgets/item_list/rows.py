@@ -26,7 +26,7 @@ class ItemRows:
 
     Attributes:
         generation: Counts the orders of the list; what was asked for in an earlier one is dropped.
-        failed: Whether the last read failed; nothing is read until `try_again`.
+        failed: Whether the last read failed; nothing is read until the next order.
     """
 
     def __init__(self) -> None:

@@ -62,7 +62,7 @@ CHANGES_SECONDS = 0.2
 
 @dataclass
 class ReadFailed(Message):
-    """Items could not be read; `ItemList.read_again` tries once more.
+    """Items could not be read; another order, or the same one again, tries once more.
 
     Attributes:
         error: What went wrong.
@@ -340,11 +340,6 @@ class ItemList(ScrollView, can_focus=True):
         if unsaved != self._unsaved:
             self._unsaved = unsaved
             self.refresh()
-
-    def read_again(self) -> None:
-        """Try once more to read what could not be read."""
-        self._rows.failed = False
-        self.refresh()
 
     def catch_up(self) -> None:
         """Read what has changed: at once what is in sight, the rest when it comes into sight."""

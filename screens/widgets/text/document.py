@@ -1,6 +1,6 @@
 """A text as source lines, each line as it is shown, and how all of them flow into rows of a width.
 
-What takes longer in a huge text than a key may wait is done in turns (`Turns`), or for no more than the lines
+Work on a huge text that takes longer than a key may wait is sliced (`SlicedWork`), or limited to the lines
 that are looked at.
 """
 
@@ -30,14 +30,14 @@ _WORDS_LIMIT = 20_000
 """Characters of the longest line that is broken between words; longer ones are no prose."""
 
 _LINES_KEPT = 512
-_LINES_A_TURN = 512
+_LINES_A_SLICE = 512
 _LONG = 40_000
 
 NO_SPANS = Spans()
 NO_GLYPHS: Mapping[int, str] = {}
 
 
-class Turns:
+class SlicedWork:
     """Work on a text that may be huge, done a slice at a time.
 
     Args:
@@ -360,7 +360,7 @@ class Row:
     """Whether the row is the line's first, which carries the number."""
 
 
-class Flow(Turns):
+class Flow(SlicedWork):
     """The rows of a text: one a line, or as many as a line needs at a width.
 
     What is asked of a part that was not measured yet is measured there and then.
@@ -391,9 +391,9 @@ class Flow(Turns):
         document, width, before = self.document, self.width, self._before
         lines, insets = document.lines, document.insets
         widest = 0
-        for first in range(0, len(lines), _LINES_A_TURN):
+        for first in range(0, len(lines), _LINES_A_SLICE):
             rows = before[-1]
-            for number in range(first, min(first + _LINES_A_TURN, len(lines))):
+            for number in range(first, min(first + _LINES_A_SLICE, len(lines))):
                 line = lines[number]
                 # The common case is inlined here: a call for each of 100,000 lines is felt.
                 plain = line.isascii() and "\t" not in line and number not in insets

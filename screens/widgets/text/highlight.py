@@ -17,7 +17,7 @@ from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 from pygments.token import Token  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
-from screens.widgets.text.document import Turns
+from screens.widgets.text.document import SlicedWork
 from screens.widgets.text.overlay import CodeBlock
 from store.formatting import counted
 
@@ -61,26 +61,24 @@ THEME: dict[object, str] = {
 }
 """Styles by token type, in theme variables; a type that is not here takes its parent's."""
 
-ANSI_THEME: dict[object, str] = {
-    Token.Comment: "ansi_bright_black italic",
-    Token.Generic.Deleted: "ansi_red",
-    Token.Generic.Error: "ansi_red",
-    Token.Generic.Heading: "ansi_blue bold",
-    Token.Generic.Inserted: "ansi_green",
-    Token.Generic.Traceback: "ansi_red",
-    Token.Keyword: "ansi_magenta bold",
-    Token.Keyword.Constant: "ansi_yellow",
-    Token.Literal.Number: "ansi_yellow",
-    Token.Literal.String: "ansi_green",
-    Token.Literal.String.Doc: "ansi_green italic",
-    Token.Name.Builtin: "ansi_cyan",
-    Token.Name.Class: "ansi_blue bold",
-    Token.Name.Decorator: "ansi_cyan",
-    Token.Name.Exception: "ansi_red",
-    Token.Name.Function: "ansi_blue bold",
-    Token.Name.Tag: "ansi_blue",
-    Token.Operator.Word: "ansi_magenta bold",
+_ANSI_COLOURS = {
+    "$foreground 65%": "ansi_bright_black",
+    "$text-accent": "ansi_magenta",
+    "$text-error": "ansi_red",
+    "$text-primary": "ansi_blue",
+    "$text-secondary": "ansi_cyan",
+    "$text-success": "ansi_green",
+    "$text-warning": "ansi_yellow",
 }
+
+
+def _in_ansi(style: str) -> str:
+    for colour, ansi in _ANSI_COLOURS.items():
+        style = style.replace(colour, ansi)
+    return style
+
+
+ANSI_THEME = {token: _in_ansi(style) for token, style in THEME.items()}
 """The same for themes that use the terminal's own colours."""
 
 _lexers: dict[str, Lexer | None] = {}
@@ -141,7 +139,7 @@ def _key(token: object) -> object | None:
     return None
 
 
-class Highlighting(Turns):
+class Highlighting(SlicedWork):
     """The coloured stretches of the code in a text, complete for the first `covered` lines.
 
     Args:

@@ -7,7 +7,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from screens.widgets.text.document import Turns
+from screens.widgets.text.document import SlicedWork
 
 NO_MATCH = "no match"
 """The status of a search without a match in the whole text."""
@@ -16,7 +16,7 @@ _WINDOW = 128 * 1024
 """Characters looked through between two glances at the clock (about 2 ms)."""
 
 
-class TextSearch(Turns):
+class TextSearch(SlicedWork):
     """The matches of a pattern in a text, and the one that the reader is at.
 
     Case matters only if the pattern has an upper-case letter. Letters are compared one by one, so that no

@@ -29,7 +29,7 @@ from textual.strip import Strip
 
 from screens.commands import bindings
 from screens.widgets.text import highlight, markdown
-from screens.widgets.text.document import NO_GLYPHS, Document, Flow, Row, TextKind, Turns
+from screens.widgets.text.document import NO_GLYPHS, Document, Flow, Row, SlicedWork, TextKind
 from screens.widgets.text.overlay import Span, Spans
 from screens.widgets.text.paint import LineMarks, Painter, places
 from screens.widgets.text.sanitize import one_line, visible
@@ -38,10 +38,10 @@ from screens.widgets.text.search import TextSearch
 _CODE: tuple[TextKind, ...] = ("code", "test")
 _PROSE: tuple[TextKind, ...] = ("reply", "markdown")
 
-TURN = 0.005
+SLICE_SECONDS = 0.005
 """Seconds that work on a large text may hold up a key."""
 
-PAUSE = 0.002
+PAUSE_SECONDS = 0.002
 """Seconds between two turns, in which keys are answered and the screen is painted."""
 
 RENDERED_AT_ONCE = 2_000
@@ -432,7 +432,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         flow = self._flow
         if flow is None or flow.width != width:
             flow = self._flow = Flow(document, width)
-            if not flow.advance(TURN):
+            if not flow.advance(SLICE_SECONDS):
                 self.run_worker(self._measure(flow), group="measure")
         if self._beginning is not None:
             above = self.scrollable_content_region.height // 3
@@ -457,13 +457,13 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         width = 0 if flow.width is not None else self._gutter_width + flow.cells
         self.virtual_size = Size(width, flow.rows if self.text else len(self._empty_rows))
 
-    async def _work(self, turns: Turns, is_wanted: Callable[[], bool], show: Callable[[], None]) -> None:
+    async def _work(self, turns: SlicedWork, is_wanted: Callable[[], bool], show: Callable[[], None]) -> None:
         """Work in turns, between which keys are answered, and show after each of them what there is."""
         done = False
         while not done and is_wanted():
-            done = turns.advance(TURN)
+            done = turns.advance(SLICE_SECONDS)
             show()
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(PAUSE_SECONDS)
 
     async def _measure(self, flow: Flow) -> None:
         def show() -> None:
@@ -477,7 +477,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _begin_colours(self, colours: highlight.Highlighting) -> None:
         # Most snippets are coloured before they are painted for the first time.
-        if not all(map(highlight.is_ready, colours.languages)) or not colours.advance(TURN):
+        if not all(map(highlight.is_ready, colours.languages)) or not colours.advance(SLICE_SECONDS):
             self.run_worker(self._colour(colours), group="highlight")
 
     async def _colour(self, colours: highlight.Highlighting) -> None:
@@ -599,7 +599,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         if before is not None and before.current is not None:
             origin = before.starts[before.current]
         self._search = search = TextSearch(self.text, pattern, origin) if pattern else None
-        if search is None or not search.advance(TURN):
+        if search is None or not search.advance(SLICE_SECONDS):
             self.refresh()
             self._say()
         else:
