@@ -49,7 +49,7 @@ FORMAT = Format(
 SCREEN = """
 from report_kind.store import KIND, TABLE
 from screens.items.history import history
-from screens.items.views import Ask, ItemView, PaneText, ReviewPart
+from screens.items.views import ItemView, PaneText, QuestionPrompt, ReviewPart
 from sqlalchemy import select
 from store.queries.item import item_access, load_history, load_own, question_ids
 from store.tables.columns import table_of
@@ -61,7 +61,7 @@ def load(connection, scope, item_id):
     name = connection.execute(select(item.c.external_id).where(item.c.id == item_id)).scalar_one()
     text = connection.execute(select(TABLE.c.text).where(TABLE.c.item_id == item_id)).scalar_one()
     keys = question_ids(connection, [question.name for question in KIND.questions])
-    asks = tuple(Ask(question, QuestionTarget(keys[question.name])) for question in KIND.questions)
+    asks = tuple(QuestionPrompt(question, QuestionTarget(keys[question.name])) for question in KIND.questions)
     access = item_access(connection, scope, item_id)
     records = load_history(connection, item_id, scope.rater_id if access.blind else None)
     return ItemView(
