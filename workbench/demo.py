@@ -188,6 +188,6 @@ def demo_report(workspace: Workspace, annotation: JobReport) -> DemoReport:
         with_majority=MajorityAgreement(len(majorities) - ties, agreed, ties, raters),
         among_raters=raw_agreement(units.values()),
         alpha=krippendorff_alpha(
-            {name: [values[place] for values in units.values()] for place, name in enumerate(raters)}
+            [[values[place] for values in units.values()] for place in range(len(raters))]
         ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import numpy
 
     Ratings = Sequence[float | None] | numpy.ndarray[Any, Any]
-
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
 
@@ -119,7 +118,7 @@ def cohen_kappa(one: Ratings, other: Ratings) -> Agreement:
     return Agreement(kappa, number, dropped, 2 * number)
 
 
-def krippendorff_alpha(ratings: Mapping[str, Ratings], level: Level = "nominal") -> Agreement:
+def krippendorff_alpha(ratings: Sequence[Ratings], level: Level = "nominal") -> Agreement:
     """Compute Krippendorff's alpha: 1 - D_o / D_e, observed over expected disagreement.
 
     D_o = 1/n sum_ck o_ck d(c, k) over the coincidences of values within units, and
@@ -141,7 +140,7 @@ def krippendorff_alpha(ratings: Mapping[str, Ratings], level: Level = "nominal")
     """
     import numpy
 
-    given = _matrix(list(ratings.values()))
+    given = _matrix(ratings)
     domain = numpy.unique(given[~numpy.isnan(given)])
     # How often each unit has each value: all that the coefficient rests on.
     counts = numpy.empty((given.shape[1], len(domain)), dtype=int)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,8 @@ from sqlalchemy import ColumnElement, Select, func, select
 from store.errors import UnknownName
 from store.kinds.counting import in_order
 from store.kinds.spec import NamedQuestion, task_kinds
-from store.measures.agreement import Agreement, Level, cohen_kappa, krippendorff_alpha
+from store.measures.agreement import Agreement, Level
+from store.measures.registry import Measure, measures
 from store.queries.current import all_values
 from store.queries.due import answered_refs
 from store.record.response_names import ResponseName
@@ -67,7 +68,7 @@ class PairAgreement:
         revealed: Units of `n` that one of them, or both, judged with what agents or a judge said in
             sight.
         share: agreed / n; None without units.
-        kappa: Cohen's kappa, not weighted.
+        coefficients: By the measure that compares two raters.
     """
 
     raters: tuple[str, str]
@@ -77,16 +78,22 @@ class PairAgreement:
     blind: int
     revealed: int
     share: float | None
-    kappa: Agreement
+    coefficients: Mapping[Measure, Agreement]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
-        told = asdict(self)
-        told["percent_agreement"] = None if self.share is None else 100 * self.share
-        told["cohen_kappa"] = self.kappa.value
-        told["why_no_kappa"] = self.kappa.why_none
-        del told["share"], told["kappa"]
-        return told
+        fields = {
+            "raters": self.raters,
+            "n": self.n,
+            "dropped": self.dropped,
+            "agreed": self.agreed,
+            "blind": self.blind,
+            "revealed": self.revealed,
+            "percent_agreement": None if self.share is None else 100 * self.share,
+        }
+        for measure, found in self.coefficients.items():
+            fields |= {measure.name: found.value, f"why_no_{measure.title}": found.why_none}
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,7 @@ class AgreementReport:
         responses: Their responses, where it is asked of these; None otherwise.
         raters: Everybody with a label: humans, imported raters, runs, judges.
         pairs: Every two of them.
-        alpha: Krippendorff's alpha over all of them.
+        coefficients: By the measure that compares all of them.
     """
 
     question: str
@@ -111,7 +118,7 @@ class AgreementReport:
     responses: int | None
     raters: tuple[RaterLabels, ...]
     pairs: tuple[PairAgreement, ...]
-    alpha: Agreement
+    coefficients: Mapping[Measure, Agreement]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
@@ -122,10 +129,13 @@ class AgreementReport:
             "responses": self.responses,
             "raters": [asdict(rater) for rater in self.raters],
             "pairs": [pair.to_dict() for pair in self.pairs],
-            "krippendorff_alpha": {
-                **self.alpha.to_dict(),
-                "level": self.level,
-                "raters": [rater.name for rater in self.raters],
+            **{
+                measure.name: {
+                    **found.to_dict(),
+                    "level": self.level,
+                    "raters": [rater.name for rater in self.raters],
+                }
+                for measure, found in self.coefficients.items()
             },
         }
 
@@ -180,10 +190,12 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
             RaterLabels(one.name, one.kind, one.labelled, int(one.blind.sum()), int(one.revealed.sum()))
             for one in given
         ),
-        pairs=tuple(_pair(one, other) for one, other in combinations(given, 2)),
-        alpha=krippendorff_alpha(
-            {str(place): one.values for place, one in enumerate(given)}, spec.scale.level
-        ),
+        pairs=tuple(_pair(one, other, spec.scale.level) for one, other in combinations(given, 2)),
+        coefficients={
+            measure: measure.compute([one.values for one in given], spec.scale.level)
+            for measure in measures()
+            if not measure.pairwise
+        },
     )
 
 
@@ -365,7 +377,7 @@ def _columns(connection: Connection, statement: Select[Any]) -> dict[str, Array]
     }
 
 
-def _pair(one: _Labels, other: _Labels) -> PairAgreement:
+def _pair(one: _Labels, other: _Labels, level: Level) -> PairAgreement:
     """Compare two raters' labels over the same units."""
     import numpy
 
@@ -380,5 +392,9 @@ def _pair(one: _Labels, other: _Labels) -> PairAgreement:
         blind=int(((one.blind | other.blind) & both).sum()),
         revealed=int(((one.revealed | other.revealed) & both).sum()),
         share=agreed / n if n else None,
-        kappa=cohen_kappa(one.values[both], other.values[both]),
+        coefficients={
+            measure: measure.compute([one.values[both], other.values[both]], level)
+            for measure in measures()
+            if measure.pairwise
+        },
     )

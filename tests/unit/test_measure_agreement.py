@@ -116,36 +116,36 @@ def test_alpha_of_a_worked_example():
     # alpha = 1 - (n - 1) * 4 / (n_0 n_1) = 1 - 19 * 4 / 84 = 0.0952...
     first = [0, 1, 0, 0, 0, 0, 0, 0, 1, 0]
     second = [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
-    result = krippendorff_alpha({"a": first, "b": second})
+    result = krippendorff_alpha([first, second])
     assert result.value == pytest.approx(1 - 19 * 4 / 84)
     assert (result.units, result.dropped, result.values) == (10, 0, 20)
 
 
 def test_alpha_leaves_out_units_with_one_value():
     # A value 2 that nobody else was asked about must change nothing.
-    whole = krippendorff_alpha({"a": [0, 1, 1, 0], "b": [0, 1, 0, 0]}, "interval")
-    more = krippendorff_alpha({"a": [0, 1, 1, 0, 2], "b": [0, 1, 0, 0, None]}, "interval")
+    whole = krippendorff_alpha([[0, 1, 1, 0], [0, 1, 0, 0]], "interval")
+    more = krippendorff_alpha([[0, 1, 1, 0, 2], [0, 1, 0, 0, None]], "interval")
     assert more.value == whole.value
     assert more.dropped == 1
 
 
 def test_alpha_is_undefined_when_nothing_varies():
-    result = krippendorff_alpha({"a": [1, 1, 0], "b": [1, 1, None]})
+    result = krippendorff_alpha([[1, 1, 0], [1, 1, None]])
     assert result.value is None
     assert result.why_none == "all values are equal"
-    assert krippendorff_alpha({"a": [1, None], "b": [None, 0]}).why_none == "no unit has two values"
-    assert krippendorff_alpha({}).why_none == "no unit has two values"
+    assert krippendorff_alpha([[1, None], [None, 0]]).why_none == "no unit has two values"
+    assert krippendorff_alpha([]).why_none == "no unit has two values"
 
 
 def test_alpha_refuses_raters_of_different_length():
     with pytest.raises(ValueError, match="shorter"):
-        krippendorff_alpha({"a": [1, 0], "b": [1]})
+        krippendorff_alpha([[1, 0], [1]])
 
 
 @given(st.lists(st.tuples(*[st.sampled_from([0, 1, None])] * 3), max_size=20))
 def test_full_agreement_is_one_and_no_measure_exceeds_it(units):
     raw = raw_agreement(units)
-    alpha = krippendorff_alpha({str(place): [unit[place] for unit in units] for place in range(3)})
+    alpha = krippendorff_alpha([[unit[place] for unit in units] for place in range(3)])
     assert raw.units == alpha.units
     assert raw.units + raw.dropped == len(units)
     for result in (raw, alpha):

@@ -10,6 +10,7 @@ from recorded import RATERS, recorded_workspace
 
 from store.ingest.importing import import_files
 from store.measures.agreement import cohen_kappa, krippendorff_alpha
+from store.measures.registry import COHEN_KAPPA, KRIPPENDORFF_ALPHA, measures
 from store.queries.agreement import agreement
 from store.record.raters import ensure_rater
 
@@ -39,12 +40,15 @@ def test_it_counts_what_stands_of_people_and_of_each_run(tmp_path, monkeypatch, 
         )
         assert pair.agreed == sum(one[item] == other[item] for item in both)
         assert pair.share == pytest.approx(pair.agreed / pair.n)
-        assert pair.kappa == cohen_kappa([one[item] for item in both], [other[item] for item in both])
+        assert pair.coefficients[COHEN_KAPPA] == cohen_kappa(
+            [one[item] for item in both], [other[item] for item in both]
+        )
     labelled = [item for item in made.items if any(item in given for given in labels.values())]
-    assert found.alpha == krippendorff_alpha(
-        {name: [given.get(item) for item in labelled] for name, given in labels.items()}
+    assert found.coefficients[KRIPPENDORFF_ALPHA] == krippendorff_alpha(
+        [[given.get(item) for item in labelled] for given in labels.values()]
     )
-    assert found.alpha.units + found.alpha.dropped == len(labelled)
+    alpha = found.coefficients[KRIPPENDORFF_ALPHA]
+    assert alpha.units + alpha.dropped == len(labelled)
     assert found.items == 30
 
 
@@ -90,13 +94,16 @@ def test_nobody_and_one_rater_alone_have_no_agreement(tmp_path):
     with judged_workspace(tmp_path) as workspace:
         with workspace.reading() as connection:
             none = agreement(connection, "pair.match")
-        assert (none.raters, none.pairs, none.alpha.value) == ((), (), None)
+        assert (none.raters, none.pairs, none.coefficients[KRIPPENDORFF_ALPHA].value) == ((), (), None)
         Desk(workspace).judge(1)
         ensure_rater(workspace, "eli")
         with workspace.reading() as connection:
             alone = agreement(connection, "pair.match")
     assert ([one.name for one in alone.raters], alone.pairs) == (["dana"], ())
-    assert (alone.alpha.why_none, alone.alpha.dropped) == ("no unit has two values", 1)
+    assert (
+        alone.coefficients[KRIPPENDORFF_ALPHA].why_none,
+        alone.coefficients[KRIPPENDORFF_ALPHA].dropped,
+    ) == ("no unit has two values", 1)
 
 
 @pytest.fixture
@@ -221,7 +228,7 @@ def test_a_question_about_responses_is_compared_over_all_of_them_with_judges(wor
         ("eli", "ours-70b"): (2, 0, 1),
     }
     alpha = facts["krippendorff_alpha"]
-    given = {"dana": [9, 2, 6, 1], "eli": [8, 2, None, 3], "ours-70b": [9, 5, None, None]}
+    given = [[9, 2, 6, 1], [8, 2, None, 3], [9, 5, None, None]]
     assert alpha["value"] == pytest.approx(krippendorff_alpha(given, "interval").value)
     assert (alpha["level"], alpha["units"], alpha["dropped"]) == ("interval", 3, 1)
     text = workbench("report", answers, "agreement", "--question", "answer.accuracy").out
@@ -278,3 +285,42 @@ def test_agents_are_not_sent_where_they_cannot_work(workbench, answers):
     assert (done.code, done.json()["error"]["title"]) == (2, "Nothing for the agents")
     assert "3 repository questions" in done.json()["error"]["message"]
     assert workbench("report", answers, "pipeline", "--json").json()["runs"] == []
+
+
+def test_a_measure_of_another_package_appears_in_the_report(workbench, in_folder, monkeypatch):
+    """Two more measures are registered by a package: one of two raters, one of all."""
+    package = in_folder / "site"
+    info = package / "more_measures-1.0.dist-info"
+    info.mkdir(parents=True)
+    (package / "more_measures.py").write_text(
+        "from store.measures.agreement import Agreement\n"
+        "from store.measures.registry import Measure\n"
+        "TWO = Measure('mean_gap', 'gap', True, lambda ratings, level: Agreement("
+        "float(abs(ratings[0] - ratings[1]).mean()), len(ratings[0]), 0, 2 * len(ratings[0])))\n"
+        "ALL = Measure('unit_count', 'Count', False, lambda ratings, level: Agreement("
+        "None, len(ratings[0]), 0, 0, 'a count is no coefficient'))\n"
+    )
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: more-measures\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[workbench.measures]\nmean_gap = more_measures:TWO\nunit_count = more_measures:ALL\n"
+    )
+    monkeypatch.syspath_prepend(str(package))
+    (in_folder / "p.jsonl").write_text(
+        "".join(json.dumps({"id": f"q{number}", "query": "q", "code": "c"}) + "\n" for number in range(4))
+    )
+    assert workbench("import", "w.duckdb", "p.jsonl").code == 0
+    for rater, values in (("dana", "1100"), ("eli", "1001")):
+        for number, value in enumerate(values):
+            assert workbench("judge", "w.duckdb", f"q{number}", value, "--rater", rater).code == 0
+    measures.cache_clear()
+    try:
+        facts = workbench("report", "w.duckdb", "agreement", "--json").json()
+        text = workbench("report", "w.duckdb", "agreement").out
+    finally:
+        measures.cache_clear()
+    (pair,) = facts["pairs"]
+    assert (pair["mean_gap"], pair["why_no_gap"], pair["cohen_kappa"]) == (0.5, "", 0.0)
+    assert (facts["unit_count"]["units"], facts["unit_count"]["raters"]) == (4, ["dana", "eli"])
+    assert facts["krippendorff_alpha"]["units"] == 4
+    assert " gap " in text
+    assert "Count (nominal) over 2 raters: none: a count is no coefficient" in text

@@ -180,6 +180,7 @@ def _with_one(found: AgreementReport, rater: str) -> AgreementReport:
 
 def _print_agreement(name: str, found: AgreementReport) -> None:
     from store.formatting import counted
+    from store.measures.registry import measures
     from workbench.output import print_facts, print_table, say
 
     unit = "item" if found.responses is None else "response"
@@ -199,15 +200,20 @@ def _print_agreement(name: str, found: AgreementReport) -> None:
         wide=("rater",),
     )
     say("")
+    compared = [measure for measure in measures() if measure.pairwise]
+    titles = [measure.title for measure in compared]
     print_table(
-        ("rater", "and", unit + "s", "agree", "percent", "kappa", "left out", "blind", "revealed"),
+        ("rater", "and", unit + "s", "agree", "percent", *titles, "left out", "blind", "revealed"),
         [
             (
                 *pair.raters,
                 pair.n,
                 pair.agreed,
                 None if pair.share is None else f"{100 * pair.share:.1f} %",
-                pair.kappa.why_none if pair.kappa.value is None else f"{pair.kappa.value:.3f}",
+                *(
+                    one.why_none if one.value is None else f"{one.value:.3f}"
+                    for one in (pair.coefficients[measure] for measure in compared)
+                ),
                 pair.dropped,
                 pair.blind,
                 pair.revealed,
@@ -216,11 +222,11 @@ def _print_agreement(name: str, found: AgreementReport) -> None:
         ],
         wide=("rater", "and"),
     )
-    alpha = found.alpha
-    value = f"none: {alpha.why_none}" if alpha.value is None else f"{alpha.value:.3f}"
-    ground = f"{counted(alpha.values, 'label')} of {counted(alpha.units, unit)}"
-    say(
-        "",
-        f"Krippendorff's alpha ({found.level}) over {counted(len(found.raters), 'rater')}: {value}; "
-        f"from {ground}, left out: {counted(alpha.dropped, unit)} with one label.",
-    )
+    for measure, one in found.coefficients.items():
+        value = f"none: {one.why_none}" if one.value is None else f"{one.value:.3f}"
+        ground = f"{counted(one.values, 'label')} of {counted(one.units, unit)}"
+        say(
+            "",
+            f"{measure.title} ({found.level}) over {counted(len(found.raters), 'rater')}: {value}; "
+            f"from {ground}, left out: {counted(one.dropped, unit)} with one label.",
+        )
