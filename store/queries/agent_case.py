@@ -11,10 +11,11 @@ from uuid import UUID
 
 from sqlalchemy import Connection, RowMapping, select
 
+from store.queries.current import current_verdicts
 from store.queries.executions import ExecutionView, executions_seen
 from store.queries.expert_runs import ExpertRunView, expert_runs
 from store.tables.columns import among, table_of
-from store.tables.runs import ExecutionRow, Run, StepRow, VerdictRow
+from store.tables.runs import ExecutionRow, Run, StepRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +82,12 @@ def load_case(connection: Connection, item_id: int, rater_id: int) -> AgentCase:
         item_id: The item.
         rater_id: Who looks at it.
     """
-    verdict, run, step = table_of(VerdictRow), table_of(Run), table_of(StepRow)
+    verdict, run, step = current_verdicts([item_id]), table_of(Run), table_of(StepRow)
     found = (
         connection.execute(
-            select(verdict, run.c.model, run.c.name.label("run_name"))
-            .outerjoin(run, run.c.id == verdict.c.run_id)
-            .where(verdict.c.item_id == item_id, verdict.c.response_ref_id.is_(None))
-            .order_by(verdict.c.id.desc())
-            .limit(1)
+            select(verdict, run.c.model, run.c.name.label("run_name")).outerjoin(
+                run, run.c.id == verdict.c.run_id
+            )
         )
         .mappings()
         .first()

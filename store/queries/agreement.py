@@ -15,7 +15,7 @@ from store.kinds.counting import in_order
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.measures.agreement import Agreement, Level
 from store.measures.registry import Measure, measures
-from store.queries.current import all_values
+from store.queries.current import all_values, on_label
 from store.queries.due import answered_refs
 from store.record.response_names import ResponseName
 from store.record.scope import REVIEW
@@ -309,7 +309,7 @@ def _runs(connection: Connection, kind: str) -> list[_Labels]:
     found = []
     for number, name in connection.execute(runs).all():
         of_run = select(verdict.c.item_id, verdict.c.value).where(
-            verdict.c.run_id == number, verdict.c.response_ref_id.is_(None)
+            verdict.c.run_id == number, on_label(verdict)
         )
         rows = _columns(connection, of_run)
         found.append(_Labels(name, "agent", *_latest(*rows.values())))

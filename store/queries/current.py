@@ -91,11 +91,24 @@ def own_marks(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery
 
 
 def current_verdicts(item_ids: Collection[int] | None = None) -> Subquery:
-    """Return the latest verdict of any run on the label of each item: (item_id, value, path, reason, ...)."""
-    verdict, question = table_of(VerdictRow), table_of(Question)
+    """Return the latest verdict of any run on the label of each item, with the columns of the verdict table.
+
+    This is the one definition of "the agents' label of an item".
+
+    Args:
+        item_ids: Of which items; None for all.
+    """
+    verdict = table_of(VerdictRow)
+    return _latest(
+        verdict, ("item_id",), on_label(verdict), *_among(verdict, item_ids), name="current_verdict"
+    )
+
+
+def on_label(verdict: Table) -> ColumnElement[bool]:
+    """Return the condition that a verdict is on an item's label, not on another question or on a response."""
+    question = table_of(Question)
     labels = select(question.c.id).where(question.c.name.in_(label_questions()))
-    about_item = verdict.c.response_ref_id.is_(None) & verdict.c.question_id.in_(labels)
-    return _latest(verdict, ("item_id",), about_item, *_among(verdict, item_ids), name="current_verdict")
+    return verdict.c.response_ref_id.is_(None) & verdict.c.question_id.in_(labels)
 
 
 def status_of(given: ColumnElement[int], due: ColumnElement[int], marks: Subquery) -> ColumnElement[str]:

@@ -10,8 +10,9 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 
 from store.cuts import Cut, cut_of_text
+from store.queries.current import current_verdicts
 from store.tables.columns import among, table_of
-from store.tables.runs import ExecutionRow, TestOutcomeRow, VerdictRow
+from store.tables.runs import ExecutionRow, TestOutcomeRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +144,8 @@ def executions_of_verdicts(connection: Connection, item_ids: Sequence[int]) -> d
     Returns:
         Executions by item; an item whose latest verdict rests on none is left out.
     """
-    verdict = table_of(VerdictRow)
-    place = func.row_number().over(partition_by=verdict.c.item_id, order_by=verdict.c.id.desc())
-    latest = (
-        select(verdict.c.item_id, verdict.c.execution_id, place.label("place"))
-        .where(among(verdict.c.item_id, item_ids))
-        .subquery()
-    )
-    rests_on = select(latest.c.execution_id, latest.c.item_id).where(
-        latest.c.place == 1, latest.c.execution_id.is_not(None)
-    )
+    verdict = current_verdicts(item_ids)
+    rests_on = select(verdict.c.execution_id, verdict.c.item_id).where(verdict.c.execution_id.is_not(None))
     items = {row.execution_id: row.item_id for row in connection.execute(rests_on)}
     found = executions_seen(connection, among(table_of(ExecutionRow).c.id, list(items)))
     return {items[each.id]: each for each in found}

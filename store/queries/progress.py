@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, case, func, select
 
 from store.kinds.counting import in_order
-from store.queries.current import all_values, current_verdicts, own_labels, own_marks, status_of
+from store.queries.current import all_values, current_verdicts, on_label, own_labels, own_marks, status_of
 from store.queries.due import answered_count, required_count
 from store.queries.run_figures import known_cost, unpriced
 from store.queries.scoped import hides_agents
@@ -199,7 +199,7 @@ def progress(connection: Connection, scope: Scope) -> Progress:
         by_kind = (
             select(item.c.kind, func.count(verdict.c.item_id.distinct()))
             .join(verdict, verdict.c.item_id == item.c.id)
-            .where(~hides_agents(scope, item.c.id))
+            .where(on_label(verdict), ~hides_agents(scope, item.c.id))
             .group_by(item.c.kind)
         )
         ruled = dict(connection.execute(by_kind).all())
