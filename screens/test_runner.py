@@ -103,7 +103,7 @@ class TestRunner:
         from agents.jobs.expert_tests import ExpertRun
 
         def failed(error: BaseException) -> None:
-            self._tell_ended(TestEnded(item_id, name, test, None, error))
+            self._report_ended(TestEnded(item_id, name, test, None, error))
 
         try:
             with self._making:
@@ -115,11 +115,11 @@ class TestRunner:
         follow(
             self._app,
             future,
-            lambda executed: self._tell_ended(TestEnded(item_id, name, test, executed)),
+            lambda executed: self._report_ended(TestEnded(item_id, name, test, executed)),
             failed,
         )
 
-    def _tell_ended(self, test: TestEnded) -> None:
+    def _report_ended(self, test: TestEnded) -> None:
         self.running.discard(test.item_id)
         name = one_line(test.name, 24)
         if test.executed is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -17,6 +18,9 @@ from store.queries.item import OwnLabel, OwnState
 from store.record.evidence import Citation, Part
 from store.record.scope import Scope
 from store.tables.record import QuestionTarget
+
+if TYPE_CHECKING:
+    from screens.widgets.text.view import TextPane
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,20 @@ class PaneText:
     gutter: Mapping[int, str] = field(default_factory=dict, hash=False)
     start: int | None = None
     places: Mapping[str, int] = field(default_factory=dict, hash=False)
+
+    def load_into(self, pane: TextPane, *, title: str, empty: str) -> None:
+        """Show the text in a pane, under a title; an empty one as a sentence."""
+        pane.load(
+            self.text,
+            language=self.language,
+            kind=self.kind,
+            title=title,
+            empty=empty,
+            landmarks=self.landmarks,
+            spans=self.spans,
+            gutter=self.gutter,
+            start=self.start,
+        )
 
 
 @dataclass(frozen=True, slots=True)

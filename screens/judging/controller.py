@@ -110,7 +110,7 @@ class JudgingController:
 
     # -- showing --------------------------------------------------------------------------------------
 
-    def as_known(self, view: ItemView, before: ItemView | None) -> ItemView:
+    def with_unsaved(self, view: ItemView, before: ItemView | None) -> ItemView:
         """Return an item that was read as it is to be shown: with what waits for the disk, at its question.
 
         The question is one gone back to, the same as before, or the first without a label.
@@ -130,7 +130,7 @@ class JudgingController:
             place = view.next_open(-1) or 0
         return view.at_question(place)
 
-    def has_arrived(self, view: ItemView) -> None:
+    def complete_undo_message(self, view: ItemView) -> None:
         """Complete the message of an undo whose item is known only now; a later message stays."""
         undone, self._undone = self._undone, None
         if undone is not None and self._shared.message == self._describe_undo(undone, None):
@@ -146,7 +146,7 @@ class JudgingController:
             return False
         return True
 
-    def may_judge(self) -> bool:
+    def can_judge(self) -> bool:
         """Return whether a key may record something of the item now; show why not."""
         guard, pressed = self._shared.guard, self._shared.context.last_key.time
         if self._shared.context.rater is None:
@@ -169,7 +169,7 @@ class JudgingController:
     def judge(self, key: str) -> None:
         """Answer the question that is asked with the value that has a key on its scale."""
         item = self._shared.item
-        if not self.may_judge() or item is None:
+        if not self.can_judge() or item is None:
             return
         value = item.question.scale.value_of(key)
         if value is not None:
@@ -232,7 +232,7 @@ class JudgingController:
     def accept(self) -> None:
         """Accept the agents' label that is shown."""
         item = self._shared.item
-        if not self.may_judge() or item is None:
+        if not self.can_judge() or item is None:
             return
         if item.claim is None:
             why = "the review is blind" if item.blind else "the agents have no label here"
@@ -244,14 +244,14 @@ class JudgingController:
     def say_undecided(self) -> None:
         """Ask why the rater cannot decide; the code that follows records it."""
         item = self._shared.item
-        if self.may_judge() and item is not None:
+        if self.can_judge() and item is not None:
             self.reasons.open(ReasonRequest(None, item.item_id, undecided=True))
             self._shared.say("Cannot decide, because:", choices=self.reasons.choices())
 
     def skip(self) -> None:
         """Put the item off: it comes again last."""
         item = self._shared.item
-        if not self.may_judge() or item is None or self.builder is None:
+        if not self.can_judge() or item is None or self.builder is None:
             return
         self.record(self.builder.mark(item, "skip"))
         self._order.put_last(item.item_id)
@@ -261,7 +261,7 @@ class JudgingController:
     def flag(self) -> None:
         """Flag the item, or take the flag away."""
         item = self._shared.item
-        if not self.may_judge() or item is None or self.builder is None:
+        if not self.can_judge() or item is None or self.builder is None:
             return
         flagged = not item.own.flagged
         self.record(self.builder.mark(item, "flag", active=flagged))
@@ -316,7 +316,7 @@ class JudgingController:
         item, override = self._shared.item, self._shared.context.recorder.last_override
         if item is None and override is not None and self.is_by_hand():
             self.reasons.ask_last()
-        elif not self.may_judge() or item is None:
+        elif not self.can_judge() or item is None:
             return
         elif overridden(item) is not None:
             self.reasons.open(ReasonRequest(None, item.item_id))
@@ -360,7 +360,7 @@ class JudgingController:
     def comment(self) -> None:
         """Open the line in which a comment is written."""
         item = self._shared.item
-        if self.may_judge() and item is not None:
+        if self.can_judge() and item is not None:
             self.reasons.drop()
             self._comments.open(item)
 

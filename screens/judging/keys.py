@@ -183,7 +183,7 @@ class JudgingKeyLine(KeyLine):
         """Return the keys of the scale, by which an answer is found, grouped by its bands."""
         return self._bands
 
-    def keep_up(self) -> None:
+    def update_keys(self) -> None:
         """Update the line where other keys have an effect now."""
         before = self._named_pairs
         if not self._choices and tuple(self._pairs()) != before:

@@ -184,7 +184,7 @@ class PaintGuard:
         self.is_bare = False
         self.on_screen = replace(shown or DisplayedItem(place, view, 0), view=view, paint=self._paints)
 
-    def put_nothing(self) -> None:
+    def show_no_item(self) -> None:
         """Take note that no item can be shown."""
         self.on_screen, self.is_bare = None, True
 
@@ -218,7 +218,7 @@ class PaintGuard:
             self.on_screen = replace(shown, settled_at=settled_at)
             has_other_claim = True
         if not self.is_painted:
-            self.tell_when_painted()
+            self.notify_when_painted()
         return has_other_claim
 
     def show_question(self, view: ItemView) -> None:
@@ -257,7 +257,7 @@ class PaintGuard:
             self._paints += 1
             self.on_screen = replace(self.on_screen, paint=self._paints, painted_at=None, awaited=awaited)
 
-    def tell_when_painted(self) -> None:
+    def notify_when_painted(self) -> None:
         """Take keys once all that is shown of the item is on the terminal."""
         when_on_terminal(self._screen, self._widgets, partial(self._was_painted, self._paints))
 
@@ -290,7 +290,7 @@ class PaintGuard:
         if self.on_screen.settled_at == NOT_SEEN:
             self.await_paint("item")
         if not self.is_painted:
-            self.tell_when_painted()
+            self.notify_when_painted()
 
 
 def _verdict(view: ItemView) -> object:

@@ -142,7 +142,7 @@ class ReasonMenu:
         return self.is_asked and (key == "escape" or self._shared.keys.ending != key_name("escape"))
 
     @property
-    def still_open(self) -> str:
+    def missing_reason(self) -> str:
         """That the last override has no reason yet, as a sentence; empty where none is due."""
         override = self._shared.context.recorder.last_override
         if override is None or any(getattr(one, "reason", "") for one in override.action.records):

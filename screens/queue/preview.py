@@ -59,17 +59,7 @@ class Preview(Vertical):
         claim.update(Content(_claims(view)))
         claim.display = any(question.claim for question in view.questions)
         subject = view.subject
-        pane.load(
-            subject.text,
-            language=subject.language,
-            kind=subject.kind,
-            title=subject.title,
-            empty=with_keys(self._settings, subject.empty),
-            landmarks=subject.landmarks,
-            spans=subject.spans,
-            gutter=subject.gutter,
-            start=subject.start,
-        )
+        subject.load_into(pane, title=subject.title, empty=with_keys(self._settings, subject.empty))
 
 
 def _claims(view: ItemView) -> str:

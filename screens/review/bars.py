@@ -109,11 +109,11 @@ class ClaimLine(Static):
             claim, rows, style = _asked(item, 0).strip(), 1, "bold $foreground"
         elif several and not claim and rows > 1:
             # Beside the answers is room for the rest of the question.
-            asked, claim = _in_two(_asked(item, 0), width)
+            asked, claim = _split_row(_asked(item, 0), width)
             style = "bold $foreground"
         elif several and rows > 1 and _cells(_asked(item, 0)) > width:
             # The question is not cut for the claim's sake.
-            first, rest = _in_two(_asked(item, 0), width)
+            first, rest = _split_row(_asked(item, 0), width)
             asked, rows = f"{first}\n{one_line(f' {rest}', width)}", 3
         elif several and rows == 1:
             place = f"{item.at + 1} of {len(item.questions)} · {item.current.title}"
@@ -192,7 +192,7 @@ def _last_word(about: str) -> str:
     return about.rpartition(" ")[2]
 
 
-def _in_two(text: str, width: int) -> tuple[str, str]:
+def _split_row(text: str, width: int) -> tuple[str, str]:
     """Return a text as a row and what goes on in the next one."""
     first, *rest = Content(text.strip()).wrap(max(20, width - 2))
     return f" {first.plain.rstrip()}", " ".join(line.plain.strip() for line in rest)
@@ -387,4 +387,4 @@ class ReviewHeader:
             is_failing = any(each.records[0].id in context.recorder.failures for each in waiting)
             state = "failed" if is_failing else "saving"
         screen.query_one(ClaimLine).show(item, state, blind=item.blind if item else context.scope.blind)
-        screen.query_one(JudgingKeyLine).keep_up()
+        screen.query_one(JudgingKeyLine).update_keys()

@@ -55,12 +55,12 @@ class Citations:
         shared: JudgingContext,
         panes: PaneController,
         changed: Callable[[], None],
-        bring_out: Callable[[Citation], None],
+        show_execution: Callable[[Citation], None],
     ) -> None:
         self._shared = shared
         self._panes = panes
         self._changed = changed
-        self._bring_out = bring_out
+        self._bring_out = show_execution
         self.drafts: Drafts[tuple[Citation, ...]] = Drafts(
             "citations", as_json, lambda kept: readable_citations(str(kept))
         )

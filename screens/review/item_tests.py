@@ -239,7 +239,7 @@ class ItemTests:
                 return before
         return item.execution
 
-    def bring_out(self, citation: Citation) -> None:
+    def show_execution(self, citation: Citation) -> None:
         """Show the execution whose test or log is cited."""
         if self._shared.item is None or citation.execution is None:
             return

@@ -38,17 +38,7 @@ class LazyPanes(Mapping[str, TextPane]):
         pane = self._panes[pane_id]
         part, place = self._waiting.pop(pane_id, (None, None))
         if part is not None:
-            pane.load(
-                part.text,
-                language=part.language,
-                kind=part.kind,
-                title=part.heading or part.title,
-                empty=part.empty,
-                landmarks=part.landmarks,
-                spans=part.spans,
-                gutter=part.gutter,
-                start=part.start,
-            )
+            part.load_into(pane, title=part.heading or part.title, empty=part.empty)
             pane.mark_cited(part.cited, recorded=part.recorded)
         if place is not None:
             _go(pane, place)
@@ -365,7 +355,7 @@ class PaneController:
             pane.load("", empty=in_subject if pane.id == SUBJECT else "")
         self.show_active()
 
-    def bring_out_asked(self, view: ItemView) -> None:
+    def show_question_pane(self, view: ItemView) -> None:
         """Bring the pane into view that the question is about; a reader who is in the subject stays there."""
         pane = view.current.pane
         if pane == SUBJECT or pane not in self.by_id:

@@ -112,7 +112,7 @@ class ReviewScreen(BaseScreen):
         self.header = ReviewHeader(shared, self.order, lambda: self.session.query)
         self.judging = JudgingController(self, shared, self.order, self.comments, format_citations)
         self.tests = ItemTests(shared, self._show_chosen, self.items.forget, self._reload, self._changed)
-        self.citations = Citations(shared, self.panes, self._changed, self.tests.bring_out)
+        self.citations = Citations(shared, self.panes, self._changed, self.tests.show_execution)
         self.revisions = TextRevisions(shared, self.judging, self._changed)
         self.end = EndOfList(shared, self.order, self.header, lambda error: self._not_read(error, None))
         self.session.drafts = (self.comments.drafts, self.citations.drafts, self.tests.drafts, self.revisions)
@@ -198,7 +198,7 @@ class ReviewScreen(BaseScreen):
             self._take_order(*restored)
         if self.shared.message == LOADING:
             # The message on a key refused meanwhile stays.
-            self.shared.say(self.judging.reasons.still_open)
+            self.shared.say(self.judging.reasons.missing_reason)
         self.show_item()
 
     def _take_order(self, query: QueueQuery, order: ReviewOrder) -> None:
@@ -283,7 +283,7 @@ class ReviewScreen(BaseScreen):
         if place is not self.guard.wanted:
             return
         before = self.guard.item_at(place)
-        view = self._as_chosen(self.judging.as_known(view, before))
+        view = self._as_chosen(self.judging.with_unsaved(view, before))
         self.guard.put(view, place)
         with self.app.batch_update():
             self.panes.prompt.load(
@@ -291,7 +291,7 @@ class ReviewScreen(BaseScreen):
             )
             self.panes.fill(view)
             if before is None or not before.current.is_same_as(view.current):
-                self.panes.bring_out_asked(view)
+                self.panes.show_question_pane(view)
             if before is None:
                 self._arrive(view)
             self.panes.show_active()
@@ -303,7 +303,7 @@ class ReviewScreen(BaseScreen):
 
     def _arrive(self, view: ItemView) -> None:
         """Restore the places of an item that has just come, and mention its drafts."""
-        self.judging.has_arrived(view)
+        self.judging.complete_undo_message(view)
         self.panes.by_id.end_cursors()
         places = self.session.places_of(view)
         self.comments.mention_draft(view.item_id)
@@ -334,10 +334,10 @@ class ReviewScreen(BaseScreen):
         self.guard.show_question(view)
         with self.app.batch_update():
             self.panes.fill(view)
-            self.panes.bring_out_asked(view)
+            self.panes.show_question_pane(view)
             self.panes.show_active()
             self.header.show_claim()
-        self.guard.tell_when_painted()
+        self.guard.notify_when_painted()
 
     def _pane_chosen(self, pane_id: str) -> None:
         item = self.guard.item
@@ -383,7 +383,7 @@ class ReviewScreen(BaseScreen):
 
     def _show_nothing(self, in_pane: str, message: str) -> None:
         """Show a sentence in place of an item."""
-        self.guard.put_nothing()
+        self.guard.show_no_item()
         self.panes.empty(in_pane)
         self.header.show_place()
         self.header.show_claim()

@@ -279,7 +279,7 @@ class TextRevisions:
         if titles:
             what, edit = " and ".join(titles), self._shared.key("edit")
             self._shared.say_also(f"Your draft of the {what} is kept: {edit} goes on with it.")
-        if later := revised_since(view):
+        if later := describe_changes(view):
             self._shared.say_also(later)
 
     def take_session(self, session: Mapping[str, Any]) -> None:
@@ -307,7 +307,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def revised_since(view: ItemView) -> str:
+def describe_changes(view: ItemView) -> str:
     """Return which texts are others than when the rater gave the labels, as a sentence; or nothing."""
     given = {
         # The text judged in place of an answer may have changed: a reference, once a thread.

@@ -67,21 +67,21 @@ class TinyScreen(BaseScreen):
     def show_item(self) -> None:
         place = self.guard.wanted = self.order.place
         if place is None:
-            self.guard.put_nothing()
+            self.guard.show_no_item()
             return
         before = self.guard.item_at(place)
-        view = self.judging.as_known(self.reader.read(place.item_id), before)
+        view = self.judging.with_unsaved(self.reader.read(place.item_id), before)
         self.guard.put(view, place)
         self.query_one("#item", Static).update(view.external_id)
         if before is None:
-            self.judging.has_arrived(view)
+            self.judging.complete_undo_message(view)
         self.guard.follow(before)
 
     def evidence(self) -> tuple[tuple[Citation, ...], UUID | None]:
         return (), None
 
     def show_recorded(self, action: Action) -> None:
-        self.query_one(JudgingKeyLine).keep_up()
+        self.query_one(JudgingKeyLine).update_keys()
 
     def ask_question(self, place: int) -> None:
         raise AssertionError("pairs are asked one question")
@@ -177,6 +177,6 @@ async def test_a_key_that_came_before_the_item_was_seen_judges_nothing_there_eit
         await pilot.press("1")
         said = "Not recorded: the item was not on the screen when you pressed. Press again."
         assert screen.shared.message == said
-        screen.guard.tell_when_painted()
+        screen.guard.notify_when_painted()
         await pressed(pilot, screen, "1")
     assert [row[:2] for row in judgments(workspace)] == [(1, 1)]

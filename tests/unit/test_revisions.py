@@ -13,7 +13,7 @@ from scopes import scope
 
 from screens.items.answer import load
 from screens.items.views import ItemView
-from screens.review.text_revisions import revised_since
+from screens.review.text_revisions import describe_changes
 from store.errors import JudgmentRefused, RecordsRefused
 from store.export.exporting import export
 from store.first_look import look
@@ -143,25 +143,25 @@ def test_a_label_that_is_older_than_the_text_is_told(workspace: Workspace) -> No
         dana.judge(1, value)
 
     score(accuracy, 8)
-    assert revised_since(view(workspace, dana)) == ""
+    assert describe_changes(view(workspace, dana)) == ""
     ben.say(1, REFERENCE, text="There.")
     changed = "Since you gave accuracy, the reference answer changed."
-    assert revised_since(view(workspace, dana)) == changed
-    assert revised_since(view(workspace, ben)) == ""
+    assert describe_changes(view(workspace, dana)) == changed
+    assert describe_changes(view(workspace, ben)) == ""
     score(clarity, 3)
-    assert revised_since(view(workspace, dana)) == changed
+    assert describe_changes(view(workspace, dana)) == changed
     # With the old text again it is the other label that was given for another text.
     ben.undo()
-    assert revised_since(view(workspace, dana)) == changed.replace("accuracy", "clarity")
+    assert describe_changes(view(workspace, dana)) == changed.replace("accuracy", "clarity")
     ben.redo()
     # Another label, taken back: what an undo brings back is as old as it was.
     score(accuracy, 2)
-    assert revised_since(view(workspace, dana)) == ""
+    assert describe_changes(view(workspace, dana)) == ""
     dana.undo()
-    assert revised_since(view(workspace, dana)) == changed
+    assert describe_changes(view(workspace, dana)) == changed
     ben.say(1, "revision.question", text="Where is it?")
     told = "Since you gave 2 of your 4 answers, the question and the reference answer changed."
-    assert revised_since(view(workspace, dana)) == told
+    assert describe_changes(view(workspace, dana)) == told
 
 
 def test_what_stands_is_shown_with_its_author_and_every_version(workspace: Workspace) -> None:
