@@ -13,8 +13,8 @@ from textual.app import App
 from textual.signal import Signal
 from textual.timer import Timer
 
-from screens.delivery import deliver, follow
 from screens.notices import Notices
+from screens.threads import deliver, follow
 from store.errors import JudgmentRefused
 from store.record.ids import now
 

@@ -12,8 +12,8 @@ from uuid import UUID
 from textual.app import App
 from textual.signal import Signal
 
-from screens.delivery import deliver, follow
 from screens.notices import Notices
+from screens.threads import deliver, follow
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -21,6 +22,7 @@ from textual.widgets import Input, Static
 from screens.commands import bindings
 from screens.help import first_key, hint
 from screens.jobs.job_line import bar, format_duration
+from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 from store.formatting import counted
@@ -141,9 +143,8 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
     def _path_changed(self, event: Input.Changed) -> None:
         self._list_files(event.value)
 
-    @work(thread=True, exclusive=True, group="files")
     def _list_files(self, typed: str) -> None:
-        self.call_later(self._files_listed, typed, matching_files(typed))
+        in_thread(self, partial(matching_files, typed), partial(self._files_listed, typed), group="files")
 
     def _files_listed(self, typed: str, found: list[str]) -> None:
         if not self.is_mounted or typed != self.query_one("#path", Input).value:
@@ -185,16 +186,8 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         self._what = f"Importing {one_line(typed, 60)} …"
         self._say(self._what)
         self._ticking = self.set_interval(TICK_SECONDS, self._show_progress)
-        self._import(Path(typed).expanduser())
-
-    @work(thread=True, group="import")
-    def _import(self, path: Path) -> None:
-        try:
-            report = self._import_file(path, self._take_progress)
-        except WorkbenchError as error:
-            self.call_later(self._import_failed, error)
-        else:
-            self.call_later(self._import_done, report)
+        work = partial(self._import_file, Path(typed).expanduser(), self._take_progress)
+        in_thread(self, work, self._import_done, self._import_failed, group="import", exclusive=False)
 
     def _take_progress(self, progress: Progress) -> None:
         self._progress = progress

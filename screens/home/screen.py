@@ -17,6 +17,7 @@ from screens.commands import Command, Scope, bindings
 from screens.home.facts import TITLE_CELLS, HomeFacts, for_agents, paragraph, read_facts
 from screens.home.importing import ImportScreen
 from screens.jobs.job_line import JobLine
+from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -309,16 +310,8 @@ class HomeScreen(BaseScreen):
             return
         self._loading_sample = True
         self._lay_out()
-        self._load_sample()
-
-    @work(thread=True, group="sample")
-    def _load_sample(self) -> None:
-        try:
-            settings = self.context.program.load_sample()
-        except WorkbenchError as error:
-            self.call_later(self._sample_failed, error)
-        else:
-            self.call_later(self._sample_loaded, settings)
+        load, group = self.context.program.load_sample, "sample"
+        in_thread(self, load, self._sample_loaded, self._sample_failed, group=group, exclusive=False)
 
     def _sample_failed(self, error: WorkbenchError) -> None:
         self._loading_sample = False

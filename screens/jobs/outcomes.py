@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
@@ -19,11 +20,11 @@ from screens.commands import Command, Scope, bindings
 from screens.items.steps import role_word
 from screens.jobs.job_line import JobLine, shortened
 from screens.jobs.start import start_annotation
+from screens.threads import in_thread
 from screens.widgets.item_list.widget import ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
-from store.errors import WorkbenchError
 from store.formatting import counted
 from store.queries.queue import queue_rows
 from store.queries.run_items import (
@@ -133,37 +134,29 @@ class OutcomesScreen(BaseScreen):
             # Items listed by agents' replies would not be blind.
             self.outputs = ()
         else:
-            self._read_outputs()
+            # Of a large run this takes longer than all else, and no group waits for it.
+            in_thread(self, self._read_outputs, self._outputs_read, self._not_read, group="outputs")
 
-    @work(thread=True, exclusive=True, group="outputs")
-    def _read_outputs(self) -> None:
-        # Of a large run this takes longer than all else, and no group waits for it.
-        try:
-            with self.context.workspace.reading() as connection:
-                outputs = run_outputs(connection, self.run.id)
-        except WorkbenchError as error:
-            self.call_later(self._not_read, error)
-        else:
-            self.call_later(self._outputs_read, outputs)
+    def _read_outputs(self) -> tuple[RoleOutputs, ...]:
+        with self.context.workspace.reading() as connection:
+            return run_outputs(connection, self.run.id)
 
     def _outputs_read(self, outputs: tuple[RoleOutputs, ...]) -> None:
         self.outputs = outputs
         self._lay_out()
 
-    @work(thread=True, exclusive=True, group="groups")
     def _read(self, group: ItemGroup) -> None:
-        workspace = self.context.workspace
-        try:
-            ids = run_items(workspace, self.run.id, group)
-            with workspace.reading() as connection:
-                causes = failure_causes(connection, self.run.id)
-                groups = groups_by_end(causes, count_done(connection, self.run.id))
-        except WorkbenchError as error:
-            self.call_later(self._not_read, error)
-        else:
-            self.call_later(self._show, group, groups, ids)
+        in_thread(self, partial(self._read_group, group), self._show, self._not_read, group="groups")
 
-    def _show(self, group: ItemGroup, groups: list[ListedGroup], ids: Ids) -> None:
+    def _read_group(self, group: ItemGroup) -> tuple[ItemGroup, list[ListedGroup], Ids]:
+        workspace = self.context.workspace
+        ids = run_items(workspace, self.run.id, group)
+        with workspace.reading() as connection:
+            causes = failure_causes(connection, self.run.id)
+            return group, groups_by_end(causes, count_done(connection, self.run.id)), ids
+
+    def _show(self, read: tuple[ItemGroup, list[ListedGroup], Ids]) -> None:
+        group, groups, ids = read
         if group != self._wanted:
             return
         self.failure = None

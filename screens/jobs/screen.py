@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -34,6 +34,7 @@ from screens.jobs.log_pane import LogPane
 from screens.jobs.run_tables import cause_lines, funnel, progress_lines, stage_table
 from screens.jobs.start import start_annotation
 from screens.jobs.throttle import ThrottledReader
+from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from agents.jobs.runner import Job
     from screens.context import ScreenContext
     from screens.navigator import Navigator
+    from store.queries.rows import Ids
 
 LOG_SECONDS = 0.2
 """How long lines of the log are gathered."""
@@ -481,18 +483,13 @@ class JobsScreen(BaseScreen):
         else:
             self._retry(shown.run.id)
 
-    @work(thread=True, exclusive=True, group="retry")
     def _retry(self, run_id: UUID) -> None:
-        try:
-            items = run_items(self.context.workspace, run_id, ItemGroup())
-        except WorkbenchError as error:
-            self.call_later(self.context.notices.report_error, error)
-        else:
-            self.call_later(self._try_again, run_id, items.tolist())
+        def try_again(ids: Ids) -> None:
+            if start_annotation(self.app, self.context, (run_id, ids.tolist())):
+                self._lay_out()
 
-    def _try_again(self, run_id: UUID, item_ids: list[int]) -> None:
-        if start_annotation(self.app, self.context, (run_id, item_ids)):
-            self._lay_out()
+        read = partial(run_items, self.context.workspace, run_id, ItemGroup())
+        in_thread(self, read, try_again, self.context.notices.report_error, group="retry")
 
     def action_items(self) -> None:
         """List what the run under the cursor failed on, and what it finished."""

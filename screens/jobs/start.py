@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
-from textual import on, work
+from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -20,6 +21,7 @@ from agents.pipelines.registry import agents_part, kinds_with_agents
 from screens.commands import bindings
 from screens.help import hint
 from screens.jobs.job_line import format_amount, shortened
+from screens.threads import in_thread
 from screens.widgets.line import Line
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
@@ -92,16 +94,14 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         ]
         return [_row(title, words) for title, words in facts if words]
 
-    @work(thread=True, group="estimate")
     def _estimate(self, settings: JobSettings) -> None:
-        from agents.jobs.estimate import estimate
+        def read() -> Estimate:
+            from agents.jobs.estimate import estimate
 
-        try:
-            found = estimate(self.context.workspace, settings)
-        except WorkbenchError as error:
-            self.call_later(self._not_estimated, settings, error)
-        else:
-            self.call_later(self._estimated, settings, found)
+            return estimate(self.context.workspace, settings)
+
+        done, failed = partial(self._estimated, settings), partial(self._not_estimated, settings)
+        in_thread(self, read, done, failed, group="estimate", exclusive=False)
 
     def _not_estimated(self, settings: JobSettings, error: WorkbenchError) -> None:
         if settings is self.settings:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import events, on, work
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -19,8 +20,8 @@ from agents.pipelines.registry import kinds_with_agents
 from screens.commands import bindings
 from screens.help import hint
 from screens.queue.fields import TEXT_WANTED, Field, fields
+from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
-from store.errors import WorkbenchError
 from store.formatting import counted
 from store.queries.rows import QueueFilter
 
@@ -219,15 +220,14 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
         self._look()
 
     def _look(self) -> None:
-        self._count_them(self.chosen)
-
-    @work(thread=True, exclusive=True, group="count")
-    def _count_them(self, wanted: QueueFilter) -> None:
-        try:
-            number = counted(self._count(wanted), "item")
-        except WorkbenchError as error:
-            number = f"could not be counted: {error}"
-        self.call_later(self._counted, wanted, number)
+        wanted = self.chosen
+        in_thread(
+            self,
+            partial(self._count, wanted),
+            lambda number: self._counted(wanted, counted(number, "item")),
+            lambda error: self._counted(wanted, f"could not be counted: {error}"),
+            group="count",
+        )
 
     def _counted(self, wanted: QueueFilter, number: str) -> None:
         if self.is_mounted and wanted == self.chosen:

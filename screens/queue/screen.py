@@ -24,6 +24,7 @@ from screens.queue.fields import TEXT_WANTED, order_phrase
 from screens.queue.loader import QueueLoader
 from screens.queue.preview import Preview
 from screens.queue.query import QueueQuery
+from screens.threads import in_thread
 from screens.widgets.item_list.widget import CursorMoved, ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
 from screens.widgets.line import Line
@@ -117,7 +118,8 @@ class QueueScreen(BaseScreen):
         self._show_unsaved()
         self.query_one(JobLine).show_job()
         if self._complete:
-            self._look_for_new()
+            # A failed count is repeated when the order is next read.
+            in_thread(self, self.loader.total, self._found_new, group="new")
 
     @cached_property
     def reader(self) -> ItemReader:
@@ -224,15 +226,6 @@ class QueueScreen(BaseScreen):
             self._failure = error
             self._lay_out()
 
-    @work(thread=True, exclusive=True, group="new")
-    def _look_for_new(self) -> None:
-        try:
-            total = self.loader.total()
-        except WorkbenchError:
-            # A failed count is repeated when the order is next read.
-            return
-        self.call_later(self._found_new, total)
-
     def _found_new(self, total: int) -> None:
         if not self._complete or self.total is None or total == self.total:
             return
@@ -321,16 +314,12 @@ class QueueScreen(BaseScreen):
             self._preview_timer.stop()
         self._preview_timer = self.set_timer(PREVIEW_SECONDS, lambda: self._read_preview(message.item_id))
 
-    @work(thread=True, exclusive=True, group="preview")
     def _read_preview(self, item_id: int) -> None:
-        view = self.reader.kept(item_id)
-        if view is None:
-            try:
-                view = self.reader.read(item_id)
-            except WorkbenchError:
-                # The list shows read errors; the preview stays with the item before.
-                return
-        self.call_later(self._show_preview, view)
+        def read() -> ItemView:
+            return self.reader.kept(item_id) or self.reader.read(item_id)
+
+        # The list shows read errors; the preview stays with the item before.
+        in_thread(self, read, self._show_preview, group="preview")
 
     async def _show_preview(self, view: ItemView) -> None:
         if self.items.item_id == view.item_id:

@@ -19,6 +19,7 @@ from screens.judging.judgment_builder import SessionProgress
 from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import ReviewOrder
 from screens.queue.query import QueueQuery
+from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.kinds.spec import task_kinds
 from store.queries.progress_delta import ProgressDelta, progress_delta
@@ -332,12 +333,14 @@ class ReviewHeader:
 
     def follow(self, action: Action) -> None:
         """Count an action that was stored."""
-        self._shared.screen.run_worker(partial(self._read_delta, action), thread=True)
+        done = partial(self._count, action.item_id)
+        in_thread(
+            self._shared.screen, partial(self._read_delta, action), done, group="delta", exclusive=False
+        )
 
-    def _read_delta(self, action: Action) -> None:
+    def _read_delta(self, action: Action) -> ProgressDelta:
         with self._shared.context.workspace.reading() as connection:
-            delta = progress_delta(connection, action)
-        self._shared.screen.call_later(self._count, action.item_id, delta)
+            return progress_delta(connection, action)
 
     def _count(self, item_id: int, delta: ProgressDelta) -> None:
         if self.progress is not None:

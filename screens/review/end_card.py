@@ -14,6 +14,7 @@ from screens.jobs.job_line import bar
 from screens.judging.context import JudgingContext
 from screens.judging.order import ReviewOrder
 from screens.review.bars import ReviewHeader
+from screens.threads import in_thread
 from store.errors import WorkbenchError
 from store.kinds.counting import counted_kinds
 from store.queries.queue import items_by_kind, queue_ids
@@ -152,18 +153,12 @@ class EndOfList:
     def count(self) -> None:
         """Update the counts on the card; an earlier, unfinished count is dropped."""
         self._counts += 1
-        count = partial(self._count, list(self._order.ids), self._counts)
-        self._shared.screen.run_worker(count, thread=True, group="end")
+        context = self._shared.context
+        count = partial(count_list, context.workspace, context.scope, list(self._order.ids))
+        done = partial(self._counted, self._counts)
+        in_thread(self._shared.screen, count, done, self._failed, group="end", exclusive=False)
 
-    def _count(self, item_ids: list[int], number: int) -> None:
-        try:
-            found = count_list(self._shared.context.workspace, self._shared.context.scope, item_ids)
-        except WorkbenchError as error:
-            self._shared.screen.call_later(self._failed, error)
-        else:
-            self._shared.screen.call_later(self._counted, found, number)
-
-    def _counted(self, found: ListCounts, number: int) -> None:
+    def _counted(self, number: int, found: ListCounts) -> None:
         if number == self._counts:
             self._lay_out(found)
 
