@@ -32,7 +32,7 @@ from screens.notices import Notices
 from screens.recording import KEY_SECONDS, Recorder, UndoResult
 from screens.test_runner import TestRunner
 from store.errors import WorkbenchError
-from store.formatting import counted
+from store.formatting import pluralize
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -221,7 +221,7 @@ class WorkbenchApp(App[None]):
             recorder.warned = True
             self.context.notices.show(
                 "Not saved",
-                f"Not on disk: {counted(len(recorder.unsaved), 'record')}, {problem}. That is tried again; "
+                f"Not on disk: {pluralize(len(recorder.unsaved), 'record')}, {problem}. That is tried again; "
                 "quit once more to leave without it.",
                 alarm=True,
             )

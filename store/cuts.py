@@ -1,16 +1,16 @@
-"""Long texts of which the beginning and the end are kept: where the cut is, and what lay between."""
+"""Long texts of which only the beginning and the end are stored, with a cut between."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
 
-from store.formatting import counted
+from store.formatting import pluralize
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What is missing in a text.
+    """The missing part of a text.
 
     Attributes:
         at: How many characters of the text stand before it.
@@ -24,8 +24,8 @@ class Cut:
 
     @property
     def note(self) -> str:
-        """What stands in the place of what is missing."""
-        return f"… {counted(self.lines, 'line')} between ({counted(self.bytes, 'byte')}) …"
+        """The note in the place of the missing part."""
+        return f"… {pluralize(self.lines, 'line')} between ({pluralize(self.bytes, 'byte')}) …"
 
 
 def cut_as_text(cut: Cut | None) -> str:

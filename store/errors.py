@@ -1,4 +1,4 @@
-"""What can go wrong, as a user is told of it.
+"""The errors that users see.
 
 WorkbenchError
 ├── WorkspaceError          the workspace file cannot be opened, read or written
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from store.formatting import counted
+from store.formatting import pluralize
 
 __all__ = [
     "ExportFailed",
@@ -64,7 +64,7 @@ class WorkspaceError(WorkbenchError):
 
 
 def not_written(cause: object) -> WorkspaceError:
-    """Return what a user is told where the disk did not take a record.
+    """Return the error of a record that could not be written to the disk.
 
     Args:
         cause: What the database or the system said.
@@ -100,8 +100,8 @@ class RecordsRefused(ImportFailed):
         more = [f"and {count - _SHOWN:,} more"] if count > _SHOWN else []
         super().__init__(
             "Nothing was imported",
-            "\n".join([f"{counted(count, 'record')} cannot be taken:", *lines, *more]),
-            "Mend them, or take the good ones and write the bad ones aside: --rejects FILE",
+            "\n".join([f"{pluralize(count, 'record')} cannot be taken:", *lines, *more]),
+            "Correct them, or import the good ones and write the bad ones to a file: --rejects FILE",
         )
         self.problems = tuple(problems)
 

@@ -1,4 +1,4 @@
-"""What long operations of the store tell those who wait for them."""
+"""Progress events of long operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Progress:
     """How far an import, export or recovery is.
 
     Attributes:
-        stage: What is being done, as a phrase to show.
+        stage: The operation, as a phrase to show.
         done: How much of it, in bytes, records or steps.
         total: Out of how much; None when that is not known.
     """
@@ -22,8 +22,8 @@ class Progress:
 
 
 Report = Callable[[Progress], None]
-"""Is called with every step of progress, in the thread that does the work; what it raises ends the work."""
+"""Receives every step of progress, in the thread that does the work; an exception from it ends the work."""
 
 
 def silent(_: Progress) -> None:
-    """Report to nobody."""
+    """Ignore the progress."""

@@ -1,9 +1,9 @@
-"""Numbers as a person says them, in one form everywhere: "1 item", "1,204 items", "$12.50", "$0.0008"."""
+"""Numbers in one form everywhere: "1 item", "1,204 items", "$12.50", "$0.0008"."""
 
 from __future__ import annotations
 
 
-def counted(number: int, thing: str, things: str = "") -> str:
+def pluralize(number: int, thing: str, things: str = "") -> str:
     """Return a number with its noun.
 
     Args:

@@ -1,9 +1,12 @@
-"""Telling a process from a later one that has the same number."""
+"""Processes by number and start, and temporary folders that go with their process."""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -25,3 +28,27 @@ def start_of(process: int) -> str:
     except PermissionError:
         pass
     return "-"
+
+
+@contextmanager
+def own_folder(prefix: str) -> Iterator[Path]:
+    """Make a temporary folder that is removed at the end.
+
+    Folders of the same prefix whose processes were killed are removed first.
+
+    Args:
+        prefix: How its name begins.
+    """
+    _sweep(prefix)
+    owner = f"{os.getpid()}_{start_of(os.getpid())}"
+    with tempfile.TemporaryDirectory(prefix=f"{prefix}{owner}_") as folder:
+        yield Path(folder)
+
+
+def _sweep(prefix: str) -> None:
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        process, started, *_ = [*folder.name.removeprefix(prefix).split("_"), "", ""]
+        with suppress(OSError):
+            mine = folder.lstat().st_uid == os.getuid() and folder.is_dir() and not folder.is_symlink()
+            if mine and process.isdigit() and start_of(int(process)) != started:
+                shutil.rmtree(folder, ignore_errors=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Table, TableClause, column, exists, func, select, table, text
 from sqlmodel import SQLModel
 
-from store.formatting import counted
+from store.formatting import pluralize
 from store.kinds.spec import task_kinds
 from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
@@ -102,12 +102,12 @@ class Health:
     def problems(self) -> list[str]:
         """What is wrong, as sentences."""
         found = [
-            f"{counted(count, 'row')} of {name} {'names' if count == 1 else 'name'} what is not there."
+            f"{pluralize(count, 'row')} of {name} {'names' if count == 1 else 'name'} what is not there."
             for name, count in self.orphans.items()
         ]
         if self.journal_ahead:
             found.append(
-                f"The journal holds {counted(self.journal_ahead, 'record')} that the workspace lacks; "
+                f"The journal holds {pluralize(self.journal_ahead, 'record')} that the workspace lacks; "
                 f"bring back what is missing: workbench recover {self.path}"
             )
         return found

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from store.formatting import counted, dollars
+from store.formatting import dollars, pluralize
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -89,7 +89,7 @@ def cost(money: float | None, unknown: int, what: str = "step", several: str = "
     """
     if money is None:
         return "unknown"
-    rest = f", and what {counted(unknown, what, several)} cost, which is unknown" if unknown else ""
+    rest = f", and what {pluralize(unknown, what, several)} cost, which is unknown" if unknown else ""
     return f"{dollars(money)}{rest}"
 
 

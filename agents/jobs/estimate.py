@@ -17,7 +17,7 @@ from agents.llm.protocol import Usage
 from agents.pipelines.registry import agents_part
 from agents.pipelines.spec import ExpectedRole
 from agents.prompts import load_prompt
-from store.formatting import counted
+from store.formatting import pluralize
 from store.queries.estimating import ENOUGH, drawn_items, past_replies
 from store.queries.runs import find_run
 from store.record.ids import now
@@ -259,15 +259,15 @@ def _based_on(roles: Sequence[RoleEstimate], drawn: int, kept: int) -> list[str]
         first, *later = (role.role for role in roles)
         rest = f" {', '.join(later)}: upper bounds, since theirs are not known yet." if later else ""
         sentences.append(
-            f"{first}: of {counted(drawn, 'item')}, {kept:,} have the reply kept here, at no cost.{rest}"
+            f"{first}: of {pluralize(drawn, 'item')}, {kept:,} have the reply kept here, at no cost.{rest}"
         )
     if assumed := [role.role for role in roles if not role.earlier]:
         sentences.append(
-            f"{', '.join(assumed)}: the prompts of {counted(drawn, 'item')}, at {CHARACTERS_PER_TOKEN} "
+            f"{', '.join(assumed)}: the prompts of {pluralize(drawn, 'item')}, at {CHARACTERS_PER_TOKEN} "
             "characters a token, and usual lengths of what is not written yet."
         )
     return sentences + [
-        f"{role.role}: {counted(role.earlier, 'earlier reply', 'earlier replies')} of this model here."
+        f"{role.role}: {pluralize(role.earlier, 'earlier reply', 'earlier replies')} of this model here."
         for role in roles
         if role.earlier
     ]

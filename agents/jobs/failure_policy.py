@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.llm.errors import ModelError
 from store.errors import WorkbenchError
-from store.formatting import counted
+from store.formatting import pluralize
 
 # A request that the service rejects can be the item's fault (too long); three at the start are the settings'.
 _REJECTED_AT_ONCE = 3
@@ -59,6 +59,6 @@ class FailurePolicy:
             return None
         return WorkbenchError(
             "Agents keep failing",
-            f"{counted(self._in_a_row, 'item')} in a row failed, at last: {last.title}: {last.message}",
+            f"{pluralize(self._in_a_row, 'item')} in a row failed, at last: {last.title}: {last.message}",
             last.hint or "Mend the cause, then go on: items that failed are tried again by the next job.",
         )

@@ -33,7 +33,7 @@ from agents.pipelines.registry import agents_part
 from agents.sandbox.errors import NeedsSandbox
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
 from store.errors import WorkbenchError
-from store.formatting import counted
+from store.formatting import pluralize
 from store.queries.run_figures import run_figures
 
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ class PipelineJob:
                 JobLog(
                     self._number,
                     "warning",
-                    f"What {counted(counts.unpriced, 'step')} of this run cost is not known: the budget in "
+                    f"What {pluralize(counts.unpriced, 'step')} of this run cost is not known: the budget in "
                     "money does not count them.",
                 )
             )

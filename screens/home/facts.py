@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agents.pipelines.registry import kinds_with_agents
 from screens.widgets.text.sanitize import one_line
-from store.formatting import counted, dollars
+from store.formatting import dollars, pluralize
 from store.kinds.counting import counted_kinds, joined, told_unknown
 from store.kinds.spec import task_kinds
 from store.record.scope import Scope
@@ -120,8 +120,8 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
     if counts.tokens:
         money = f", {dollars(counts.money)}" if counts.money is not None else "; their price is not known"
         if counts.money is not None and counts.unpriced:
-            money += f", and what {counted(counts.unpriced, 'step')} cost, which is unknown"
-        sentences.append(f"Spent: {counted(counts.tokens, 'token')}{money}.")
+            money += f", and what {pluralize(counts.unpriced, 'step')} cost, which is unknown"
+        sentences.append(f"Spent: {pluralize(counts.tokens, 'token')}{money}.")
     return sentences
 
 
@@ -149,10 +149,10 @@ def _of_agents(counts: Progress) -> list[str]:
         sentences.append(f"◆ The agents labelled {share}.")
         if counts.compared:
             agreed = f"{(counts.agreed or 0) / counts.compared:.0%}"
-            both = counted(counts.compared, "item")
+            both = pluralize(counts.compared, "item")
             sentences.append(f"You agree with them on {agreed} (n = {both} that both labelled).")
     elif theirs.total:
         sentences.append("The agents have labelled nothing yet.")
     if counts.scored:
-        sentences.append(f"◆ Judges scored {counted(counts.scored, 'response')}.")
+        sentences.append(f"◆ Judges scored {pluralize(counts.scored, 'response')}.")
     return sentences

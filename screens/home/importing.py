@@ -25,7 +25,7 @@ from screens.jobs.job_line import bar, format_duration
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
-from store.formatting import counted
+from store.formatting import pluralize
 from store.workspace.journal import JOURNAL_SUFFIX
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         if total:
             words.append(f"{min(done, total) / total:.0%}")
         elif done:
-            words.append(counted(done, "record"))
+            words.append(pluralize(done, "record"))
         words.append(format_duration(seconds))
         self._say(f"{self._what}\n{bar(done, total, width)}\n{' · '.join(words)}")
 

@@ -22,7 +22,7 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
-from store.formatting import counted
+from store.formatting import pluralize
 from store.kinds.counting import counted_kinds, joined
 from store.kinds.spec import task_kinds
 
@@ -253,7 +253,7 @@ class HomeScreen(BaseScreen):
             if counts.left
             else "all have your label"
         )
-        items = counted_kinds(counts.items) if len(counts.kinds) == 1 else counted(counts.total, "item")
+        items = counted_kinds(counts.items) if len(counts.kinds) == 1 else pluralize(counts.total, "item")
         steps.append(("home.queue", f"Look through the {items}: {left}."))
         return steps
 

@@ -13,7 +13,7 @@ from screens.items.responses import RULE, context, named
 from screens.items.revisions import editable_of, revisions
 from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart
 from screens.widgets.text.overlay import Span
-from store.formatting import counted
+from store.formatting import pluralize
 from store.kinds.answer import ANSWER, GUIDELINE
 from store.kinds.spec import QuestionSpec
 from store.queries.item import ItemDetails, load_item
@@ -111,7 +111,7 @@ def _claim(spec: QuestionSpec, scores: Sequence[ScoreView]) -> tuple[Claim | Non
     if not given:
         return None, "no judge's score"
     last, value = given[-1], given[-1].value
-    rest = [f"scored {counted(len(given), 'time')}"] if len(given) > 1 else []
+    rest = [f"scored {pluralize(len(given), 'time')}"] if len(given) > 1 else []
     rest += [last.reason] if last.reason else []
     if value is None:
         return None, " · ".join([f"◆ {last.judge}: {_not_parsed(last)}", *rest])
@@ -183,7 +183,7 @@ def _issue(fields: Mapping[str, Any]) -> PaneText:
         empty=_NO_ISSUE,
         part="issue",
         spans=tuple(spans),
-        heading=f"Issue · {counted(len(comments), 'comment')}" if text else "",
+        heading=f"Issue · {pluralize(len(comments), 'comment')}" if text else "",
     )
 
 

@@ -11,7 +11,7 @@ from screens.items.responses import context, named
 from screens.items.views import ItemView, PaneText, QuestionPrompt, ReviewPart
 from screens.widgets.text.differences import Differences, differences
 from screens.widgets.text.overlay import Span
-from store.formatting import counted
+from store.formatting import pluralize
 from store.kinds.completion import COMPLETION, GUIDELINE
 from store.queries.item import ItemDetails, load_item
 from store.queries.responses import ResponseView
@@ -118,7 +118,7 @@ def _comparison(
         add(text)
 
     if compared:
-        heading(f"Reference · {counted(reference.count(chr(10)) + 1, 'line')}")
+        heading(f"Reference · {pluralize(reference.count(chr(10)) + 1, 'line')}")
         for line in reference.split("\n")[:HEAD]:
             add(line)
     for response, found in compared:
@@ -134,8 +134,8 @@ def _comparison(
         spans += _within(found, begun, start)
         rest = found.text.count("\n") + 1 - HEAD
         if rest > 0:
-            add(f"… {counted(rest, 'line')} more under [{response.letter}]")
-    words = [f"{counted(len(compared), 'completion')} beside the reference"] if compared else []
+            add(f"… {pluralize(rest, 'line')} more under [{response.letter}]")
+    words = [f"{pluralize(len(compared), 'completion')} beside the reference"] if compared else []
     words += ["models hidden"] if words and hides_models else []
     return PaneText(
         "comparison",

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from screens.items.runs import describe_run
 from screens.items.views import Link, PaneText, QuestionPrompt
-from store.formatting import counted
+from store.formatting import pluralize
 from store.kinds.spec import part_title, question_named
 from store.queries.expert_runs import ExpertRunView
 from store.queries.item import RecordView
@@ -89,7 +89,7 @@ def _quoted(citation: Citation) -> list[str]:
     left = citation.last - citation.first + 1 - min(len(rows), CITED_ROWS)
     rows = rows[:CITED_ROWS]
     if left:
-        rows.append(f"            … {counted(left, 'line')} more")
+        rows.append(f"            … {pluralize(left, 'line')} more")
     elif len(citation.text) >= TEXT_MOST:
         rows.append("            … the rest of the line is not kept here")
     return rows

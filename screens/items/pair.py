@@ -20,7 +20,7 @@ from screens.items.steps import (
 )
 from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart, TestRunView
 from store.cuts import with_note
-from store.formatting import counted
+from store.formatting import pluralize
 from store.kinds.pair import GUIDELINE, MATCH
 from store.kinds.pair import PAIR as KIND
 from store.queries.agent_case import AgentCase, StepView, load_case
@@ -195,9 +195,9 @@ def _verdict(case: AgentCase) -> str:
     tokens = sum(step.tokens_in + step.tokens_out for step in case.steps)
     seconds = sum(step.seconds for step in case.steps)
     if case.verdict is not None:
-        steps = counted(len(case.steps), "step")
+        steps = pluralize(len(case.steps), "step")
         lines += ["", *_agents(case.verdict.run_name)]
-        lines += [f"{case.verdict.model} · {steps} · {counted(tokens, 'token')} · {seconds:.1f} s"]
+        lines += [f"{case.verdict.model} · {steps} · {pluralize(tokens, 'token')} · {seconds:.1f} s"]
     return "\n".join(lines)
 
 
@@ -298,7 +298,9 @@ def _run(case: AgentCase, execution: ExecutionView | None) -> PaneText:
             f"Not executable: {execution.error}" if not execution.executable else f"Error: {execution.error}"
         )
     if execution.output_dropped and not (execution.stdout_cut or execution.stderr_cut):
-        head.append(f"Output beyond the limit was thrown away: {counted(execution.output_dropped, 'byte')}.")
+        head.append(
+            f"Output beyond the limit was thrown away: {pluralize(execution.output_dropped, 'byte')}."
+        )
     traces = [(f"trace of {test.name}", test.trace) for test in execution.outcomes if test.trace]
     parts = [("trace", execution.trace)] * bool(execution.trace) + traces
     parts.append(("stdout", with_note(execution.stdout, execution.stdout_cut)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from screens.items.views import PaneText
 from screens.widgets.text.overlay import Span
-from store.formatting import counted
+from store.formatting import pluralize
 from store.queries.responses import ChunkView, ResponseView
 
 RULE = "──"
@@ -46,5 +46,5 @@ def context(chunks: Sequence[ChunkView], language: str | None, empty: str) -> Pa
         landmarks=tuple(landmarks),
         part="context",
         spans=tuple(spans),
-        heading=f"Context · {counted(len(chunks), 'piece')} of other files" if chunks else "",
+        heading=f"Context · {pluralize(len(chunks), 'piece')} of other files" if chunks else "",
     )

@@ -11,7 +11,7 @@ from screens.items.responses import RULE
 from screens.items.views import Editable, PaneText
 from screens.widgets.text.differences import differences
 from screens.widgets.text.overlay import Span
-from store.formatting import counted
+from store.formatting import pluralize
 from store.kinds.spec import TaskKind
 from store.record.revisions import RevisionView, Version
 
@@ -92,7 +92,7 @@ def revisions(kind: TaskKind, revised: Mapping[str, RevisionView], *, blind: boo
             "Edits",
             text,
             landmarks=tuple(landmarks),
-            heading=f"Edits · {counted(number, 'revision')} · changes are marked",
+            heading=f"Edits · {pluralize(number, 'revision')} · changes are marked",
             spans=tuple(spans),
             start=start,
         ),

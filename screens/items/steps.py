@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from store.formatting import counted, dollars
+from store.formatting import dollars, pluralize
 from store.queries.agent_case import StepView
 
 SIMULATED_ROLE = "simulated_executor"
@@ -66,7 +66,7 @@ def describe_steps(steps: tuple[StepView, ...]) -> str:
         if step.from_cache:
             cost = " · from the cache, at no cost"
         spent = (
-            f"{counted(step.tokens_in, 'token')} in, {step.tokens_out:,} out · "
+            f"{pluralize(step.tokens_in, 'token')} in, {step.tokens_out:,} out · "
             if step.tokens_in or step.tokens_out
             else ""
         )
@@ -85,9 +85,9 @@ def _in_all(steps: tuple[StepView, ...]) -> Iterator[str]:
     known = [step.money for step in steps if step.money is not None]
     # Turns without a model, such as an execution, cost nothing; others may have an unknown cost.
     unknown = any(step.money is None and (step.tokens_in or step.tokens_out) for step in steps)
-    parts = [f"All {counted(len(steps), 'turn')}"]
+    parts = [f"All {pluralize(len(steps), 'turn')}"]
     if tokens_in := sum(step.tokens_in for step in steps):
-        parts.append(f"{counted(tokens_in, 'token')} in, {sum(step.tokens_out for step in steps):,} out")
+        parts.append(f"{pluralize(tokens_in, 'token')} in, {sum(step.tokens_out for step in steps):,} out")
     parts.append(f"{sum(step.seconds for step in steps):.2f} s")
     if known:
         parts.append(dollars(sum(known)) + (" and what is not known" if unknown else ""))
@@ -116,7 +116,7 @@ def _execution(reply: Mapping[str, object]) -> Iterator[str]:
     if total := sum(counts.values()):
         parts.append(f"{counts['passed']:,} of {total:,} passed")
         parts += [f"{counts['failed']} failed"] if counts["failed"] else []
-        parts += [counted(counts["errors"], "error")] if counts["errors"] else []
+        parts += [pluralize(counts["errors"], "error")] if counts["errors"] else []
     for name, words in (("not_discriminating", "not discriminating"), ("flaky", "flaky")):
         parts += [f"{reply[name]} {words}"] if reply.get(name) else []
     yield " · ".join(parts)
@@ -147,7 +147,7 @@ def _repair(step: StepView) -> Iterator[str]:
 def _reply(reply: Mapping[str, object]) -> Iterator[str]:
     for name, value in reply.items():
         if name == "test_program":
-            yield f"test program: {counted(str(value).count(chr(10)) + 1, 'line')}, in the Test pane"
+            yield f"test program: {pluralize(str(value).count(chr(10)) + 1, 'line')}, in the Test pane"
         elif name == "commands" and isinstance(value, list):
             yield from _commands(value)
             if not value:

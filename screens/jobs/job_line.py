@@ -11,7 +11,7 @@ from agents.jobs.events import JobEvent, JobLog, JobProgressed, JobState
 from screens.commands import commands_of
 from screens.help import key_name, keys_of
 from screens.widgets.text.sanitize import one_line
-from store.formatting import counted, dollars
+from store.formatting import dollars, pluralize
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
@@ -49,7 +49,7 @@ def format_duration(seconds: float) -> str:
 
 def format_amount(what: str, number: float) -> str:
     """Return so much of what a `Budget` bounds, in words: "$5.00", "20 requests"."""
-    return dollars(number) if what == "money" else counted(int(number), what.removesuffix("s"))
+    return dollars(number) if what == "money" else pluralize(int(number), what.removesuffix("s"))
 
 
 def progress_words(state: JobState | None, progress: JobProgressed | None, *, cost: bool = True) -> list[str]:
@@ -70,7 +70,7 @@ def progress_words(state: JobState | None, progress: JobProgressed | None, *, co
     if cost and spent.money:
         words.append(dollars(spent.money))
     if cost and spent.tokens:
-        words.append(counted(spent.tokens, "token"))
+        words.append(pluralize(spent.tokens, "token"))
     return words
 
 

@@ -25,7 +25,7 @@ from screens.widgets.item_list.widget import ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
-from store.formatting import counted
+from store.formatting import pluralize
 from store.queries.queue import queue_rows
 from store.queries.run_items import (
     FailureCause,
@@ -204,7 +204,7 @@ class OutcomesScreen(BaseScreen):
         notes = []
         if room < len(groups):
             keys = f"{self.key_of('group')} and {self.key_of('group_back')}"
-            notes.append(f"{counted(len(groups) - room, 'more group')}: {keys} go through them")
+            notes.append(f"{pluralize(len(groups) - room, 'more group')}: {keys} go through them")
         if groups and self.outputs is None and self.failure is None:
             notes.append("adding up equal outputs …")
         if notes:
@@ -275,7 +275,7 @@ class OutcomesScreen(BaseScreen):
         elif not self._wanted.failed or not self.items.count:
             show("Nothing to try again", "Go to a group of items that failed.")
         elif start_annotation(self.app, self.context, (self.run.id, list(self.items.ids))):
-            show("Trying again", f"{counted(self.items.count, 'item')} of this run.")
+            show("Trying again", f"{pluralize(self.items.count, 'item')} of this run.")
             self._lay_out()
 
     def action_back(self) -> None:
@@ -314,7 +314,7 @@ def groups_by_output(roles: Sequence[RoleOutputs]) -> list[ListedGroup]:
     """Return a group for each role that replied, and below it one for each reply that several items got."""
     groups = []
     for each in roles:
-        words = f"{role_word(each.role)}: {counted(each.different, 'different output')}"
+        words = f"{role_word(each.role)}: {pluralize(each.different, 'different output')}"
         groups.append(ListedGroup(ItemGroup(role=each.role), words, each.items))
         for output in each.named:
             group = ItemGroup(role=each.role, output=output.text)

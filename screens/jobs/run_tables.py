@@ -8,7 +8,7 @@ from agents.jobs.events import Spent
 from agents.pipelines.spec import FunnelLine, PipelineFigures
 from screens.widgets.item_list.columns import value_word
 from screens.widgets.text.sanitize import one_line
-from store.formatting import counted, dollars
+from store.formatting import dollars, pluralize
 from store.queries.run_figures import RoleFigures, RunFigures
 from store.queries.run_items import FailureCause
 
@@ -72,7 +72,7 @@ def format_spent(spent: Spent) -> str:
     """Return what all jobs of a run took together, in words; empty where nothing was asked."""
     if not spent.requests and not spent.tokens and not spent.from_cache:
         return ""
-    words = [counted(spent.requests, "request"), counted(spent.tokens, "token")]
+    words = [pluralize(spent.requests, "request"), pluralize(spent.tokens, "token")]
     if spent.money is not None:
         words.append(dollars(spent.money) + (" and more" if spent.unpriced else ""))
     return " · ".join(words + ([f"{spent.from_cache:,} from the cache"] if spent.from_cache else []))
@@ -133,8 +133,8 @@ def cause_lines(causes: Sequence[FailureCause], width: int, room: int) -> list[s
         others = cause.different - len(cause.messages)
         if messages and others > 0:
             messages -= 1
-            lines.append(f"{'':11}{counted(others, 'other message')}")
+            lines.append(f"{'':11}{pluralize(others, 'other message')}")
     if len(lines) <= room:
         return lines
     left = len(lines) - max(1, room - 1)
-    return [*lines[: max(1, room - 1)], f"{'':11}{counted(left, 'more cause')}"]
+    return [*lines[: max(1, room - 1)], f"{'':11}{pluralize(left, 'more cause')}"]

@@ -39,7 +39,7 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
-from store.formatting import counted, dollars
+from store.formatting import dollars, pluralize
 from store.queries.run_figures import (
     ListedRun,
     RoleFigures,
@@ -341,7 +341,7 @@ class JobsScreen(BaseScreen):
         more = len(self.runs) - RUNS_LISTED
         if more > 0:
             arrows = self.key_of("up") + self.key_of("down")
-            lines.append(Content.styled(f"  {arrows} {counted(more, 'more run')}", "$text-muted"))
+            lines.append(Content.styled(f"  {arrows} {pluralize(more, 'more run')}", "$text-muted"))
         return lines
 
     def _state_of(self, listed: ListedRun) -> str:

@@ -25,7 +25,7 @@ from screens.threads import in_thread
 from screens.widgets.line import Line
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
-from store.formatting import counted, dollars
+from store.formatting import dollars, pluralize
 from store.kinds.spec import task_kinds
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         tokens = found.total("tokens_in") + found.total("tokens_out")
         self._show_estimate(
             [
-                counted(found.pairs, kind.singular, kind.plural),
-                f"{counted(found.total('requests'), 'request')} · {counted(tokens, 'token')} · {money}",
+                pluralize(found.pairs, kind.singular, kind.plural),
+                f"{pluralize(found.total('requests'), 'request')} · {pluralize(tokens, 'token')} · {money}",
                 " ".join(found.based_on),
             ]
         )

@@ -18,7 +18,7 @@ from screens.judging.undo_text import describe_undo, target_of
 from screens.recording import Override, UndoResult
 from screens.widgets.line import harmless_line
 from screens.widgets.text.sanitize import one_line
-from store.formatting import counted
+from store.formatting import pluralize
 from store.record.actions import Action
 from store.record.evidence import Citation
 from store.tables.record import Judgment, Mark, QuestionTarget
@@ -340,7 +340,7 @@ class JudgingController:
         is_shown = item is not None and item.item_id == asked.item_id
         if asked.undecided and item is not None and is_shown:
             given = sum(item.label_of(question) is not None for question in item.questions)
-            back = f" · takes back {counted(given, 'answer')}" if given and item.has_several else ""
+            back = f" · takes back {pluralize(given, 'answer')}" if given and item.has_several else ""
             self.record(builder.mark(item, "cannot_decide", text=reason))
             self._go_on(f"? cannot decide: {reason}{back} · {self._undo_hint}")
         elif asked.action is not None:

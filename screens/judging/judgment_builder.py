@@ -12,8 +12,7 @@ from sqlalchemy import select
 from screens.items.views import ItemView
 from store.kinds.spec import task_kinds
 from store.queries.item import OwnLabel, OwnState
-from store.queries.progress import pace, progress
-from store.queries.progress_delta import ProgressDelta
+from store.queries.progress import ProgressDelta, pace, progress
 from store.record.actions import Action
 from store.record.evidence import Citation, as_json, readable_citations
 from store.record.ids import IdClock, now

@@ -22,7 +22,7 @@ from screens.help import hint
 from screens.queue.fields import TEXT_WANTED, Field, fields
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
-from store.formatting import counted
+from store.formatting import pluralize
 from store.queries.rows import QueueFilter
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
         in_thread(
             self,
             partial(self._count, wanted),
-            lambda number: self._counted(wanted, counted(number, "item")),
+            lambda number: self._counted(wanted, pluralize(number, "item")),
             lambda error: self._counted(wanted, f"could not be counted: {error}"),
             group="count",
         )

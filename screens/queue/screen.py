@@ -31,7 +31,7 @@ from screens.widgets.line import Line
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
-from store.formatting import counted
+from store.formatting import pluralize
 from store.queries.rows import QueueFilter, QueueSort
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ class QueueScreen(BaseScreen):
             )
         return (
             f"Nothing matches: {one_line(self._wanted_in_words(), 200)}.\n\n"
-            f"{self.key_of('queue.clear')} shows all {counted(self.total, 'item')} · "
+            f"{self.key_of('queue.clear')} shows all {pluralize(self.total, 'item')} · "
             f"{self.key_of('queue.filter')} changes the filter · "
             f"{self.key_of('queue.find')} looks for another text"
         )

@@ -22,7 +22,7 @@ from screens.queue.query import QueueQuery
 from screens.threads import in_thread
 from screens.widgets.text.sanitize import one_line
 from store.kinds.spec import task_kinds
-from store.queries.progress_delta import ProgressDelta, progress_delta
+from store.queries.progress import ProgressDelta, progress_delta
 from store.queries.rows import QueueFilter
 from store.record.actions import Action
 

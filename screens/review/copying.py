@@ -13,7 +13,7 @@ from textual.app import SuspendNotSupported
 from screens.dispatch import Handler, Handlers
 from screens.judging.context import JudgingContext
 from screens.review.panes import PaneController
-from store.formatting import counted
+from store.formatting import pluralize
 
 OSC52_LIMIT = 74_994
 """Bytes that terminals are known to take in one OSC 52 sequence; longer texts go to a file."""
@@ -50,7 +50,7 @@ class TextCopier:
         sendable = len(data) <= OSC52_LIMIT and not any("\ud800" <= letter <= "\udfff" for letter in text)
         if sendable:
             self._shared.screen.app.copy_to_clipboard(text)
-            sent = counted(len(text), "character")
+            sent = pluralize(len(text), "character")
             file = self._shared.key("copy_file")
             self._shared.say(f"{sent} sent to the terminal's clipboard (OSC 52) · {file} writes a file")
         else:
@@ -72,7 +72,7 @@ class TextCopier:
             delete=False,
         ) as file:
             file.write(text)
-        self._shared.say(f"{counted(len(text), 'character')} written to {file.name}")
+        self._shared.say(f"{pluralize(len(text), 'character')} written to {file.name}")
 
     def open_pager(self) -> None:
         """Open the pane's text in the pager of the environment, less without one."""

@@ -9,7 +9,7 @@ from typing import Any
 from screens.judging.order import ReviewOrder
 from screens.queue.query import QueueQuery
 from store.queries.item import has_item
-from store.queries.progress_delta import open_among, skipped_in_order
+from store.queries.progress import open_among, skipped_in_order
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter
 from store.record.scope import Scope

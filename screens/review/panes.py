@@ -17,7 +17,7 @@ from screens.review.bars import CaseTabs
 from screens.widgets.text.markdown import CHARACTERS as RENDERED
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import Place, TextPane
-from store.formatting import counted
+from store.formatting import pluralize
 
 
 class LazyPanes(Mapping[str, TextPane]):
@@ -403,7 +403,7 @@ class PaneController:
         elif self.pane.is_rendered or len(self.pane.given) <= RENDERED:
             say(f"The Markdown rendered; {key} shows it as it stands.")
         else:
-            say(f"Markdown of more than {counted(RENDERED, 'character')} is shown as it stands.")
+            say(f"Markdown of more than {pluralize(RENDERED, 'character')} is shown as it stands.")
 
     def _has_failure(self) -> bool:
         item = self._shared.item

@@ -1,4 +1,4 @@
-"""What writers of formats read of a workspace, at one moment."""
+"""The content of a workspace at one moment, as writers of formats read it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import duckdb
 
 from store.errors import ExportFailed
 from store.events import Progress, Report
-from store.export import tables
-from store.export.standing import STANDING, values_of
-from store.export.stored import aside, stored
+from store.export import labels, records
+from store.export.items import pending, stored_items
 from store.formats.protocol import Made, Rows, StoredItem, Written
 from store.kinds.spec import task_kinds
 from store.record.revisions import current_texts
@@ -56,7 +55,7 @@ class SelectedRows:
 
 @dataclass(slots=True)
 class WorkspaceContent:
-    """What a writer is given (see store.formats.protocol.Export).
+    """The source of a writer (see store.formats.protocol.Export).
 
     Attributes:
         cursor: A native cursor of the workspace, inside a read transaction.
@@ -72,39 +71,39 @@ class WorkspaceContent:
 
     def record(self) -> Rows:
         """Return every judgment and mark, with the items."""
-        select = tables.records(self.cursor)
+        select = records.records(self.cursor)
         total = count(self.cursor, "SELECT (SELECT count(*) FROM judgment) + (SELECT count(*) FROM mark)")
-        return SelectedRows(self, select, tables.RECORD_COLUMNS, Written(total))
+        return SelectedRows(self, select, records.RECORD_COLUMNS, Written(total))
 
     def labels(self, kind: str) -> Rows:
         """Return the rater's current labels of a kind."""
         assert self.rater_id is not None
         spec = task_kinds()[kind]
-        select = tables.labels(self.cursor, self.rater_id, spec)
+        select = labels.labels(self.cursor, self.rater_id, spec)
         return SelectedRows(
-            self, select, tables.label_columns(spec), tables.written_labels(self.cursor, spec)
+            self, select, labels.label_columns(spec), labels.written_labels(self.cursor, spec)
         )
 
     def long_labels(self) -> Rows:
         """Return the current labels of the rater or of all, one for each item, question and rater."""
-        select = tables.long_labels(self.cursor, self.rater_id)
-        total = count(self.cursor, f"SELECT count(*) FROM {STANDING}")
-        return SelectedRows(self, select, tables.LONG_COLUMNS, Written(total))
+        select = labels.long_labels(self.cursor, self.rater_id)
+        total = count(self.cursor, f"SELECT count(*) FROM {labels.CURRENT_LABEL}")
+        return SelectedRows(self, select, labels.LONG_COLUMNS, Written(total))
 
     def items(self, kind: str, *, chunks: bool = False, responses: bool = False) -> Iterator[StoredItem]:
         """Yield every item of a kind, in the order of import."""
-        return stored(self.cursor, task_kinds()[kind], chunks=chunks, responses=responses)
+        return stored_items(self.cursor, task_kinds()[kind], chunks=chunks, responses=responses)
 
     def responses(self, kind: str) -> Iterator[tuple[Made, list[Made]]]:
         """Yield the wanted responses to items of a kind with their scores, those without an item last."""
         for entry in self.items(kind, responses=True):
             yield from (found for found in entry.responses if self.wanted(found[0]))
-        yield from (found for found in aside(self.cursor, task_kinds()[kind]) if self.wanted(found[0]))
+        yield from (found for found in pending(self.cursor, task_kinds()[kind]) if self.wanted(found[0]))
 
     def answers(self, kind: str) -> Mapping[int, Mapping[str, float]]:
         """Return the rater's current labels of a kind, by item and question."""
         assert self.rater_id is not None
-        return values_of(self.cursor, self.rater_id, task_kinds()[kind])
+        return labels.values_of(self.cursor, self.rater_id, task_kinds()[kind])
 
     def settings(self, kind: str) -> list[str]:
         """Return the settings under which items of a kind have context.
@@ -137,7 +136,7 @@ class WorkspaceContent:
         return self.setting is None or made.fields["setting"] == self.setting
 
     def write_lines(self, records: Iterator[Mapping[str, Any] | None], table: str, nothing: str) -> Written:
-        """Write records as JSON lines to the target; None stands for one that is left out.
+        """Write records as JSON lines to the target; None for one that is left out.
 
         Raises:
             ExportFailed: There is none.

@@ -22,7 +22,7 @@ from store.workspace.protected_paths import own_files, refuse_to_replace
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What an export wrote.
+    """The result of an export.
 
     Attributes:
         destination: The file, or the folder of the formats that are several files.
@@ -30,8 +30,8 @@ class ExportReport:
         folder: Whether that is a folder of several files.
         rater: Whose current labels, without the name in the file; None for the full record.
         records: Judgments and marks, labelled items, labels, or what the format holds.
-        left_out: What is of its sort and not in the file: items without a label of the rater, answers without
-            a score, examples that the rater does not keep.
+        left_out: Rows of its sort that are not in the file: items without a label of the rater, answers
+            without a score, examples that the rater does not keep.
         others: Items of other kinds that have labels of the rater, by kind; they are not in the file.
         setting: The only setting that was written; None for all.
     """
@@ -71,7 +71,7 @@ def export(
             everybody's labels, or for what is no label.
         setting: The only setting whose context, or responses, to write; None for all.
         only_kept: Whether to write only the examples that the rater keeps.
-        progress: Is told how far it is.
+        progress: Receives the progress.
         overwrite: Whether what is at the destination is replaced.
 
     Returns:
@@ -145,7 +145,9 @@ def _check_choices(form: Format, rater: str | None, setting: str | None, *, only
                 "Not of this format", f"The format {form.name} {said}. Nothing was written.", hint
             )
     if only_kept and rater is None:
-        raise ExportFailed("Whom to follow?", "Who keeps an example is not said.", "Name them: --rater NAME")
+        raise ExportFailed(
+            "Rater missing", "--only-kept needs the rater whose labels count.", "Name one: --rater NAME"
+        )
 
 
 def _writable(name: str, rater: str | None) -> Format:
@@ -157,8 +159,8 @@ def _writable(name: str, rater: str | None) -> Format:
         )
     if form.needs_rater and rater is None:
         raise ExportFailed(
-            "Whose labels?",
-            f"{name} holds one label an item, so it needs to know whose.",
+            "Rater missing",
+            f"{name} holds one label an item, of one rater.",
             "Name the rater: --rater NAME; or write every judgment: --format jsonl",
         )
     return form
@@ -170,7 +172,7 @@ def _check(target: Path, form: Format, *, overwrite: bool) -> None:
     if not target.exists():
         return
     if not overwrite:
-        raise ExportFailed("Already there", f"{target} exists.", "Choose another name, or say --overwrite.")
+        raise ExportFailed("Already there", f"{target} exists.", "Choose another name, or use --overwrite.")
     if not (target.is_file() or target.is_dir()):
         raise ExportFailed(
             "Not a file",

@@ -1,1 +1,1 @@
-"""File formats: what their records hold, how they are told apart, how they are written. One file a format."""
+"""File formats: what their records hold, how they are detected and written. One file a format."""

@@ -7,8 +7,7 @@ from typing import Any
 
 from store.formats.fields import recognized_by
 from store.formats.protocol import JSON, Export, Format, Known, Made, Written, nothing_of
-from store.formats.record_reader import RecordReader, attempt, put_back
-from store.formats.scoring import as_it_stood, scored, tell_score
+from store.formats.record_reader import RecordReader, as_it_stood, attempt, put_back, scored, tell_score
 from store.formats.values import Refused
 
 

@@ -34,10 +34,10 @@ _SETTING = "line_completion"
 """What the names of CrossCodeEval's own files begin with; what follows says how context was retrieved."""
 
 
-def told(stem: str) -> tuple[str, str]:
-    """Return the model and the setting that a file's name tells.
+def parse_stem(stem: str) -> tuple[str, str]:
+    """Return the model and the setting in a file's name.
 
-    `python.StarCoder-1B.line_completion_rg1_bm25` tells the model StarCoder-1B and the setting
+    `python.StarCoder-1B.line_completion_rg1_bm25` has the model StarCoder-1B and the setting
     line_completion_rg1_bm25; any other name is the model's as a whole.
     """
     *before, last = stem.split(".")
@@ -61,7 +61,7 @@ class Tasks:
 
     def __init__(self, known: Known) -> None:
         self.counts: dict[str, int] = {}
-        self._setting = known.setting or told(known.stem)[1]
+        self._setting = known.setting or parse_stem(known.stem)[1]
 
     def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
         """Return a task and its chunks.
@@ -157,7 +157,7 @@ def write_task(task: Made, chunks: Sequence[Made], stem: str = "") -> dict[str, 
     if chunks:
         found = record["crossfile_context"] = {"list": [_chunk(chunk) for chunk in chunks]}
         # Said also where the file's name tells it, since files are renamed.
-        if chunks[0].fields["setting"] or told(stem)[1]:
+        if chunks[0].fields["setting"] or parse_stem(stem)[1]:
             found["setting"] = chunks[0].fields["setting"]
         of_task = task.extra.get("crossfile_context") or {}
         if not of_task.get("text"):

@@ -1,7 +1,7 @@
 """Issue threads: CodeAssistBench's records, and GitHub's REST objects of issues and of their comments.
 
 No user name is kept. Who asked is called "author", the others "participant 2" and so on by thread; where a
-text mentions somebody, or a user's name stands anywhere as a word, that is replaced (store.formats.threads).
+text mentions somebody, or a user's name occurs anywhere as a word, that is replaced (store.formats.threads).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PROSE = "satisfaction_conditions"
 
 
 class Issues:
-    """Makes a repository question of every issue, with its comments, those that stand apart joined to it."""
+    """Makes a repository question of every issue, with its comments, also those of separate records."""
 
     def __init__(self, known: Known) -> None:
         self.counts: dict[str, int] = {}
@@ -59,7 +59,7 @@ class Issues:
                 if found := poster(comment):
                     thread.posters[found] = None
         except (Refused, AttributeError, RecursionError):
-            # What is wrong with it is said when it is converted.
+            # Its faults are reported when it is converted.
             return
 
     def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
@@ -132,7 +132,7 @@ class Issues:
     def _comments(
         self, record: Mapping[str, Any], whole: RecordReader, thread: Thread
     ) -> tuple[list[dict[str, Any]], Any]:
-        """Return the comments of an issue, its own and those that stand apart, and what is left of them."""
+        """Return the comments of an issue, also those of separate records, and their extra fields."""
         own = record.get("comments")
         if isinstance(own, int):
             count: Any = whole.whole("comments")
@@ -176,7 +176,7 @@ class Issues:
         return None if text is None else self._threads.names.replaced(text)
 
     def _moment(self, text: str | None) -> str | None:
-        """Return a time as it stands; what is none is a text like any other."""
+        """Return a time unchanged; anything else is a text like any other."""
         try:
             datetime.fromisoformat(text or "")
         except ValueError:
@@ -193,7 +193,7 @@ class Issues:
 
 
 def _is_comment(record: Mapping[str, Any]) -> bool:
-    """Return whether a record is a comment that stands apart from its issue."""
+    """Return whether a record is a comment that is a record of its own."""
     if "title" in record or "body" not in record:
         return False
     html = record.get("html_url")

@@ -15,8 +15,7 @@ from typing import Any
 from store.formats import values
 from store.formats.fields import recognized_by
 from store.formats.protocol import JSON, Export, Format, Known, Made, Written, nothing_of
-from store.formats.record_reader import RecordReader, attempt, put_back, tell
-from store.formats.scoring import as_it_stood, scored, tell_score
+from store.formats.record_reader import RecordReader, as_it_stood, attempt, put_back, scored, tell, tell_score
 from store.formats.values import wrong
 
 KEPT_WHOLE = "prompts without the marks of a known template, each kept whole as a question of its own"
@@ -30,7 +29,7 @@ _DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """What stands before the question, the answer and the end, and around a reference, in a prompt."""
+    """The marks before the question, the answer and the end, and around a reference, in a prompt."""
 
     question: str
     answer: str

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 SOMEBODY = "user"
-"""What stands in the place of a user name."""
+"""The replacement of a user name."""
 
 NOBODY = frozenset({"ghost", SOMEBODY, "author", "participant", "someone"})
 """Names that tell of no one: GitHub's for a deleted account, and the words put in the place of names."""

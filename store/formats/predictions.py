@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from store.formats.crosscodeeval import LANGUAGES, told
+from store.formats.crosscodeeval import LANGUAGES, parse_stem
 from store.formats.fields import recognized_by
 from store.formats.protocol import JSON, Export, Format, Known, Made, Written, bare_name, nothing_of
 from store.formats.record_reader import RecordReader, attempt, put_back, tell
@@ -13,7 +13,7 @@ from store.formats.record_reader import RecordReader, attempt, put_back, tell
 WITHIN = "language"
 """The field of a row that names no task which says among whose tasks its reference is looked for."""
 
-FROM_NAME = "completions whose model is told from the file's name"
+FROM_NAME = "completions whose model comes from the file's name"
 
 
 def language_of(stem: str) -> str:
@@ -48,7 +48,7 @@ class Predictions:
         text = row.text(
             "pred" if row.has("pred") or not row.has("prediction") else "prediction", required=True
         )
-        model, setting = told(self._known.stem)
+        model, setting = parse_stem(self._known.stem)
         own = row.text("model", filled=True, short=True) or self._known.model
         fields = {
             "kind": "completion",

@@ -1,4 +1,4 @@
-"""What a file format is, what its readers and writers are given, and the registry of formats."""
+"""The interfaces of a file format, its readers and writers, and the registry of formats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STORED = frozenset({"gz", "json", "jsonl", "ndjson", "csv", "tsv", "parquet"})
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The beginning of a file, from which its format is told.
+    """The beginning of a file, from which its format is detected.
 
     Attributes:
         path: The file.
@@ -60,8 +60,8 @@ class Made:
             - `response`: kind, item (None when it is joined by its reference), reference (None when it is
               joined by its item), model, setting, trial, text
             - `score`: kind, item, model, setting, trial, judge, measure, value (None where it was not
-              parsed), raw (the number or text as it stood, "" for none), reason
-        extra: The fields of the record that are none of ours, in the shape in which they stood there.
+              parsed), raw (the number or text as written, "" for none), reason
+        extra: The fields of the record that are none of ours, in their original shape.
     """
 
     makes: str
@@ -185,7 +185,7 @@ class Export(Protocol):
 
     @property
     def progress(self) -> Report:
-        """Is told how far it is."""
+        """Receives the progress."""
         ...
 
     def record(self) -> Rows:
@@ -265,7 +265,7 @@ class Format:
             one rater, or the full record.
         leaves_out: What is left out of it is called, one and several, where that is no item without a label.
         folder: Whether it is written as a folder of several files.
-        converter: Makes, for each file, what turns its records into others; None where each stands for one.
+        converter: Makes a converter of the records of one file; None where each record is one item or label.
     """
 
     name: str
@@ -341,7 +341,7 @@ def find_format(name: str) -> Format:
 
 
 def detect(sample: Sample, candidates: dict[str, Format] | None = None) -> tuple[Format, str]:
-    """Tell the format of a file from its content.
+    """Detect the format of a file from its content.
 
     Args:
         sample: The beginning of the file.

@@ -61,7 +61,7 @@ class Questions:
             own = chunk.text("setting", short=True)
             setting = self._known.setting if own is None else own
             ranks[setting] = ranks.get(setting, 0) + 1
-            told = {
+            of_chunk = {
                 "kind": "answer",
                 "item": external_id,
                 "setting": setting,
@@ -70,7 +70,7 @@ class Questions:
                 "text": chunk.text("text", required=True),
                 "score": chunk.number("score"),
             }
-            chunks.append(Made("chunk", told, chunk.take_rest()))
+            chunks.append(Made("chunk", of_chunk, chunk.take_rest()))
         return [Made("answer", fields, whole.rest()), *chunks]
 
 
@@ -105,7 +105,7 @@ def write_question(
     Args:
         item: The question.
         chunks: Its chunks, each setting's by rank.
-        revised: Those of its fields that were rewritten; what was imported stands under `imported` then.
+        revised: Those of its fields that were rewritten; their imported texts are written under `imported`.
     """
     fields = {**item.fields, **(revised or {})}
     record: dict[str, Any] = {

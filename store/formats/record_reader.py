@@ -1,7 +1,8 @@
-"""The fields of a record taken one by one; what is left over are its extra fields."""
+"""A reader of the fields of a record; the fields that are not taken are its extra fields."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
 
@@ -13,7 +14,7 @@ class RecordReader:
     """One object of a record. A field that is null counts as missing.
 
     Attributes:
-        path: Where the object stands in its record, as reasons name it: `metadata`, `issue.comments[2]`.
+        path: The path of the object in its record, as reasons give it: `metadata`, `issue.comments[2]`.
     """
 
     def __init__(self, value: Mapping[str, Any], path: str = "") -> None:
@@ -152,7 +153,7 @@ class RecordReader:
         ]
 
     def rest(self) -> dict[str, Any]:
-        """Return the fields that were not taken, those of its objects in the places where they stood.
+        """Return the fields that were not taken, those of its objects in their places.
 
         Raises:
             Refused: They cannot be kept as JSON.
@@ -194,7 +195,7 @@ class RecordReader:
 
 
 def put_back(record: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with its extra fields where they stood; what the record says itself stays.
+    """Return a record with its extra fields in their places; fields of the record itself stay.
 
     Args:
         record: The fields of ours, as a file names them.
@@ -213,7 +214,7 @@ def put_back(record: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]
 
 
 def tell(counts: dict[str, int], what: str, of: int = 1) -> None:
-    """Add to what is told of a file."""
+    """Add to the counts that are reported of a file."""
     if of:
         counts[what] = counts.get(what, 0) + of
 
@@ -230,3 +231,49 @@ def attempt(record: RecordReader, setting: str) -> dict[str, str]:
     """
     own, trial = record.text("setting", short=True), record.identity("trial", filled=False)
     return {"setting": setting if own is None else own, "trial": trial or ""}
+
+
+NOT_PARSED = "scores that the judge's reply did not tell (-1, none, or no number)"
+
+
+def scored(value: Any, name: str) -> tuple[float | None, str]:
+    """Return a score as a number and as written.
+
+    Args:
+        value: A number; -1, null or a text where no number could be read.
+        name: What the file calls it.
+
+    Returns:
+        The number, None where it was not parsed; and the text as written, "" for nothing.
+
+    Raises:
+        Refused: It is none of these.
+    """
+    if value is None:
+        return None, ""
+    if isinstance(value, str):
+        return None, values.text(value, name)
+    found = values.number(value, name)
+    return (None if found == -1 else found), json.dumps(value)
+
+
+def as_it_stood(value: float | None, raw: str) -> Any:
+    """Return what `scored` was given."""
+    found = _number(raw)
+    if value is None:
+        return found if found == -1 and raw == raw.strip() else raw or None
+    return found if found == value else value
+
+
+def tell_score(counts: dict[str, int], value: float | None) -> None:
+    """Count a score that was not parsed."""
+    if value is None:
+        tell(counts, NOT_PARSED)
+
+
+def _number(raw: str) -> float | None:
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, int | float) and not isinstance(found, bool) else None

@@ -1,6 +1,6 @@
 """Plain tables of pairs: JSON lines, CSV and Parquet with the columns id, query, code and optional ones.
 
-Written without a rater they hold the full record (store.export.tables.RECORD_COLUMNS), which the format
+Written without a rater they hold the full record (store.export.records.RECORD_COLUMNS), which the format
 `judgments` reads back; with one, that rater's current labels, which this format reads back.
 CSV is written as RFC 4180 has it: nothing is put before a text that begins with `=`, so a spreadsheet may
 take such a cell for a formula; open it as text there.

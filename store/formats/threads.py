@@ -1,4 +1,4 @@
-"""Who takes part in the issue threads of an import: called author and participant 2, never by name."""
+"""The participants of issue threads: called author and participant 2, never by name."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _DONE_BY = re.compile(
 """What somebody did, as in `assigned_by`; `sorted_by`, `required_by` and `triggered_by` often name no one."""
 
 UNKNOWN = "someone"
-"""What a poster is called whose account is deleted or not told."""
+"""The name of a poster whose account is deleted or unknown."""
 
 _OF_A_USER = frozenset(
     {
@@ -101,7 +101,7 @@ def names_users(field: str) -> bool:
 
 
 def poster(record: Mapping[str, Any], path: str = "") -> str | None:
-    """Return the lower-cased name of who wrote an issue or a comment; None where nobody is told.
+    """Return the lower-cased name of who wrote an issue or a comment; None for an unknown one.
 
     Raises:
         Refused: It is neither a text nor an object with a login.

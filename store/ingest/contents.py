@@ -48,7 +48,7 @@ _CONTENT = Layout(
 
 
 def made_of(kind: str, external_id: str, extra: str | None, content: str) -> Iterator[Made]:
-    """Yield what a record's content stands for: the item, and what belongs to it.
+    """Yield the item in a record's content, its chunks, responses and scores.
 
     Args:
         kind: The item's kind; of an unknown kind nothing is made.

@@ -54,7 +54,7 @@ class InputFile:
 
 
 def too_long(most: int) -> str:
-    """Say of a record that it is longer than it may be.
+    """Return the reason for a record that is longer than allowed.
 
     Args:
         most: The bytes that it may have.
@@ -110,7 +110,7 @@ def prepare(
         number: Its place among the files of the import.
         path: The file.
         folder: Where an unpacked copy may be put.
-        progress: Is told the bytes read.
+        progress: Receives the bytes read.
         record_bytes: The most that one record may have; it is held while a file is unpacked.
 
     Raises:
@@ -193,7 +193,7 @@ def _unpack(path: Path, plain: Path, record_bytes: int) -> int:
 
 
 def _damage(error: Exception, size: int, lines: int) -> str:
-    """Say what is known of where a gzip stream is damaged; of its content `lines` whole lines came out."""
+    """Describe where a gzip stream is damaged, after `lines` whole lines of its content."""
     if isinstance(error, EOFError):
         return f"{lines + 1}: the gzip stream breaks off in this line of its content"
     if isinstance(error, zlib.error):

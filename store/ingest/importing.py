@@ -1,4 +1,4 @@
-"""Import: files into a workspace, all or nothing, exactly as they are.
+"""Import of files into a workspace, all or nothing, exactly as they are.
 
 Every file is first read into staging tables of one cursor and checked; then everything is appended in one
 transaction, beside the write lane, which goes on recording judgments meanwhile.
@@ -8,35 +8,46 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
+from sqlalchemy import Connection
 
-from store.errors import ImportFailed, RecordsRefused, place
+from store.errors import ImportFailed, JudgmentRefused, RecordsRefused, place
 from store.events import Progress, Report, silent
 from store.formats.protocol import Converter, Known, TwoPassConverter, bare_name
 from store.ingest.contents import made_of
 from store.ingest.files import RECORD_BYTES, prepare
-from store.ingest.inputs import Input, listed, tell
+from store.ingest.inputs import Input, detect_input, listed
 from store.ingest.pending import count_attached, count_conflicting
 from store.ingest.problems import MOST_KEPT, Problem, write_rejects
-from store.ingest.publish import publish
 from store.ingest.records import read_records
 from store.ingest.report import FileReport, ImportReport
 from store.ingest.resolve_items import (
     item_counts,
     join_texts,
     number_items,
+    publish_items,
     resolve_items,
+    text_count,
 )
-from store.ingest.resolve_labels import label_counts, reserve, resolve_labels
-from store.ingest.resolve_records import record_counts, resolve_judgments, take_items
-from store.ingest.resolve_responses import count_reopened_questions, resolve_responses, response_counts
+from store.ingest.resolve_labels import label_counts, publish_labels, reserve, resolve_labels
+from store.ingest.resolve_records import publish_judgments, record_counts, resolve_judgments, take_items
+from store.ingest.resolve_responses import (
+    count_reopened_questions,
+    publish_responses,
+    resolve_responses,
+    response_counts,
+)
 from store.ingest.staging import Stages, shared_sorts
 from store.kinds.spec import NamedQuestion, task_kinds
-from store.own_folder import own_folder
-from store.record.rater_ref import name_fault
+from store.processes import own_folder
+from store.record.ids import now
+from store.record.rater_ref import RaterKind, name_fault
+from store.record.raters import add_response_refs, guideline_number, rater_row, register_kinds
 from store.workspace.duckdb import Workspace
 from store.workspace.protected_paths import own_files, refuse_to_replace
 
@@ -64,8 +75,8 @@ def import_files(
 
     Args:
         workspace: The open workspace.
-        paths: The files; a folder stands for the data files in it. Files of one call may refer to each other.
-        format: The name of their format; told from the content of each when None.
+        paths: The files; a folder means the data files in it. Files of one call may refer to each other.
+        format: The name of their format; detected from the content of each when None.
         label_as: Whose judgments the labels in pair files become; "<file> labels" by default.
         mapping: Our field name to the files' column, such as query -> question.
         prefix: Put before every external id.
@@ -75,13 +86,13 @@ def import_files(
         rejects: Where to write records that cannot be taken; the good ones are then imported.
         dry_run: Whether to do everything but import.
         record_bytes: The most that one record may have.
-        progress: Is told how far it is, in this thread; what it raises ends the import with nothing imported.
+        progress: Receives the progress, in this thread; an exception from it ends the import.
 
     Returns:
-        What was added from each file, and what was there already.
+        The rows that were added from each file, and those that were there already.
 
     Raises:
-        ImportFailed: A file cannot be read or told; as `RecordsRefused` it carries what is wrong.
+        ImportFailed: A file cannot be read, or its format detected; `RecordsRefused` has the problems.
         UnknownName: There is no such format or field.
     """
     report = progress or silent
@@ -102,7 +113,7 @@ def import_files(
             )
     with _ONE_AT_A_TIME, own_folder("workbench-import-") as folder:
         inputs = [
-            tell(prepare(number, path, folder, report, record_bytes), format, mapping or {})
+            detect_input(prepare(number, path, folder, report, record_bytes), format, mapping or {})
             for number, path in enumerate(listed(paths))
         ]
         cursor = workspace.native()
@@ -116,7 +127,7 @@ def import_files(
 
 
 class _Import:
-    """One import: what was staged of its files, and what is wrong with them."""
+    """One import: its staged files, and their problems."""
 
     def __init__(
         self,
@@ -138,7 +149,7 @@ class _Import:
         self._label_as: str | None = None
         self._raters: dict[int, str] = {}
         self._extra: list[tuple[str, ...]] = []
-        self._told: list[Mapping[str, int]] = []
+        self._counts: list[Mapping[str, int]] = []
         self._names = [given.file.name for given in inputs]
         self._questions = {
             spec.name: NamedQuestion(kind, spec) for kind in task_kinds().values() for spec in kind.questions
@@ -158,7 +169,7 @@ class _Import:
                 )
             self._records.append(staging.records)
             self._extra.append(staging.extra)
-            self._told.append(staging.told)
+            self._counts.append(staging.counts)
             self._problems += staging.problems
         if self._problems and self._rejects is None:
             self._refuse(self._problems)
@@ -171,7 +182,7 @@ class _Import:
             )
 
     def _converters(self, model: str, setting: str) -> dict[int, Converter]:
-        """Return what converts the records of each file that needs it; they know of each other's files."""
+        """Return the converters of the files that need one; those of one import share what they gather."""
         shared: dict[str, Any] = {}
         converters = {
             given.file.number: given.format.converter(
@@ -189,23 +200,23 @@ class _Import:
         return converters
 
     def resolve(self, label_as: str | None) -> None:
-        """Find what every record refers to and what is there already, setting aside what is wrong."""
+        """Find the rows to which every record refers and those that are there; remove invalid records."""
         self._progress(Progress("comparing with the workspace", 0, None))
         take_items(self._stages)
         carried = ("kind", "external_id", "item_extra", "content")
         if problems := self._stages.unpack("judgment", carried, made_of):
-            self._set_aside(problems)
-        self._know_questions()
-        # Labels are compared with what stands now, so what is judged from now on must be later.
+            self._reject(problems)
+        self._add_questions()
+        # Labels are compared with the current ones, so records from now on must be later.
         self._label_ids = reserve(self._workspace.ids, sum(self._records))
         self._workspace.lane.submit(lambda _: None, urgent=True).result()
         self._label_as = label_as
         self._raters = self._label_raters(label_as)
         while problems := self._compare():
-            self._set_aside(problems)
+            self._reject(problems)
 
-    def _know_questions(self) -> None:
-        """Take in the questions about single responses that staged labels and judgments answer."""
+    def _add_questions(self) -> None:
+        """Add the questions about single responses that staged labels and judgments answer."""
         named = self._cursor.execute(
             "SELECT DISTINCT question FROM stage_label UNION SELECT DISTINCT question FROM stage_judgment"
         ).fetchall()
@@ -214,7 +225,7 @@ class _Import:
                 self._questions[name] = found
 
     def _compare(self) -> list[Problem]:
-        """Return what is wrong with the staged records; when nothing is, they are ready to be published."""
+        """Return the problems of the staged records; without any they are ready to be published."""
         if problems := join_texts(self._stages) or resolve_items(self._cursor):
             return problems
         number_items(self._cursor)
@@ -223,8 +234,8 @@ class _Import:
         problems = resolve_labels(self._cursor, self._questions, self._raters)
         return problems + resolve_judgments(self._cursor, self._questions)
 
-    def _set_aside(self, problems: Sequence[Problem]) -> None:
-        """Take records out of the staging tables, or refuse the import when nobody asked for that."""
+    def _reject(self, problems: Sequence[Problem]) -> None:
+        """Remove records from the staging tables, or refuse the import without --rejects."""
         first: dict[tuple[int, int], Problem] = {}
         for problem in problems:
             first.setdefault((problem.file, problem.number), problem)
@@ -241,13 +252,13 @@ class _Import:
         }
 
     def _refuse(self, problems: Sequence[Problem]) -> None:
-        told = sorted(problems, key=lambda problem: (problem.file, problem.number))[:MOST_KEPT]
+        shown = sorted(problems, key=lambda problem: (problem.file, problem.number))[:MOST_KEPT]
         raise RecordsRefused(
-            [(self._names[problem.file], problem.line, problem.reason) for problem in told], len(problems)
+            [(self._names[problem.file], problem.line, problem.reason) for problem in shown], len(problems)
         )
 
     def finish(self, licence: str, *, dry_run: bool) -> ImportReport:
-        """Write the rejects, publish what is new, and say what came of every file."""
+        """Write the rejects, publish new rows, and report the result of every file."""
         if self._rejects is not None and not dry_run:
             write_rejects(self._rejects, self._problems, self._inputs)
         report = self._report(dry_run=dry_run)
@@ -263,11 +274,13 @@ class _Import:
     def _report(self, *, dry_run: bool) -> ImportReport:
         refused = [problem.file for problem in self._problems]
         files = []
-        every = zip(self._inputs, self._records, self._extra, self._told, strict=True)
-        for given, records, extra, told in every:
+        every = zip(self._inputs, self._records, self._extra, self._counts, strict=True)
+        for given, records, extra, counts in every:
             number = given.file.number
-            items = item_counts(self._cursor, number, self._stages.offsets[number], records)
-            responses = response_counts(self._cursor, number)
+            queries, codes = (
+                text_count(self._cursor, text, self._stages.offsets[number], records)
+                for text in ("query", "code")
+            )
             labels, labels_known = label_counts(self._cursor, number)
             judgments, marks, records_known = record_counts(self._cursor, number)
             known = self._cursor.execute(
@@ -280,18 +293,11 @@ class _Import:
                     detected=given.detected,
                     why=given.why,
                     records=records,
-                    items_added=items.added,
-                    items_known=items.known,
-                    items_differing=items.differing,
-                    queries_added=items.texts.get("query", 0),
-                    codes_added=items.texts.get("code", 0),
-                    responses_added=responses.responses,
-                    responses_aside=responses.pending,
-                    scores_added=responses.scores,
-                    scores_aside=responses.pending_scores,
-                    chunks_added=responses.chunks,
-                    responses_known=responses.known,
-                    told=dict(told),
+                    **item_counts(self._cursor, number),
+                    **response_counts(self._cursor, number),
+                    queries_added=queries,
+                    codes_added=codes,
+                    told=dict(counts),
                     judgments_added={**judgments, **labels},
                     judgments_known=labels_known + records_known,
                     rater_assumed=number in self._raters
@@ -310,3 +316,146 @@ class _Import:
         return ImportReport(
             tuple(files), dry_run, rejects, found, staying, count_reopened_questions(self._cursor)
         )
+
+
+_REFS_AT_ONCE = 5_000
+"""References that are made in one write, which a judgment has to wait for."""
+
+
+def publish(
+    workspace: Workspace,
+    cursor: duckdb.DuckDBPyConnection,
+    inputs: Sequence[Input],
+    report: ImportReport,
+    licence: str,
+    *,
+    label_ids: tuple[int, int],
+) -> dict[int, int]:
+    """Append the staged and resolved rows, all or none.
+
+    The transaction runs beside the write lane: it only appends, and to keys that nobody else gives.
+
+    Args:
+        workspace: The open workspace.
+        cursor: The cursor that holds the staging tables.
+        inputs: The files.
+        report: The rows that they add.
+        licence: Of the data.
+        label_ids: The first of the ids reserved for labels.
+
+    Returns:
+        File number to source id, for the files that add something.
+
+    Raises:
+        ImportFailed: A name is taken by a rater of another kind, or the workspace could not be written.
+    """
+    _store_names(workspace, cursor)
+    imported_at = now()
+    cursor.execute("BEGIN")
+    try:
+        numbers = _add_sources(cursor, inputs, report, licence, imported_at)
+        publish_items(cursor, numbers)
+        publish_responses(cursor, numbers, imported_at)
+        publish_labels(cursor, label_ids, imported_at)
+        publish_judgments(cursor, workspace.ids)
+        cursor.execute("COMMIT")
+    except duckdb.Error as error:
+        _roll_back(cursor)
+        raise ImportFailed(
+            "Import failed",
+            f"The workspace could not be written: {error}. Nothing was imported.",
+            "Check the space on the disk, then import again.",
+        ) from error
+    except BaseException:
+        _roll_back(cursor)
+        raise
+    return numbers
+
+
+def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
+    """End the transaction, which a full disk has ended already, together with the use of the database."""
+    with suppress(duckdb.Error):
+        cursor.execute("ROLLBACK")
+
+
+def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> None:
+    """Store the raters, guidelines and responses that the new records name."""
+    raters: list[tuple[str, RaterKind]] = [
+        (name, "import") for (name,) in cursor.execute("SELECT DISTINCT rater FROM fresh_label").fetchall()
+    ]
+    raters += cursor.execute(
+        "SELECT DISTINCT trim(rater), coalesce(rater_kind, 'human') FROM new_record "
+        "WHERE NOT (held OR repeated) ORDER BY 1"
+    ).fetchall()
+    versions = cursor.execute(
+        "SELECT DISTINCT kind, guideline FROM new_record "
+        "WHERE guideline IS NOT NULL AND NOT (held OR repeated)"
+    ).fetchall()
+
+    def write(connection: Connection) -> None:
+        for name, rater_kind in sorted(raters):
+            rater_row(connection, name, rater_kind)
+        for kind_name, version in versions:
+            guideline_number(connection, kind_name, version)
+
+    register_kinds(workspace)
+    try:
+        workspace.lane.submit(write, urgent=True).result()
+    except JudgmentRefused as error:
+        raise ImportFailed(error.title, f"{error.message} Nothing was imported.", error.hint) from error
+    _store_response_refs(workspace, cursor)
+
+
+def _store_response_refs(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> None:
+    """Make references to the responses that the new records are or name; in the lane, which gives keys."""
+    found = cursor.execute(
+        """
+        SELECT DISTINCT item_id, model, setting, trial FROM (
+            SELECT item_id, model, setting, trial FROM fresh_response
+            UNION ALL SELECT item_id, model, setting, trial FROM attached
+            UNION ALL SELECT item_id, model, setting, trial FROM fresh_label WHERE model IS NOT NULL
+            UNION ALL SELECT item_id, model, setting, trial FROM new_record
+                WHERE model IS NOT NULL AND NOT (held OR repeated)
+        ) ANTI JOIN response_ref USING (item_id, model, setting, trial) ORDER BY ALL
+        """
+    )
+    while rows := found.fetchmany(_REFS_AT_ONCE):
+
+        def write(connection: Connection, rows: list[tuple[int, str, str, int]] = rows) -> None:
+            add_response_refs(connection, rows)
+
+        workspace.lane.submit(write).result()
+
+
+def _add_sources(
+    cursor: duckdb.DuckDBPyConnection,
+    inputs: Sequence[Input],
+    report: ImportReport,
+    licence: str,
+    imported_at: datetime,
+) -> dict[int, int]:
+    row = cursor.execute("SELECT coalesce(max(id), 0) FROM source").fetchone()
+    highest = int(row[0]) if row else 0
+    numbers: dict[int, int] = {}
+    for given, result in zip(inputs, report.files, strict=True):
+        if not result.adds and not (given.layout.makes in shared_sorts() and report.adds):
+            continue
+        if result.source_id is not None:
+            numbers[given.file.number] = result.source_id
+            continue
+        highest += 1
+        numbers[given.file.number] = highest
+        cursor.execute(
+            "INSERT INTO source (id, sha256, name, format, licence, url, records, imported_at) "
+            "VALUES (?, ?, ?, ?, ?, '', ?, ?)",
+            [
+                highest,
+                given.file.sha256,
+                given.file.path.name,
+                given.format.name,
+                licence,
+                result.records - result.rejected,
+                imported_at,
+            ],
+        )
+    return numbers

@@ -243,7 +243,7 @@ def _model(model: Any, name: str) -> tuple[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a typed file with NaN, which stands for a missing number there, as None."""
+    """Return a value of a typed file with NaN, which means a missing number there, as None."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value.decode("utf-8", errors="backslashreplace") if isinstance(value, bytes) else value

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from store.errors import ImportFailed
 from store.ingest.records import read_records
+from store.record.rater_ref import name_fault
 
 if TYPE_CHECKING:
     from store.ingest.inputs import Input
 
 MOST_KEPT = 1_000
-"""Problems that are kept to be told, when there are very many."""
+"""How many problems are reported, when there are very many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,60 @@ class Problem:
     record: Any = None
 
 
-def problems_of(cursor: duckdb.DuckDBPyConnection, statement: str) -> list[Problem]:
-    """Return what a statement selects as problems: file, number, line, reason."""
-    return [Problem(*row) for row in cursor.execute(statement).fetchall()]
+def problems_of(cursor: duckdb.DuckDBPyConnection, statement: str, reason: str = "{0}") -> list[Problem]:
+    """Return the rows of a statement as problems.
+
+    Args:
+        cursor: The cursor that holds the staging tables.
+        statement: A SELECT of file, number, line, and the values of the reason.
+        reason: The reason, with places for these values.
+    """
+    rows = cursor.execute(statement).fetchall()
+    return [Problem(file, number, line, reason.format(*values)) for file, number, line, *values in rows]
+
+
+def refused_rows(cursor: duckdb.DuckDBPyConnection, stage: str, reasons: Mapping[str, str]) -> list[Problem]:
+    """Return the rows of a stage that cannot be imported.
+
+    Args:
+        cursor: The cursor that holds the stage.
+        stage: A table with the columns file, number, line and position.
+        reasons: Conditions over its rows `n`, as SQL, by the reason, which has places for columns by name.
+    """
+    conditions = ", ".join(f"{condition} AS c{place}" for place, condition in enumerate(reasons.values()))
+    any_of = ", ".join(f"coalesce(bool_or(c{place}), false)" for place in range(len(reasons)))
+    occurs = cursor.execute(f"SELECT {any_of} FROM (SELECT {conditions} FROM {stage} n)").fetchone() or ()
+    problems: list[Problem] = []
+    for (reason, condition), some in zip(reasons.items(), occurs, strict=True):
+        if some:
+            names = [name for _, name, *_ in Formatter().parse(reason) if name]
+            rows = cursor.execute(
+                f"SELECT {', '.join(('file', 'number', 'line', *names))} FROM {stage} n "
+                f"WHERE {condition} ORDER BY position"
+            ).fetchall()
+            problems += [
+                Problem(file, number, line, reason.format(**dict(zip(names, values, strict=True))))
+                for file, number, line, *values in rows
+            ]
+    return problems
+
+
+def unfit_names(cursor: duckdb.DuckDBPyConnection, stage: str) -> list[Problem]:
+    """Return the rows of a stage whose rater has no acceptable name.
+
+    Args:
+        cursor: The cursor that holds the stage.
+        stage: A table with the columns file, number, line and rater.
+    """
+    names = [name for (name,) in cursor.execute(f"SELECT DISTINCT trim(rater) FROM {stage}").fetchall()]
+    problems = []
+    for name in names:
+        if fault := name_fault(name):
+            reason = f"{name!a} is no rater's name: it {fault}; name another: --label-as"
+            reason = reason if name.strip() else "the record has no rater: the name is blank"
+            rows = cursor.execute(f"SELECT file, number, line FROM {stage} WHERE trim(rater) = ?", [name])
+            problems += [Problem(file, number, line, reason) for file, number, line in rows.fetchall()]
+    return problems
 
 
 def write_rejects(path: Path, problems: Iterable[Problem], inputs: Sequence[Input]) -> None:
@@ -50,7 +103,7 @@ def write_rejects(path: Path, problems: Iterable[Problem], inputs: Sequence[Inpu
 
     Args:
         path: Where to; an older file is replaced.
-        problems: The records; those whose content is not known are read again.
+        problems: The records; those whose content is unknown are read again.
         inputs: The files of the import, in order.
 
     Raises:

@@ -17,7 +17,7 @@ from store.formats.values import Refused, object_of
 from store.ingest.files import InputFile, broken_line, too_long
 
 NOT_UTF8 = "not UTF-8 text, so nothing of the file can be read; rewrite it as UTF-8"
-"""What is said of a whole file in which bytes are no text."""
+"""The reason for a whole file that is not UTF-8 text."""
 
 
 class RawRecord(NamedTuple):
@@ -41,7 +41,7 @@ class RawRecord(NamedTuple):
 
     @property
     def content(self) -> Any:
-        """What is written of it where it is rejected."""
+        """The record as it is written to the rejects."""
         return self.text if self.value is None else self.value
 
 
@@ -50,7 +50,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=_no_number)
-# What Python says of an integer that it declines to read.
+# Python's message for an integer that it declines to read.
 _DIGITS = re.compile(r"value has (\d+) digits")
 # Records that are handed on together: so many, and no more characters than the first that goes beyond these.
 _BATCH, _BATCH_SIZE = 5_000, 1 << 25
@@ -109,7 +109,7 @@ def _unreadable(number: int, line: int, reason: str, text: Any = None) -> RawRec
     return RawRecord(number, line, None, 0, reason, text)
 
 
-def _said(error: Exception, column: int | None = None) -> str:
+def _reason(error: Exception, column: int | None = None) -> str:
     if isinstance(error, RecursionError):
         return "JSON nested too deeply"
     if isinstance(error, Refused):
@@ -143,7 +143,7 @@ def _json_lines(lines: BinaryIO) -> Iterator[RawRecord]:
                 value, end = _DECODER.raw_decode(text, at)
             except (ValueError, RecursionError) as error:
                 after = _end_of_value(text, at)
-                yield _unreadable(number, line, _said(error), text[at:after])
+                yield _unreadable(number, line, _reason(error), text[at:after])
                 if after is None:
                     break
                 end = after
@@ -181,7 +181,7 @@ class _Source:
         self.most = most
         self._file = file
         self._counted = 0
-        # How much of the line in which `text` begins stood before it.
+        # How much of the line in which `text` begins is before it.
         self._before = 0
 
     def more(self) -> bool:
@@ -286,7 +286,7 @@ def _values(source: _Source, *, array: bool) -> Iterator[RawRecord]:
                 text = source.text[source.at : source.at + 2_000]
                 yield _unreadable(number, *_broken_off(source, error), text)
                 return
-            yield _unreadable(number, line, _said(error), source.text[source.at : after])
+            yield _unreadable(number, line, _reason(error), source.text[source.at : after])
             source.go(after)
         else:
             yield _record(number, line, value, size)
@@ -320,9 +320,9 @@ def _broken_off(source: _Source, error: Exception) -> tuple[int, str]:
     if source.at >= len(source.text):
         return source.line, "malformed JSON: the array ends in the middle"
     if not isinstance(error, json.JSONDecodeError):
-        return source.line, f"{_said(error)}; nothing after it can be read"
+        return source.line, f"{_reason(error)}; nothing after it can be read"
     line = source.line + source.text.count("\n", source.at, error.pos)
-    return line, f"{_said(error, source.column(error.pos))}; nothing after it can be read"
+    return line, f"{_reason(error, source.column(error.pos))}; nothing after it can be read"
 
 
 def _csv(file: InputFile, delimiter: str) -> Iterator[RawRecord]:

@@ -1,11 +1,11 @@
-"""What an import reports, file by file."""
+"""The report of an import, file by file."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from store.formatting import counted
+from store.formatting import pluralize
 
 # Names of fields that a sentence has; a record may have thousands.
 _SHOWN = 40
@@ -13,13 +13,13 @@ _SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What came of one file.
+    """The result of one file.
 
     Attributes:
         file: Its name as it was given.
         format: The format it was read as.
-        detected: Whether the format was told from the content.
-        why: From what it was told; "named" when it was not.
+        detected: Whether the format was detected from the content.
+        why: From what it was detected; "named" when it was not.
         records: How many records it holds.
         items_added: New items.
         items_known: Items that were there already, with the same content.
@@ -29,16 +29,16 @@ class FileReport:
         responses_added: New responses of models to items that are here.
         responses_aside: New responses whose item is not here; they are kept until it is.
         scores_added: New scores of responses that judges gave.
-        scores_aside: New scores of responses that had been kept aside before, kept with these.
+        scores_aside: New scores of responses that were pending before.
         chunks_added: New pieces of context.
         responses_known: Responses, scores and pieces that were there already.
-        told: What was left out or changed on the way in, with how often.
+        told: Changes and omissions of the conversion, with how often.
         judgments_added: New judgments by rater.
         judgments_known: Labels, judgments and marks that were there already.
         rater_assumed: Whether its labels were given to a rater named after the file, since nothing says whose
             they are.
         marks_added: New marks.
-        rejected: Records that could not be taken and were written aside.
+        rejected: Records that could not be taken and were written to the rejects.
         extra_kept: Fields the format does not know, kept with each item.
         extra_ignored: Fields the format does not know and has no place for.
         source_id: The source row of the file; None when it added nothing.
@@ -85,11 +85,11 @@ class FileReport:
         Args:
             dry_run: Whether it says what would come of it.
         """
-        told = f"told by its content: {self.why}" if self.detected else "as named"
+        how = f"detected: {self.why}" if self.detected else "as named"
         would = "would be " if dry_run else ""
-        parts = [f"{self.file}: {self.format} ({told}), {counted(self.records, 'record')}"]
+        parts = [f"{self.file}: {self.format} ({how}), {pluralize(self.records, 'record')}"]
         parts.append(
-            f"{counted(self.items_added, 'item')} {would}added"
+            f"{pluralize(self.items_added, 'item')} {would}added"
             if self.items_added
             else f"no item {would}added"
         )
@@ -98,33 +98,33 @@ class FileReport:
             (self.scores_added, "score"),
             (self.chunks_added, "chunk"),
         )
-        parts += [f"{counted(number, name)} {would}added" for number, name in beside if number]
+        parts += [f"{pluralize(number, name)} {would}added" for number, name in beside if number]
         if self.responses_aside:
-            aside = counted(self.responses_aside, "response")
-            parts.append(f"{aside} whose item is not here, or could be several, {would}kept aside")
+            pending = pluralize(self.responses_aside, "response")
+            parts.append(f"{pending} whose item is not here, or ambiguous, {would}stored as pending")
         if self.scores_aside:
-            parts.append(f"{counted(self.scores_aside, 'score')} {would}kept with responses that are aside")
+            parts.append(f"{pluralize(self.scores_aside, 'score')} {would}added to pending responses")
         if self.responses_known:
             beside_items = ("response, score or chunk", "responses, scores and chunks")
-            parts.append(f"{counted(self.responses_known, *beside_items)} already there")
+            parts.append(f"{pluralize(self.responses_known, *beside_items)} already there")
         if self.items_known:
-            parts.append(f"{counted(self.items_known, 'item')} already there")
+            parts.append(f"{pluralize(self.items_known, 'item')} already there")
         if self.items_differing:
             left = "would stay as they are" if dry_run else "left as they were"
             parts.append(f"{self.items_differing:,} of these with other details than stored, {left}")
         parts += [
-            f"{counted(count, 'judgment')} of {rater!r}" + (" would be added" if dry_run else "")
+            f"{pluralize(count, 'judgment')} of {rater!r}" + (" would be added" if dry_run else "")
             for rater, count in self.judgments_added.items()
         ]
         if self.rater_assumed:
             parts.append("its labels name no rater, so the file does; --label-as gives another name")
         if self.marks_added:
-            parts.append(counted(self.marks_added, "mark") + (" would be added" if dry_run else ""))
+            parts.append(pluralize(self.marks_added, "mark") + (" would be added" if dry_run else ""))
         if self.judgments_known:
-            parts.append(f"{counted(self.judgments_known, 'judgment')} already there")
+            parts.append(f"{pluralize(self.judgments_known, 'judgment')} already there")
         if self.rejected:
             parts.append(f"{self.rejected:,} {would}rejected")
-        parts += [f"{what}: {number:,}" for what, number in self.told.items() if number]
+        parts += [f"{name}: {number:,}" for name, number in self.told.items() if number]
         if self.extra_kept:
             names, more = self.extra_kept[:_SHOWN], len(self.extra_kept) - _SHOWN
             parts.append(
@@ -145,10 +145,10 @@ class ImportReport:
         files: Of each file, in the order given.
         dry_run: Whether nothing was imported since nothing was to be.
         rejects: Where refused records were written; None when they were not, as in a dry run.
-        found_items: Responses that were kept aside before and whose item came with this import.
-        staying_aside: Those that stay aside though their item is here: it has another text of the same model,
-            setting and trial.
-        asked_anew: Items that were judged without responses and have some from now on, which are judged anew.
+        found_items: Pending responses whose item came with this import.
+        staying_aside: Those that stay pending though their item is here: it has another text of the same
+            model, setting and trial.
+        asked_anew: Items that were judged without responses and get some, so that they are judged again.
     """
 
     files: tuple[FileReport, ...]
@@ -189,20 +189,20 @@ class ImportReport:
 
     def beside_files(self) -> list[str]:
         """Return what came of items and responses that no file of this import holds, in sentences."""
-        told = []
+        notes = []
         if self.found_items:
-            told.append(f"Kept aside before, and with an item now: {counted(self.found_items, 'response')}.")
+            notes.append(f"Pending responses attached to their item: {self.found_items:,}.")
         if self.staying_aside:
-            told.append(
-                f"Still aside: {counted(self.staying_aside, 'response')} of an item that has another text of "
-                "the same model, setting and trial. Number several of one setting: trial."
+            notes.append(
+                f"Still pending: {pluralize(self.staying_aside, 'response')} of an item that has another "
+                "text of the same model, setting and trial. Number several of one setting: trial."
             )
         if self.asked_anew:
-            told.append(
-                f"Open again: {counted(self.asked_anew, 'item')}, judged without responses and now with "
+            notes.append(
+                f"Open again: {pluralize(self.asked_anew, 'item')}, judged without responses and now with "
                 "some. What was said of the reference or the thread stays in the record, and counts no more."
             )
-        return told
+        return notes
 
     def with_sources(self, numbers: dict[int, int]) -> ImportReport:
         """Return the report with the source ids that publishing gave; numbers: file's place to source id."""

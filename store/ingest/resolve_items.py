@@ -1,15 +1,15 @@
-"""From staged items to those of the workspace: shared texts once each, ids given, repeated ids told apart."""
+"""From staged items to those of the workspace: shared texts once each, new ids, and repeated ids."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 import duckdb
 
 from store.formats.fields import STAGED, FieldType
-from store.ingest.problems import Problem
+from store.ingest.problems import Problem, problems_of
 from store.ingest.stages import (
     FRESH_ITEM,
     ITEM_KEY,
@@ -47,24 +47,6 @@ def _key_stage(kind: str) -> Stage:
     return Stage(f"{kind}_texts", columns, tuple(_text_stage(one.table) for one in shared))
 
 
-@dataclass(frozen=True, slots=True)
-class ItemCounts:
-    """What one file adds to the items of a workspace.
-
-    Attributes:
-        texts: New shared texts, by their table.
-        added: New items.
-        known: Items that were there already, or occur before in the same import.
-        differing: Those of `known` whose other columns, similarities or extra fields differ from what is
-            stored; what is stored stays.
-    """
-
-    texts: Mapping[str, int]
-    added: int = 0
-    known: int = 0
-    differing: int = 0
-
-
 def join_texts(stages: Stages) -> list[Problem]:
     """Fill in the texts of items that only refer to them, from the files of such texts of the same import.
 
@@ -72,7 +54,7 @@ def join_texts(stages: Stages) -> list[Problem]:
         The records that cannot be taken: a text given twice, differently, or not at all.
     """
     cursor = stages.cursor
-    problems = []
+    problems: list[Problem] = []
     for kind in task_kinds().values():
         for shared in kind.record.shared:
             sort, text = shared.table, shared.column
@@ -81,23 +63,20 @@ def join_texts(stages: Stages) -> list[Problem]:
                 f"SELECT ref AS key, arg_min({text}, position) AS text, min({text}) <> max({text}) AS torn "
                 f"FROM stage_{sort} GROUP BY ref",
             )
-            rows = cursor.execute(
+            problems += problems_of(
+                cursor,
                 f"SELECT s.file, s.number, s.line, s.ref FROM stage_{sort} s "
-                f"JOIN referred_text t ON t.key = s.ref WHERE t.torn AND s.{text} <> t.text"
-            ).fetchall()
-            problems += [
-                Problem(file, number, line, f"{sort} {ref!r} was given before with another text")
-                for file, number, line, ref in rows
-            ]
+                f"JOIN referred_text t ON t.key = s.ref WHERE t.torn AND s.{text} <> t.text",
+                f"{sort} {{0!r}} was given before with another text",
+            )
             stages.fill(kind.name, text, f"{sort}_ref", "referred_text")
-            rows = cursor.execute(
-                f"SELECT file, number, line, {sort}_ref FROM stage_{kind.name} WHERE {text} IS NULL"
-            ).fetchall()
-            lacking = "no {0} text", "no {0} text, and {0} {1!r} is in none of the files imported with it"
-            problems += [
-                Problem(file, number, line, lacking[ref is not None].format(sort, ref))
-                for file, number, line, ref in rows
-            ]
+            missing = f"SELECT file, number, line, {sort}_ref FROM stage_{kind.name} WHERE {text} IS NULL AND"
+            problems += problems_of(cursor, f"{missing} {sort}_ref IS NULL", f"no {sort} text")
+            problems += problems_of(
+                cursor,
+                f"{missing} {sort}_ref IS NOT NULL",
+                f"no {sort} text, and {sort} {{0!r}} is in none of the files imported with it",
+            )
     return problems
 
 
@@ -105,7 +84,7 @@ def resolve_items(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     """Compare every staged item with those of the workspace, and give every shared text its key.
 
     Returns:
-        The items whose id stands for other content, in the same import or in the workspace.
+        The items whose id has other content, in the same import or in the workspace.
     """
     keys = []
     selects = []
@@ -136,7 +115,8 @@ def resolve_items(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         ) USING (kind, external_id) GROUP BY ALL
         """,
     )
-    rows = cursor.execute(
+    return problems_of(
+        cursor,
         """
         SELECT n.file, n.number, n.line, n.external_id,
             CASE WHEN n.content_hash <> r.content_hash THEN 'it came before with other content'
@@ -144,11 +124,9 @@ def resolve_items(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         FROM new_item n LEFT JOIN repeated_item r USING (kind, external_id)
         WHERE n.content_hash <> r.content_hash OR n.content_hash <> n.known_hash
         ORDER BY n.position
-        """
-    ).fetchall()
-    return [
-        Problem(file, number, line, f"duplicate id {name!r}: {why}") for file, number, line, name, why in rows
-    ]
+        """,
+        "duplicate id {0!r}: {1}",
+    )
 
 
 def _resolve_texts(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> None:
@@ -193,7 +171,7 @@ def _resolve_texts(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> None:
 
 
 def _given(shared: SharedText) -> str:
-    """Return what a staged record s says of a shared text, as SQL: empty where that is nothing."""
+    """Return the description of a shared text in a staged record s, as SQL: empty for none."""
     if not shared.about:
         return "''"
     about = ", ".join(f"s.{column}" for column in shared.about)
@@ -244,28 +222,28 @@ def number_items(cursor: duckdb.DuckDBPyConnection) -> None:
 
 
 def keys_for(cursor: duckdb.DuckDBPyConnection, records: str) -> str:
-    """Return what to join for the keys of items: nothing when there are no such records to give them to."""
+    """Return the relation to join for the keys of items: an empty one without such records."""
     return "item_key" if any_row(cursor, records) else "(FROM item_key LIMIT 0)"
 
 
-def item_counts(cursor: duckdb.DuckDBPyConnection, file: int, offset: int, records: int) -> ItemCounts:
-    """Count what a file adds that has `records` records after `offset` ones of other files."""
+def item_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> dict[str, Any]:
+    """Count the items that a file, by its number, adds, by the names of `FileReport`."""
     added, staged = (
         count(cursor, f"SELECT count(*) FROM {stage} WHERE file = {file}")
         for stage in ("fresh_item", "new_item")
     )
-    texts = {
-        table: count(
-            cursor,
-            f"SELECT count(*) FROM new_{table} WHERE known IS NULL AND given_at = seen "
-            f"AND seen BETWEEN {offset + 1} AND {offset + records}",
-        )
-        for table in shared_sorts()
-    }
-    differing = 0
-    if added != staged:
-        differing = sum(_differing(cursor, kind, file) for kind in task_kinds().values())
-    return ItemCounts(texts, added, staged - added, differing)
+    kinds = task_kinds().values() if added != staged else ()
+    differing = sum(_differing(cursor, kind, file) for kind in kinds)
+    return {"items_added": added, "items_known": staged - added, "items_differing": differing}
+
+
+def text_count(cursor: duckdb.DuckDBPyConnection, shared: str, offset: int, records: int) -> int:
+    """Count the new shared texts of a file that has `records` records after `offset` ones of other files."""
+    return count(
+        cursor,
+        f"SELECT count(*) FROM new_{shared} WHERE known IS NULL AND given_at = seen "
+        f"AND seen BETWEEN {offset + 1} AND {offset + records}",
+    )
 
 
 def _differing(cursor: duckdb.DuckDBPyConnection, kind: TaskKind, file: int) -> int:

@@ -9,8 +9,7 @@ from uuid import UUID
 
 import duckdb
 
-from store.ingest.names import unfit_names
-from store.ingest.problems import Problem
+from store.ingest.problems import Problem, refused_rows, unfit_names
 from store.ingest.resolve_items import keys_for
 from store.ingest.stages import (
     ASKED,
@@ -124,12 +123,14 @@ def resolve_labels(
     if not any_row(cursor, "new_label"):
         return []
     reasons = {
-        "the record names no question, and items of kind {kind!r} have no single label": "question IS NULL",
+        "the record names no question, and items of kind {stated_kind!r} have no single label": (
+            "question IS NULL"
+        ),
         "unknown question {question!r}; known: "
         + ", ".join(sorted(name for name in questions if "@" not in name)): (
             "question IS NOT NULL AND allowed IS NULL"
         ),
-        "items of kind {kind!r} are not asked {question!r}": "asked_kind <> stated_kind",
+        "items of kind {stated_kind!r} are not asked {question!r}": "asked_kind <> stated_kind",
         "{question!r}: {external_id!r} has no such response here": (
             "item_id IS NOT NULL AND model IS NOT NULL "
             "AND (item_id, model, setting, trial) NOT IN "
@@ -145,28 +146,7 @@ def resolve_labels(
             "held AND current IS DISTINCT FROM value AND NOT list_contains(imported, value)"
         ),
     }
-    found = ", ".join(f"coalesce(bool_or({condition}), false)" for condition in reasons.values())
-    occurs = cursor.execute(f"SELECT {found} FROM judged_label").fetchone() or ()
-    problems = unfit_names(cursor, "new_label")
-    for (reason, condition), some in zip(reasons.items(), occurs, strict=True):
-        if not some:
-            continue
-        rows = cursor.execute(
-            "SELECT file, number, line, question, external_id, rater, value, stated_kind "
-            f"FROM judged_label WHERE {condition} ORDER BY position"
-        ).fetchall()
-        problems += [
-            Problem(
-                file,
-                number,
-                line,
-                reason.format(
-                    question=question, external_id=external_id, rater=rater, value=value, kind=kind
-                ),
-            )
-            for file, number, line, question, external_id, rater, value, kind in rows
-        ]
-    return problems
+    return unfit_names(cursor, "new_label") + refused_rows(cursor, "judged_label", reasons)
 
 
 def _label_question(column: str) -> str:

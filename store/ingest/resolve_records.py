@@ -7,8 +7,7 @@ from uuid import UUID
 
 import duckdb
 
-from store.ingest.names import unfit_names
-from store.ingest.problems import Problem
+from store.ingest.problems import Problem, refused_rows, unfit_names
 from store.ingest.resolve_items import keys_for
 from store.ingest.stages import KEYED_RECORD, NEW_RECORD, REPEATED_RECORD
 from store.ingest.staging import Stages
@@ -103,7 +102,7 @@ def resolve_judgments(
     reasons = {
         "{id} has an id, or names one, that is no UUID of version 7 up to the year 9999: these tell in which "
         "order records were made; labels without such ids are read as `labels`": _unordered(),
-        "no item {external_id!r} here, and the record does not carry what it consists of": "item_id IS NULL",
+        "no item {external_id!r} here, and the record does not carry its content": "item_id IS NULL",
         "item {external_id!r} has other content than the judged one": "content_hash <> item_hash",
         "unknown question {question!r}; known: " + known: "record = 'judgment' AND allowed IS NULL",
         "{value:g} is off the scale of {question}": (
@@ -132,23 +131,7 @@ def resolve_judgments(
         + " OR "
         + _differs("mark", _SAME_MARK),
     }
-    problems = unfit_names(cursor, "new_record")
-    for reason, condition in reasons.items():
-        rows = cursor.execute(
-            "SELECT file, number, line, external_id, question, rater, value, id, mark "
-            f"FROM new_record n WHERE {condition}"
-        ).fetchall()
-        problems += [
-            Problem(
-                file,
-                number,
-                line,
-                reason.format(
-                    external_id=external_id, question=question, rater=rater, value=value, id=id_, mark=mark
-                ),
-            )
-            for file, number, line, external_id, question, rater, value, id_, mark in rows
-        ]
+    problems = unfit_names(cursor, "new_record") + refused_rows(cursor, "new_record", reasons)
     return problems + _bad_evidence(cursor)
 
 
@@ -159,7 +142,7 @@ def _revisions(parts: Callable[[TaskKind], Collection[str]]) -> str:
 
 
 def _bad_evidence(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
-    """Return the judgments whose cited lines are not told in the form that they have."""
+    """Return the judgments whose evidence does not have its form."""
     problems = []
     cited = cursor.execute(
         "SELECT file, number, line, id, evidence FROM new_record "

@@ -6,12 +6,11 @@ here is pending: it is stored with its scores, and attached to the item when tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import duckdb
 
-from store.ingest.chunks import publish_chunks, resolve_chunks
 from store.ingest.pending import attach_pending, match_pending, store_pending
 from store.ingest.problems import Problem, problems_of
 from store.ingest.response_keys import (
@@ -25,30 +24,10 @@ from store.ingest.response_keys import (
     score_id,
     within,
 )
-from store.ingest.stages import FRESH_PENDING, FRESH_RESPONSE, NEW_RESPONSE, NEW_SCORE
+from store.ingest.stages import FRESH_PENDING, FRESH_RESPONSE, NEW_CHUNK, NEW_RESPONSE, NEW_SCORE
 from store.kinds.spec import task_kinds
 from store.record.scope import REVIEW
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseCounts:
-    """What one file adds beside items.
-
-    Attributes:
-        responses: New responses of items that are here.
-        pending: New responses whose item is not here.
-        scores: New scores of responses that are here.
-        pending_scores: New scores of responses that were pending before.
-        chunks: New pieces of context.
-        known: Responses, scores and pieces that were there already.
-    """
-
-    responses: int = 0
-    pending: int = 0
-    scores: int = 0
-    pending_scores: int = 0
-    chunks: int = 0
-    known: int = 0
+from store.sql import count
 
 
 def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
@@ -166,25 +145,22 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     )
 
 
-def response_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> ResponseCounts:
-    """Count what a file, by its number, adds beside items."""
-    row = cursor.execute(
-        """
-        SELECT (SELECT count(*) FROM fresh_response WHERE file = $file),
-            (SELECT count(*) FROM fresh_pending WHERE file = $file),
-            (SELECT count(*) FROM new_score WHERE file = $file AND answered
-                AND known_id IS NULL AND nth = 1),
-            (SELECT count(*) FROM pending_score WHERE file = $file),
-            (SELECT count(*) FROM new_chunk WHERE file = $file AND fresh),
-            (SELECT count(*) FROM new_response WHERE file = $file),
-            (SELECT count(*) FROM new_score WHERE file = $file AND answered),
-            (SELECT count(*) FROM new_chunk WHERE file = $file)
-        """,
-        {"file": file},
-    ).fetchone()
-    responses, pending, scores, pending_scores, chunks, *staged = row or (0,) * 8
-    known = sum(staged) - responses - pending - scores - chunks
-    return ResponseCounts(responses, pending, scores, pending_scores, chunks, known)
+def response_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> dict[str, Any]:
+    """Count the responses, scores and chunks that a file, by its number, adds: fields of `FileReport`."""
+    scores = "new_score WHERE answered"
+    new = {
+        "responses_added": "fresh_response WHERE true",
+        "responses_aside": "fresh_pending WHERE true",
+        "scores_added": f"{scores} AND known_id IS NULL AND nth = 1",
+        "chunks_added": "new_chunk WHERE fresh",
+    }
+    counts = {
+        name: count(cursor, f"SELECT count(*) FROM {rows} AND file = {file}") for name, rows in new.items()
+    }
+    staged = ("new_response WHERE true", scores, "new_chunk WHERE true")
+    total = sum(count(cursor, f"SELECT count(*) FROM {rows} AND file = {file}") for rows in staged)
+    pending = count(cursor, f"SELECT count(*) FROM pending_score WHERE file = {file}")
+    return {**counts, "scores_aside": pending, "responses_known": total - sum(counts.values())}
 
 
 def count_reopened_questions(cursor: duckdb.DuckDBPyConnection) -> int:
@@ -240,3 +216,53 @@ def publish_responses(
     )
     store_pending(cursor, given)
     attach_pending(cursor, imported_at)
+
+
+def resolve_chunks(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
+    """Compare the pieces of each item and setting as a whole: they are there, or not, or are others.
+
+    Returns:
+        Those that are others under a setting that the item has.
+    """
+    one = "concat_ws(chr(31), rank, path, md5(text), coalesce(score, -1))"
+    digest = f"md5(string_agg({one}, chr(30) ORDER BY rank))"
+    NEW_CHUNK.fill(
+        cursor,
+        f"""
+        WITH given AS (
+            SELECT s.file, s.position, s.number, s.line, i.id AS item_id, coalesce(s.setting, '') AS setting,
+                s.rank, coalesce(s.path, '') AS path, coalesce(s.text, '') AS text, s.score, s.extra
+            FROM stage_chunk s JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
+        ), whole AS (
+            SELECT file, position, item_id, setting, {digest} AS digest FROM given GROUP BY ALL
+        ), firsts AS (
+            SELECT item_id, setting, arg_min(digest, position) AS first_digest, min(position) AS first
+            FROM whole GROUP BY ALL
+        ), stored AS (
+            SELECT item_id, setting, {digest} AS stored_digest FROM context_chunk
+            WHERE item_id IN (SELECT item_id FROM given) GROUP BY ALL
+        )
+        SELECT g.*, w.digest, f.first_digest, f.first, k.stored_digest,
+            k.stored_digest IS NULL AND f.first = g.position AS fresh
+        FROM given g JOIN whole w USING (file, position, item_id, setting)
+        JOIN firsts f USING (item_id, setting)
+        LEFT JOIN stored k USING (item_id, setting)
+        """,
+    )
+    return problems_of(
+        cursor,
+        """
+        SELECT DISTINCT file, number, line, 'other context than ' ||
+            CASE WHEN stored_digest IS NULL THEN 'came before' ELSE 'the workspace has' END ||
+            ' for this item under the setting ''' || setting || '''; give it another one: --setting NAME'
+        FROM new_chunk WHERE digest <> coalesce(stored_digest, first_digest)
+        """,
+    )
+
+
+def publish_chunks(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Append the new pieces; inside the publishing transaction."""
+    cursor.execute(
+        "INSERT INTO context_chunk SELECT item_id, setting, rank, path, text, score, extra FROM new_chunk "
+        "WHERE fresh ORDER BY item_id, setting, rank"
+    )

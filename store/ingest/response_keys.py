@@ -11,10 +11,10 @@ from store.ingest.stages import JOIN_CANDIDATE, JOIN_KEY
 from store.kinds.spec import task_kinds
 
 WHOSE = "coalesce(item_id::VARCHAR, 'item ' || external_id, 'text ' || within || ' ' || joined_by)"
-"""What tells the item of a response or a score, also where it is not here."""
+"""The identity of the item of a response or a score, also where it is not here."""
 
 JOIN = "j ON {0}.external_id IS NULL AND (j.kind, j.key, j.within) = ({0}.kind, {0}.joined_by, {1})"
-"""How a response that names no item is joined: by its text, within the items that share the rest it says."""
+"""How a response that names no item is joined: by its text, within one value of `joined_within`."""
 
 SCORES = (
     'STRUCT(judge VARCHAR, measure VARCHAR, "value" DOUBLE, raw VARCHAR, reason VARCHAR, extra VARCHAR)[]'
@@ -39,7 +39,7 @@ _SAME_KEY = " AND ".join(
 
 
 def within(table: str) -> str:
-    """Return what the rows of a table that name no item say beside the text they are joined by, in SQL."""
+    """Return the value within which rows of a table that name no item are joined, as SQL."""
     cases = "".join(
         f"WHEN {table}.kind = '{kind}' THEN "
         f"lower(coalesce(json_extract_string({table}.extra, '$.{known.record.joined_within}'), '')) "
@@ -55,7 +55,7 @@ def same_key() -> str:
 
 
 def put_join_keys(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Put what responses without an item's name are joined by into join_key, where it means one item only.
+    """Fill join_key with the texts by which responses without an item's name are joined to one item only.
 
     `within` is empty for a response without the field that it is joined within: then it means one item of
     all. Those that it could mean are in join_candidate: a response that was attached before another item with

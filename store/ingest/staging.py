@@ -60,10 +60,10 @@ _SORTS: dict[Makes, dict[str, FieldType]] = {
     },
 }
 _COLUMN = {"item": "external_id", "reference": "joined_by"}
-"""What the columns are called in which a response names its item, or what it is joined by."""
+"""The columns for the item that a response names, and the text by which it is joined."""
 
 _PLACE: dict[str, FieldType] = {"number": "integer", "line": "integer", "extra": "text"}
-"""What every sort of record has beside its own columns."""
+"""The columns of every sort of record beside its own."""
 
 _ROWS = 5_000
 """Rows that become Arrow arrays together."""
@@ -86,7 +86,7 @@ def shared_sorts() -> dict[Makes, SharedText]:
 
 @cache
 def stage_columns() -> dict[Makes, dict[str, FieldType]]:
-    """Return what is staged of each sort of record, beside its place in its file and its extra fields."""
+    """Return the staged columns of each sort of record, beside its place and its extra fields."""
     columns = dict(_SORTS)
     for name, shared in shared_sorts().items():
         columns[name] = {"ref": "id", shared.column: "text"}
@@ -105,19 +105,19 @@ def stage_columns() -> dict[Makes, dict[str, FieldType]]:
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """What came of staging one file.
+    """The result of staging one file.
 
     Attributes:
         records: How many records it holds, refused ones included.
         problems: The records that cannot be imported; they were not staged.
         extra: The names of its fields that the format does not know.
-        told: What was left out or changed on the way, and how often.
+        counts: Changes and omissions of the conversion, and how often.
     """
 
     records: int
     problems: tuple[Problem, ...]
     extra: tuple[str, ...]
-    told: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Part:
         makes: The sort.
         file: The file, by its number.
         offset: How many records the files before it hold.
-        prefix: What is put before each item's external id.
+        prefix: The prefix of external ids.
     """
 
     table: str
@@ -169,9 +169,9 @@ class Stages:
 
         Args:
             given: The file.
-            prefix: What is put before each item's external id.
-            progress: Is told the records read.
-            converter: Turns its records into those that they stand for; None where each stands for itself.
+            prefix: The prefix of external ids.
+            progress: Receives the number of records read.
+            converter: Converts its records; None where each is staged as it is.
 
         Returns:
             How many records there are, and which cannot be imported.
@@ -206,12 +206,12 @@ class Stages:
     def unpack(
         self, makes: Makes, columns: Sequence[str], unpacked: Callable[..., Iterator[Made]]
     ) -> list[Problem]:
-        """Stage what the records of one sort carry with them.
+        """Stage the items that the records of one sort carry.
 
         Args:
             makes: The sort that carries it.
-            columns: What `unpacked` is given of each record that has something in the last of them.
-            unpacked: Returns what a record carries; raises Refused.
+            columns: The arguments of `unpacked`, for each record with a value in the last of them.
+            unpacked: Returns the items of a record; raises Refused.
 
         Returns:
             The records of which that cannot be read.
@@ -235,13 +235,13 @@ class Stages:
         """Return the tables of the records of a sort."""
         return [part for part in self._parts if part.makes == makes]
 
-    def hold(self, part: Part) -> None:
-        """Take a table of a file's records among what is staged."""
+    def add_part(self, part: Part) -> None:
+        """Add a table of a file's records to the stages."""
         self._parts.append(part)
         self._view(part.makes)
 
     def derive(self, makes: Makes, source: Makes, select: str) -> None:
-        """Stage what the records of one sort carry of another.
+        """Stage records of one sort that records of another carry.
 
         Args:
             makes: The sort that is carried.
@@ -252,10 +252,10 @@ class Stages:
             table = f"{part.table}_{makes}"
             self.make(table, makes)
             self.cursor.execute(f"INSERT INTO {table} BY NAME " + select.format(part=f"({part.select()})"))
-            self.hold(Part(table, makes, part.file, part.offset))
+            self.add_part(Part(table, makes, part.file, part.offset))
 
     def fill(self, makes: Makes, column: str, key: str, texts: str) -> None:
-        """Fill in what is missing in a column from a table (key, text)."""
+        """Fill in missing values of a column from a table (key, text)."""
         for part in self.parts(makes):
             self.cursor.execute(
                 f"UPDATE {part.table} SET {column} = t.text FROM {texts} t "
@@ -292,9 +292,9 @@ class _Tables:
     """The tables of one file's records, one for each sort that it holds.
 
     Args:
-        stages: Where they are held when all of the file is read.
+        stages: Receives the tables when all of the file is read.
         file: The file, by its number.
-        prefix: What is put before each item's external id.
+        prefix: The prefix of external ids.
         offset: How many records the files before it hold; all that are staged by default.
     """
 
@@ -305,13 +305,13 @@ class _Tables:
         self._offset = stages.offsets[-1] if offset is None else offset
         self._tables: dict[Makes, str] = {}
         self._rows: dict[Makes, list[tuple[Any, ...]]] = {}
-        self._held: dict[Makes, list[Any]] = {}
+        self._batches: dict[Makes, list[Any]] = {}
         self._waiting = self._made = 0
 
     def fill(
         self, makes: Makes, plan: Plan, records: Sequence[RawRecord], names: dict[str, None]
     ) -> dict[int, str]:
-        """Stage records that stand for themselves; return why some are refused, by their number."""
+        """Stage records as they are; return why some are refused, by their number."""
         filled = plan.fill([raw.value or {} for raw in records])
         names.update(filled.names)
         columns = {
@@ -331,7 +331,7 @@ class _Tables:
     def convert(
         self, converter: Converter, records: Sequence[RawRecord], names: dict[str, None]
     ) -> dict[int, str]:
-        """Stage what records stand for; return why some are refused, by their number."""
+        """Stage converted records; return why some are refused, by their number."""
         refused = {}
         for raw in records:
             try:
@@ -344,7 +344,7 @@ class _Tables:
         return refused
 
     def add(self, made: Iterable[Made], number: int, line: int) -> list[Made]:
-        """Stage what a record stands for, all of it or nothing.
+        """Stage what a record was converted to, all of it or nothing.
 
         Raises:
             Refused: It holds what is no JSON.
@@ -358,12 +358,12 @@ class _Tables:
         return every
 
     def finish(self) -> None:
-        """Write what is left, and hold the tables."""
+        """Write the remaining rows, and add the tables to the stages."""
         self._flush()
-        for makes in list(self._held):
+        for makes in list(self._batches):
             self._write(makes)
         for makes, table in self._tables.items():
-            self._stages.hold(Part(table, makes, self._file, self._offset, self._prefix))
+            self._stages.add_part(Part(table, makes, self._file, self._offset, self._prefix))
 
     def _row(self, made: Made, number: int, line: int) -> tuple[Any, ...]:
         columns = stage_columns()[made.makes]
@@ -373,7 +373,7 @@ class _Tables:
         if SEQUENCE in columns:
             self._made += 1
             fields[SEQUENCE] = self._made
-        values = (_kept(fields.get(name), name, type_) for name, type_ in columns.items())
+        values = (_staged_value(fields.get(name), name, type_) for name, type_ in columns.items())
         return number, line, *values, as_json(made.extra)
 
     def _flush(self) -> None:
@@ -390,13 +390,13 @@ class _Tables:
             self._stages.make(self._tables[makes], makes)
         types = {**stage_columns()[makes], **_PLACE}
         arrays = {name: _array(columns[name], type_) for name, type_ in types.items() if name in columns}
-        held = self._held.setdefault(makes, [])
-        held.append(pyarrow.table(arrays))
-        if sum(table.nbytes for table in held) >= _BYTES:
+        batches = self._batches.setdefault(makes, [])
+        batches.append(pyarrow.table(arrays))
+        if sum(table.nbytes for table in batches) >= _BYTES:
             self._write(makes)
 
     def _write(self, makes: Makes) -> None:
-        arriving = pyarrow.concat_tables(self._held.pop(makes))
+        arriving = pyarrow.concat_tables(self._batches.pop(makes))
         columns = {**stage_columns()[makes], **_PLACE}
         cast = ", ".join(
             f"CAST({name} AS {STAGED[columns[name]]}) AS {name}" for name in arriving.column_names
@@ -425,8 +425,8 @@ def _array(values: Sequence[Any], type_: FieldType) -> Any:
     )
 
 
-def _kept(value: Any, name: str, type_: FieldType) -> Any:
-    """Return a value as it is staged: what nests is kept as JSON.
+def _staged_value(value: Any, name: str, type_: FieldType) -> Any:
+    """Return a value as it is staged: lists and objects as JSON.
 
     Raises:
         Refused: It is no whole number where one is wanted.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from store.formatting import counted
+from store.formatting import pluralize
 from store.kinds.spec import task_kinds
 
 
@@ -22,9 +22,9 @@ def counted_kinds(counts: Mapping[str, int]) -> str:
     """
     known = task_kinds()
     said = [
-        counted(counts[kind], known[kind].singular, known[kind].plural)
+        pluralize(counts[kind], known[kind].singular, known[kind].plural)
         if kind in known
-        else counted(counts[kind], kind)
+        else pluralize(counts[kind], kind)
         for kind in in_order(counts)
     ]
     return joined(said) or "no items"

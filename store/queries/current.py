@@ -1,4 +1,4 @@
-"""Current judgments, marks and verdicts of items, as subqueries.
+"""Current judgments, marks and verdicts of items, as subqueries, and the conditions of a scope.
 
 The record is append-only, so the current row of a key is the one with the highest id.
 """
@@ -7,16 +7,88 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, String, Subquery, Table, and_, case, cast, func, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    String,
+    Subquery,
+    Table,
+    and_,
+    case,
+    cast,
+    exists,
+    func,
+    or_,
+    select,
+    true,
+)
 
 from store.kinds.spec import task_kinds
-from store.queries.scoped import is_own
+from store.queries.rows import NEEDS_SANDBOX
 from store.record.scope import Scope
 from store.tables.columns import among, table_of
-from store.tables.people import Question
+from store.tables.people import BLIND, HIDDEN_MODELS, Assignment, Question
 from store.tables.record import JudgmentRow, MarkRow
-from store.tables.runs import VerdictRow
+from store.tables.runs import StepRow, VerdictRow
+
+
+def is_own(scope: Scope, records: FromClause) -> ColumnElement[bool]:
+    """Return the condition that a judgment or a mark was made in a scope."""
+    of_rater = (records.c.rater_id == scope.rater_id) & (records.c.phase == scope.phase)
+    if scope.study is None:
+        return of_rater & records.c.assignment_id.is_(None)
+    return of_rater & records.c.assignment_id.in_(_assignments(scope).with_only_columns(_KEY))
+
+
+def hides_agents(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that the agents' and other raters' work on an item is hidden."""
+    return true() if scope.blind else _says(scope, item_id, BLIND)
+
+
+def hides_models(scope: Scope, item_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that the names of models are hidden on an item."""
+    return true() if scope.blind else _says(scope, item_id, BLIND, HIDDEN_MODELS)
+
+
+def hides_anything(scope: Scope, connection: Connection) -> bool:
+    """Return whether any item hides the agents' work in a scope."""
+    return scope.blind or bool(connection.execute(select(_assigned(scope, BLIND).exists())).scalar())
+
+
+def assignment_of(connection: Connection, scope: Scope, item_id: int) -> UUID | None:
+    """Return the key of the assignment under which an item is judged; None outside a study."""
+    if scope.study is None:
+        return None
+    found = _assignments(scope).with_only_columns(_KEY).where(table_of(Assignment).c.item_id == item_id)
+    key: UUID | None = connection.execute(found).scalar()
+    return key
+
+
+_KEY = table_of(Assignment).c.id
+
+
+def _assignments(scope: Scope) -> Select[tuple[int]]:
+    """Select the items that are assigned to the rater; outside a study those of every study."""
+    assignment = table_of(Assignment)
+    found = select(assignment.c.item_id).where(assignment.c.rater_id == scope.rater_id)
+    if scope.study is not None:
+        found = found.where(assignment.c.study_id == scope.study, assignment.c.phase == scope.phase)
+    return found
+
+
+def _assigned(scope: Scope, *words: str) -> Select[tuple[int]]:
+    """Select the items whose assignment has one of some words in its condition."""
+    padded = func.concat(" ", table_of(Assignment).c.condition, " ")
+    return _assignments(scope).where(or_(*(func.strpos(padded, f" {word} ") > 0 for word in words)))
+
+
+def _says(scope: Scope, item_id: ColumnElement[int], *words: str) -> ColumnElement[bool]:
+    return item_id.in_(_assigned(scope, *words))
+
 
 STATUSES = ("judged", "open", "skipped", "cannot_decide")
 
@@ -156,3 +228,32 @@ def _latest(
 def _among(table: Table, item_ids: Collection[int] | None) -> list[ColumnElement[bool]]:
     """Return the condition that keeps some items; inside the window, which hides it from outside."""
     return [] if item_ids is None else [among(table.c.item_id, item_ids)]
+
+
+def items_that_need_a_sandbox(item_ids: Collection[int] | None = None) -> Select[Any]:
+    """Return the select of the items without a verdict whose last step was refused for want of a sandbox.
+
+    Args:
+        item_ids: Of which items; None for all.
+    """
+    step, verdict = table_of(StepRow), table_of(VerdictRow)
+    later = step.alias("later")
+
+    def asked(table: FromClause) -> list[ColumnElement[bool]]:
+        # Said of each table, since neither an aggregate nor a negation takes it over from its neighbour.
+        return [] if item_ids is None else [among(table.c.item_id, item_ids)]
+
+    refused = (
+        select(step.c.item_id, func.max(step.c.id).label("id"))
+        .where(
+            step.c.outcome == "failed",
+            step.c.error.startswith(NEEDS_SANDBOX + ": ", autoescape=True),
+            *asked(step),
+        )
+        .group_by(step.c.item_id)
+        .subquery("refused")
+    )
+    return select(refused.c.item_id).where(
+        ~exists().where(later.c.item_id == refused.c.item_id, later.c.id > refused.c.id, *asked(later)),
+        ~exists().where(verdict.c.item_id == refused.c.item_id, *asked(verdict)),
+    )

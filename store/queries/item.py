@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Connection, cast, func, select
 
 from store.errors import UnknownName
 from store.kinds.listing import relation
-from store.kinds.spec import TaskKind
+from store.kinds.listing import texts as texts_of
+from store.kinds.spec import TaskKind, task_kinds
+from store.queries.current import assignment_of, hides_agents, hides_models, is_own
 from store.queries.responses import ChunkView, ResponseView, load_chunks, load_responses
-from store.queries.scoped import assignment_of, hides_agents, hides_models, is_own
 from store.record.evidence import Citation, readable_citations
-from store.record.revisions import RevisionView, load_revisions
+from store.record.revisions import RevisionView, current_texts, load_revisions
 from store.record.scope import Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item, Similarity, Source
 from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow, MarkRow, QuestionTarget
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
 
 _DIGITS = 18  # a number of more digits is no key, and too large for its column
 
@@ -352,3 +357,27 @@ def load_history(
         for row in connection.execute(marks).mappings()
     ]
     return tuple(sorted(seen, key=lambda record: record.id.int))
+
+
+def item_texts(connection: Connection, item_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return the texts of some items by item, each under its name: of a pair query, code, language...
+
+    Rewritten texts replace the imported ones; `revised` names them.
+
+    Args:
+        connection: A reading connection.
+        item_ids: The items; those that are not there are left out.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    for kind in task_kinds().values():
+        of_kind = {}
+        for row in connection.execute(texts_of(kind, item_ids)).mappings():
+            texts = dict(row)
+            of_kind[texts.pop("item_id")] = texts
+        if kind.editing.columns and of_kind:
+            current = current_texts(connection, list(of_kind))
+            for item_id, texts in of_kind.items():
+                revised = current.get(item_id, {})
+                texts.update(revised, revised=sorted(revised))
+        found |= of_kind
+    return found

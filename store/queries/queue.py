@@ -15,7 +15,15 @@ from sqlalchemy import Select, case, func, literal, null, select, union_all
 from store.errors import HiddenData
 from store.kinds.listing import containing, summary
 from store.kinds.spec import task_kinds
-from store.queries.current import current_verdicts, own_labels, own_marks, status_of
+from store.queries.current import (
+    current_verdicts,
+    hides_agents,
+    hides_anything,
+    items_that_need_a_sandbox,
+    own_labels,
+    own_marks,
+    status_of,
+)
 from store.queries.due import answered_count, required_count
 from store.queries.rows import (
     WAITING_PATH,
@@ -25,8 +33,6 @@ from store.queries.rows import (
     titled_as_revised,
     titled_kinds,
 )
-from store.queries.scoped import hides_agents, hides_anything
-from store.queries.waiting import items_that_need_a_sandbox
 from store.record.revisions import current_texts, ever_containing
 from store.record.scope import Scope
 from store.tables.columns import among, table_of

@@ -1,4 +1,4 @@
-"""What a queue is asked for, and the lines it answers with: plain values that cost a start nothing."""
+"""The filter and order of a queue, and its rows: plain values that cost a start nothing."""
 
 from __future__ import annotations
 
@@ -189,17 +189,17 @@ def titled_kinds() -> dict[str, str]:
 
 
 def titled_as_revised(
-    rows: Mapping[int, QueueRow], standing: Mapping[int, Mapping[str, str]]
+    rows: Mapping[int, QueueRow], current: Mapping[int, Mapping[str, str]]
 ) -> dict[int, QueueRow]:
-    """Return those of some rows whose title an expert rewrote, with the title as it stands.
+    """Return those of some rows whose title an expert rewrote, with the current title.
 
     Args:
         rows: The rows by their items.
-        standing: For each item the columns that were rewritten, as they stand.
+        current: For each item the current texts of rewritten columns.
     """
     titled = titled_kinds()
     return {
-        number: replace(row, title=standing[number][titled[row.kind]])
+        number: replace(row, title=current[number][titled[row.kind]])
         for number, row in rows.items()
-        if row.kind in titled and titled[row.kind] in standing.get(number, ())
+        if row.kind in titled and titled[row.kind] in current.get(number, ())
     }

@@ -1,39 +1,47 @@
-"""Recording what a rater does: judgments and marks, undo and redo, each written once and journaled."""
+"""Recording a rater's actions: judgments and marks, undo and redo, each written once and journaled."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    RowMapping,
+    Subquery,
+    Table,
+    func,
+    insert,
+    select,
+    union_all,
+)
 
 from store.errors import JudgmentRefused
-from store.record.evidence import NONE, BadEvidence, citations_of
+from store.record.evidence import BadEvidence, citations_of
 from store.record.ids import beside, now
 from store.record.rater_ref import RaterRef
 from store.record.response_names import ResponseName, question_name
 from store.record.revisions import REVISION, refused_mark
 from store.record.scales import Scale
-from store.record.supersession import (
-    ItemRecords,
-    Record,
-    action_to_redo,
-    action_to_undo,
-    key_of,
-    records_of,
-)
+from store.record.supersession import NO_LABEL, ItemRecords, key_of
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Guideline, Question
-from store.tables.record import Judgment, Mark
+from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
 from store.tables.responses import ResponseRef
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import Journal, journal_path
 
-_NO_LABEL: dict[str, Any] = {"value": None, "reason": "", "comment": "", "evidence": NONE}
+Record = Judgment | Mark
+_MODELS: tuple[tuple[type[Judgment | Mark], Table], ...] = (
+    (Judgment, table_of(JudgmentRow)),
+    (Mark, table_of(MarkRow)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,7 @@ class Recorder:
 
     Futures are done when the records are on disk, in the workspace and in the journal. When one fails,
     nothing of that action was stored, and the same action can be submitted again, also after later ones:
-    ids tell which came first, and what was done later stands.
+    ids tell which came first, and the later record counts.
     """
 
     def __init__(self, workspace: Workspace, rater: RaterRef) -> None:
@@ -93,14 +101,14 @@ class Recorder:
         return self._workspace.lane.submit(lambda connection: self._write(connection, action), urgent=True)
 
     def undo(self, since: UUID | None = None, until: UUID | None = None) -> Future[Action | None]:
-        """Take back the latest standing action of this rater, whichever session or program it came from.
+        """Take back the latest action of this rater that is not undone, of whichever session or program.
 
         Args:
             since: The oldest action that may be taken back; None for any.
             until: The id of the undo, where it was asked for earlier: only older actions are taken back.
 
         Returns:
-            A future of what was recorded, of None when no such action stands.
+            A future of what was recorded, of None when there is no such action.
         """
         # The id is of the moment of the key: what is judged before the lane comes to it must be higher.
         action = until or self._workspace.ids.next()
@@ -115,50 +123,24 @@ class Recorder:
 
     def _write(self, connection: Connection, action: Action) -> Action:
         item = _item(connection, action.item_id)
-        records = ItemRecords(connection, action.item_id)
+        records = _read(connection, action.item_id)
         written: list[Record] = []
         fresh: list[Record] = []
         for record in action.records:
             known = records.stored(record.id)
             if known is None:
                 self._check(connection, record, item)
-                known = records.insert(record)
+                known = _insert(connection, records, record)
                 fresh.append(known)
             written.append(known)
         for record in tuple(fresh):
-            for further in self._consequences(records, record):
-                fresh.append(records.insert(further))
+            for further in records.consequences(record):
+                fresh.append(_insert(connection, records, further))
                 written.append(fresh[-1])
         if fresh:
             # Last, so that what the database refuses is not in it.
             self._journal.append([self._line(connection, record, item) for record in fresh])
         return Action(action.id, tuple(written))
-
-    def _consequences(self, records: ItemRecords, record: Record) -> list[Record]:
-        """Return what follows: judging ends skip and cannot decide; cannot decide withdraws judgments.
-
-        Whichever was done later wins, also when it was stored first because the other had to be retried.
-        """
-        if record.origin in ("undo", "redo") or not records.is_newest(record):
-            return []
-        further: list[Record] = []
-        if isinstance(record, Judgment) and record.value is not None:
-            for mark in records.standing_marks(record, ("cannot_decide", "skip")):
-                if mark.kind == "cannot_decide" and mark.id > record.id:
-                    further.append(_withdrawn(record, mark))
-                else:
-                    further.append(_ended(mark, record))
-        elif isinstance(record, Mark) and record.active and record.kind in ("cannot_decide", "skip"):
-            judgments = records.standing_judgments(record)
-            later = [judgment for judgment in judgments if judgment.id > record.id]
-            if later:
-                further.append(_ended(record, later[0]))
-            elif record.kind == "cannot_decide":
-                further += [_withdrawn(judgment, record) for judgment in judgments]
-        return [
-            one.model_copy(update={"id": beside(record.id, place)})
-            for place, one in enumerate(further, start=1)
-        ]
 
     def _undo(
         self, connection: Connection, action: UUID, since: UUID | None, until: UUID | None
@@ -166,13 +148,13 @@ class Recorder:
         target = action_to_undo(connection, self.rater.id, since, until)
         if target is None:
             return None
-        # What stood before the action is what is next older than its first record of each key. `supersedes`
+        # The state before the action is the record next older than its first one of each key. `supersedes`
         # names it, too, but not what an import brought in between afterwards.
         earliest: dict[tuple[Any, ...], Record] = {}
         about = records_of(connection, target)
         for record in about:
             earliest.setdefault(key_of(record), record)
-        records = ItemRecords(connection, about[0].item_id)
+        records = _read(connection, about[0].item_id)
         before = [(record, records.stored(records.id_before(record))) for record in earliest.values()]
         return self._again(connection, action, before, "undo", about)
 
@@ -193,7 +175,7 @@ class Recorder:
         origin: str,
         about: Sequence[Record],
     ) -> Action:
-        """Record, for the key of each first one, that the content of the second one stands; None: nothing."""
+        """Record the content of each second one for the key of the first; None: no content."""
         records = []
         for place, (like, content) in enumerate(wanted, start=1):
             fresh = {
@@ -205,12 +187,12 @@ class Recorder:
                 "created_at": now(),
             }
             if content is None:
-                fresh |= {"active": False, "text": ""} if isinstance(like, Mark) else _NO_LABEL
+                fresh |= {"active": False, "text": ""} if isinstance(like, Mark) else NO_LABEL
             records.append((content or like).model_copy(update=fresh))
         return replace(self._write(connection, Action(action, tuple(records))), about=tuple(about))
 
     def _check(self, connection: Connection, record: Record, item: RowMapping | None) -> None:
-        """Refuse what does not belong into the record; what stood in it before may stand in it again."""
+        """Refuse a record that is invalid; a restored one was valid before."""
         if record.origin in ("undo", "redo"):
             return
         if item is None:
@@ -297,21 +279,96 @@ def _item(connection: Connection, number: int) -> RowMapping | None:
     return connection.execute(names).mappings().first()
 
 
-def _ended(mark: Mark, cause: Record) -> Mark:
-    """Return the record that takes a mark away, as a part of the action of its cause."""
-    return mark.model_copy(update={**_because_of(cause), "active": False})
+def _read(connection: Connection, item_id: int) -> ItemRecords:
+    """Read what all raters recorded of an item."""
+    # One condition alone, which DuckDB answers from what it knows of each block of rows.
+    return ItemRecords(
+        model(**row)
+        for model, table in _MODELS
+        for row in connection.execute(select(table).where(table.c.item_id == item_id)).mappings()
+    )
 
 
-def _withdrawn(judgment: Judgment, cause: Record) -> Judgment:
-    """Return the record that takes a judgment's value away, as a part of the action of its cause."""
-    return judgment.model_copy(update={**_because_of(cause), **_NO_LABEL, "origin": "withdraw"})
+def _insert(connection: Connection, records: ItemRecords, record: Record) -> Record:
+    """Write a record; it is returned with the id of the record that it supersedes."""
+    record = record.model_copy(update={"supersedes": records.id_before(record)})
+    table = next(table for model, table in _MODELS if isinstance(record, model))
+    connection.execute(insert(table).values(**record.model_dump()))
+    records.add(record)
+    return record
 
 
-def _because_of(cause: Record) -> dict[str, Any]:
-    return {
-        "action": cause.action,
-        "origin": "independent",
-        "target_action": None,
-        "restores": None,
-        "created_at": cause.created_at,
-    }
+def records_of(connection: Connection, action: UUID) -> list[Record]:
+    """Return the records of an action, judgments before marks, older before newer."""
+    return [
+        model(**row)
+        for model, table in _MODELS
+        for row in connection.execute(
+            select(table).where(table.c.action == action).order_by(table.c.id)
+        ).mappings()
+    ]
+
+
+def action_to_undo(
+    connection: Connection, rater_id: int, since: UUID | None = None, until: UUID | None = None
+) -> UUID | None:
+    """Return the rater's latest action that is not undone, none older than `since`, all older than `until`.
+
+    None when none does.
+    """
+    made, undone = _made(rater_id), _undone(rater_id)
+    # Undo and redo keep to the order of the actions, so the latest that is not undone is the one made last.
+    # What was added to an action after it was undone makes it count again.
+    found = (
+        select(made.c.action)
+        .outerjoin(undone, undone.c.target_action == made.c.action)
+        .where(undone.c.id.is_(None) | (made.c.id > undone.c.id))
+        .order_by(made.c.action.desc())
+    )
+    if since is not None:
+        found = found.where(made.c.action >= since)
+    if until is not None:
+        found = found.where(made.c.action < until)
+    action: UUID | None = connection.execute(found.limit(1)).scalar()
+    return action
+
+
+def action_to_redo(connection: Connection, rater_id: int) -> UUID | None:
+    """Return the action undone last, unless another one was made since; None when there is none."""
+    made, undone = _made(rater_id), _undone(rater_id)
+    newest = connection.execute(select(made.c.id).order_by(made.c.id.desc()).limit(1)).scalar()
+    found = select(undone.c.target_action).order_by(undone.c.id.desc())
+    if newest is not None:
+        found = found.where(undone.c.id > newest)
+    action: UUID | None = connection.execute(found.limit(1)).scalar()
+    return action
+
+
+def _made(rater_id: int) -> Subquery:
+    """Select what a rater did by hand, undo and redo left out."""
+    return _records(rater_id, lambda origin: origin.not_in(("import", "ruling", "undo", "redo"))).subquery(
+        "made"
+    )
+
+
+def _undone(rater_id: int) -> Subquery:
+    """Select the last undo of each action that was not redone after it."""
+    changes = _records(rater_id, lambda origin: origin.in_(("undo", "redo"))).subquery("changes")
+    place = func.row_number().over(partition_by=changes.c.target_action, order_by=changes.c.id.desc())
+    ranked = select(changes, place.label("place")).subquery("ranked")
+    last = (ranked.c.place == 1) & (ranked.c.origin == "undo")
+    return select(ranked.c.id, ranked.c.target_action).where(last).subquery("undone")
+
+
+def _records(
+    rater_id: int, wanted: Callable[[ColumnElement[str]], ColumnElement[bool]]
+) -> CompoundSelect[Any]:
+    """Select a rater's judgments and marks of some origins."""
+    return union_all(
+        *(
+            select(table.c.id, table.c.action, table.c.origin, table.c.target_action).where(
+                table.c.rater_id == rater_id, wanted(table.c.origin)
+            )
+            for _, table in _MODELS
+        )
+    )

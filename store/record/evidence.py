@@ -121,15 +121,15 @@ def in_order(citations: Iterable[Citation]) -> tuple[Citation, ...]:
 
 def as_json(citations: Iterable[Citation]) -> str:
     """Return citations as a judgment holds them."""
-    told = []
+    rows = []
     for one in in_order(citations):
         fields: dict[str, Any] = {
             "part": one.part, "sha256": one.sha256, "first": one.first, "last": one.last, "text": one.text
         }  # fmt: skip
         if one.execution is not None:
             fields["execution"] = str(one.execution)
-        told.append(fields)
-    return json.dumps(told, ensure_ascii=True) if told else NONE
+        rows.append(fields)
+    return json.dumps(rows, ensure_ascii=True) if rows else NONE
 
 
 def citations_of(evidence: str) -> tuple[Citation, ...]:
@@ -141,33 +141,33 @@ def citations_of(evidence: str) -> tuple[Citation, ...]:
     if evidence == NONE:
         return ()
     try:
-        told = json.loads(evidence)
+        rows = json.loads(evidence)
     except ValueError as error:
         raise BadEvidence("evidence is no JSON") from error
-    if not isinstance(told, list):
+    if not isinstance(rows, list):
         raise BadEvidence("evidence is no JSON array")
-    if len(told) > CITATIONS_MOST:
+    if len(rows) > CITATIONS_MOST:
         raise BadEvidence(f"evidence has more than {CITATIONS_MOST} citations")
-    return tuple(_citation(one) for one in told)
+    return tuple(_citation(one) for one in rows)
 
 
-def _citation(told: Any) -> Citation:
-    if not isinstance(told, dict) or not _NAMES <= set(told) <= _NAMES | {"execution"}:
+def _citation(row: Any) -> Citation:
+    if not isinstance(row, dict) or not _NAMES <= set(row) <= _NAMES | {"execution"}:
         raise BadEvidence(f"a citation has the fields {', '.join(sorted(_NAMES))}, and perhaps execution")
-    part, sha256, first, last = (told[name] for name in ("part", "sha256", "first", "last"))
+    part, sha256, first, last = (row[name] for name in ("part", "sha256", "first", "last"))
     if part not in PARTS:
         raise BadEvidence(f"a citation is of {', '.join(PARTS)}, not of {part!r}")
     if not isinstance(sha256, str) or len(sha256) != 64 or not set(sha256) <= _HEX:
         raise BadEvidence("the sha256 of a citation is 64 lower-case hexadecimal digits")
     if type(first) is not int or type(last) is not int or not 1 <= first <= last:
         raise BadEvidence("a citation goes from its first to its last line, counted from 1")
-    if not isinstance(told["text"], str) or len(told["text"]) > TEXT_MOST:
+    if not isinstance(row["text"], str) or len(row["text"]) > TEXT_MOST:
         raise BadEvidence(f"the text of a citation has at most {TEXT_MOST} characters")
     try:
-        execution = UUID(told["execution"]) if "execution" in told else None
+        execution = UUID(row["execution"]) if "execution" in row else None
     except (ValueError, TypeError, AttributeError) as error:
         raise BadEvidence("the execution of a citation is a UUID") from error
-    return Citation(part, sha256, first, last, told["text"], execution)
+    return Citation(part, sha256, first, last, row["text"], execution)
 
 
 def readable_citations(evidence: str) -> tuple[Citation, ...]:

@@ -17,7 +17,7 @@ from store.workspace.duckdb import Workspace
 from store.workspace.journal import Journal, journal_path
 
 TYPE = "execution"
-"""What the journal calls such a record."""
+"""The type of such a record in the journal."""
 
 
 def record_expert_run(
@@ -28,7 +28,7 @@ def record_expert_run(
     Args:
         workspace: The open workspace.
         rater: The expert.
-        execution: What came of it, under the expert's key.
+        execution: The execution, under the expert's key.
         outcomes: Its tests.
 
     Returns:
@@ -65,12 +65,12 @@ def add_execution(connection: Connection, execution: Execution, outcomes: Sequen
 def journal_line(
     rater: str, item: tuple[str, str, str], execution: Execution, outcomes: Sequence[TestOutcomeRow]
 ) -> dict[str, Any]:
-    """Return the line of a journal that tells of an expert's execution.
+    """Return the journal line of an expert's execution.
 
     Args:
         rater: The expert's name.
         item: Kind, external id and content hash of the item.
-        execution: What came of it.
+        execution: The execution.
         outcomes: Its tests.
     """
     kind, external_id, content = item

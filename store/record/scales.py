@@ -17,7 +17,7 @@ class ScaleValue:
         value: The number that is stored and measured.
         word: What it is called, shown beside the number.
         key: The key that gives it: one lower-case letter or digit.
-        sign: What stands for the number where people read it, such as "A"; the number itself when empty.
+        sign: The text for the number where people read it, such as "A"; the number itself when empty.
     """
 
     value: float

@@ -1,6 +1,6 @@
-"""Where a rater left off, kept in the workspace so that a session can go on in another terminal.
+"""The state of a rater's session, stored so that it can go on in another terminal.
 
-What it takes to write is imported when something is kept: screens import this before anything is shown.
+SQLAlchemy is imported when something is stored: screens import this before anything is shown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def save_session(workspace: Workspace, rater_id: int, key: str, value: dict[str, Any]) -> Future[None]:
-    """Keep a JSON-able value under a key of a rater, in place of an earlier one."""
+    """Store a JSON-able value under a key of a rater, in place of an earlier one."""
     text = json.dumps(value)
 
     def write(connection: Connection) -> None:
@@ -35,7 +35,7 @@ def save_session(workspace: Workspace, rater_id: int, key: str, value: dict[str,
 
 
 def load_session(workspace: Workspace, rater_id: int, key: str) -> dict[str, Any]:
-    """Return what was kept under a key of a rater, empty when there is nothing readable."""
+    """Return the value under a key of a rater, empty when there is nothing readable."""
     from sqlalchemy import select
 
     from store.tables.columns import table_of

@@ -71,7 +71,7 @@ class Similarity(SQLModel, table=True):
 
 
 class Completion(SQLModel, table=True):
-    """A file cut at a cursor, and what stood after it (CrossCodeEval, section 2).
+    """A file cut at a cursor, and the text after it (CrossCodeEval, section 2).
 
     The lines are those of the file at which prompt, reference and right context begin, from 0.
     """

@@ -37,7 +37,7 @@ class Judgment(SQLModel):
     `evidence` holds the lines that are cited, in the form that `store.record.evidence` says.
 
     `action` groups the records of one key press, which are undone together. An undo or redo names the
-    action it takes back or brings again in `target_action`, and the record whose content stands again in
+    action it takes back or brings again in `target_action`, and the record whose content is restored in
     `restores`. Actions and ids are UUIDv7 of the workspace's own clock, so the highest id is current.
     """
 
@@ -86,7 +86,7 @@ class Mark(SQLModel):
     """What a rater says of an item without judging it: cannot decide, skip, flag, comment, a revision.
 
     Its key is (item, rater, assignment, phase, kind). `active` False takes the mark away. The text of a
-    revision stands in place of the imported one; of several raters' revisions the latest does.
+    revision replaces the imported one; of several raters' revisions the latest is current.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)  # type: ignore[assignment]

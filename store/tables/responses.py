@@ -54,7 +54,7 @@ class Response(SQLModel, table=True):
 class Score(SQLModel, table=True):
     """What a judge said of a response under a measure, once for each time that it was asked.
 
-    `value` is None where the judge's reply was no number; `raw` holds what stood in its place. `sequence`
+    `value` is None where the judge's reply was no number; `raw` holds the text in its place. `sequence`
     is the order of the scores in their files: of several the last one counts. `run_id` and `step_id` name
     the run that made it; None for an imported score.
     """

@@ -75,7 +75,7 @@ class StepRow(Step, table=True):
 
 
 class Reply(SQLModel):
-    """What a model answered to what it was asked; its key is the hash of all that it was told.
+    """A model's reply; its key is the hash of the whole request.
 
     `text` is the reply as it was written, `role` whose turn it was first. Tokens, money, requests and
     seconds are what it cost when it was asked for, malformed answers on the way included.

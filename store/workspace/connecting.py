@@ -1,4 +1,4 @@
-"""Connecting to a workspace file: what can go wrong on the way is said in words a user can act on."""
+"""Connections to a workspace file, and the errors of files that cannot be opened."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from store.workspace.schema import keep_copy, migrate, migrations, version_of
 _LONGEST_LINE = 300
 _DAMAGE = re.compile(r"checksum|corrupt|could not read enough bytes|deserializ|invalidated", re.I)
 DAMAGED_HINT = (
-    "The file is damaged or cut off. Restore a copy of it under the same name, then bring back what was "
-    "judged since from the journal beside it: workbench recover WORKSPACE"
+    "The file is damaged or cut off. Restore a copy of it under the same name, then restore later "
+    "judgments from the journal beside it: workbench recover WORKSPACE"
 )
 _LOCK_HOLDER = re.compile(r"Conflicting lock is held in (?P<program>.*?) ?\(PID (?P<pid>\d+)\)")
 
@@ -41,7 +41,7 @@ def check_place(path: Path) -> None:
     if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.R_OK | os.W_OK)):
         raise WorkspaceError(
             "Cannot write here",
-            f"{path} and the folder it is in must be readable and writable: its journal stands beside it.",
+            f"{path} and the folder it is in must be readable and writable: its journal is beside it.",
             "Change the permissions, or copy it to a place of your own.",
         )
 
@@ -103,15 +103,15 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
 
 
 def refusal(path: Path, error: duckdb.Error) -> WorkspaceError:
-    """Return what a user is told where DuckDB could not open or read a file."""
+    """Return the error of a file that DuckDB could not open or read."""
     if not isinstance(error, duckdb.IOException):
         return _unreadable(path, error)
     holder = _LOCK_HOLDER.search(str(error))
     if holder:
-        told = command_line(int(holder["pid"])) or holder["program"] or "unknown program"
+        holder_of = command_line(int(holder["pid"])) or holder["program"] or "unknown program"
         return WorkspaceLocked(
             "Workspace in use",
-            f"{path} is held by process {holder['pid']} ({told}); "
+            f"{path} is held by process {holder['pid']} ({holder_of}); "
             "one process at a time can open a workspace.",
             "Close the other workbench (or wait for its command to end), then try again.",
         )

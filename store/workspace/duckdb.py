@@ -32,7 +32,7 @@ __all__ = ["Workspace", "migrations"]
 CHECKPOINT_BYTES = 16 * 1024 * 1024
 """How large the write-ahead log grows before it is worked into the file."""
 
-# After the first two DuckDB refuses everything; the last one comes when connecting anew has failed.
+# After the first two DuckDB refuses everything; the last one comes when connecting again has failed.
 _USELESS = (duckdb.FatalException, duckdb.InternalException, duckdb.ConnectionException)
 
 _open_files: set[Path] = set()
@@ -258,10 +258,10 @@ class Workspace:
         """Work the write-ahead log into the file once it has grown, in the lane, between two writes.
 
         DuckDB would do it within a commit, so that a judgment waits for it; and when it fails there, as on
-        a full disk, the database is of no use until it is opened again, though the commit stands.
+        a full disk, the database is of no use until it is opened again, though the commit is on disk.
 
         Returns:
-            Whether the file had to be connected to anew.
+            Whether the file had to be connected to again.
         """
         if (size := _log_bytes(self.path)) < self._checkpoint_at:
             return False
@@ -281,7 +281,7 @@ class Workspace:
         return False
 
     def _mend(self, error: BaseException) -> bool:
-        """Connect anew after an error that has made the database useless; what was committed is on disk."""
+        """Connect again after an error that has made the database useless; what was committed is on disk."""
         if not isinstance(_cause(error), _USELESS):
             return False
         self._give_back()

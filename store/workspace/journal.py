@@ -1,4 +1,4 @@
-"""The journal: a second, plain copy of what humans did, one JSON object a line, beside the workspace file.
+"""The journal: a second copy of the records of humans, one JSON object a line, beside the workspace.
 
 A line is written and forced to disk before its record is committed to the workspace, so the journal can
 hold a record that the workspace lacks, never the other way round. Lines name raters, questions and items
@@ -25,12 +25,12 @@ JOURNAL_SUFFIX = ".journal.jsonl"
 
 
 def journal_path(workspace_path: Path) -> Path:
-    """Return where the journal of a workspace file stands."""
+    """Return the path of the journal of a workspace file."""
     return workspace_path.with_name(workspace_path.name + JOURNAL_SUFFIX)
 
 
 def check_journal(workspace_path: Path) -> None:
-    """Refuse what is no file where the journal of a workspace stands, before anything waits for it.
+    """Refuse a folder, a pipe or a device in the place of the journal, before anything waits for it.
 
     Raises:
         WorkspaceError: A folder, a pipe or a device is there.

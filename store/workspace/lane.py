@@ -272,9 +272,9 @@ class WriteLane:
             return None
         return heapq.heappop(self._ready)
 
-    def _call(self, hook: Callable[..., object], *told: BaseException) -> object:
+    def _call(self, hook: Callable[..., object], *errors: BaseException) -> object:
         try:
-            return hook(*told)
+            return hook(*errors)
         except Exception:  # noqa: BLE001 - a mistake in keeping house must not end the lane
             _log.exception("after a write")
             return None

@@ -1,4 +1,4 @@
-"""Places on disk that nothing may write over: the workspace's own files, and what is being read."""
+"""Files that must not be overwritten: the workspace's own, and those that are being read."""
 
 from __future__ import annotations
 

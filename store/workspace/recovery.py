@@ -1,4 +1,4 @@
-"""Recovery: replaying a journal into a workspace that lacks what it tells of."""
+"""Recovery: replaying a journal into a workspace that lacks its records."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _CLASSES: dict[str, tuple[type[Judgment | Mark | Execution], type[JudgmentRow | 
     EXPERT_RUN: (Execution, ExecutionRow),
 }
 
-# What the database makes of a value that none of its columns can hold.
+# The errors of the database for a value that none of its columns can hold.
 _REFUSED = (DataError, IntegrityError, RuntimeError, OverflowError, UnicodeError)
 
 
 @dataclass(frozen=True, slots=True)
 class RecoverReport:
-    """What came of replaying a journal.
+    """The result of replaying a journal.
 
     Attributes:
         journal: The file.
@@ -56,7 +56,7 @@ class RecoverReport:
         known: Records that it had.
         unreadable: The numbers of lines that are torn or are no journal lines.
         homeless: Records whose item, question or rater the workspace cannot take, as (line, reason).
-        aside: Where the lines of those were copied; None when there are none.
+        aside: The file to which the lines of those were copied; None when there are none.
     """
 
     journal: str
@@ -83,7 +83,7 @@ def recover(
     Args:
         workspace: The open workspace.
         journal: The journal; the one beside the workspace by default.
-        progress: Is told the lines replayed.
+        progress: Receives the number of lines replayed.
 
     Raises:
         WorkspaceError: There is no such journal, or nothing of it can be read.
@@ -106,7 +106,7 @@ def recover(
         raise WorkspaceError(
             "Not a journal", f"No line of {path} can be read.", "Name the journal: WORKSPACE.journal.jsonl"
         )
-    aside = _put_aside(path, replay) if replay.homeless else None
+    aside = _write_unplaced(path, replay) if replay.homeless else None
     return RecoverReport(
         str(path),
         replay.lines,
@@ -119,9 +119,9 @@ def recover(
 
 
 def journal_ahead(workspace: Workspace) -> int:
-    """Return how many records the workspace's journal holds that the workspace lacks.
+    """Return how many records of the workspace's journal the workspace lacks.
 
-    All of it is read: after a record that was never committed others may have been.
+    All of it is read: a record that was never committed may be followed by others that were.
     """
     path = journal_path(workspace.path)
     if not path.exists():
@@ -129,7 +129,7 @@ def journal_ahead(workspace: Workspace) -> int:
     ahead = 0
     try:
         with workspace.reading() as connection:
-            for ids in _told_ids(read_journal(path)):
+            for ids in _record_ids(read_journal(path)):
                 for name, (_, row) in _CLASSES.items():
                     table = table_of(row)
                     stored = set(
@@ -145,22 +145,22 @@ def _cannot_read(path: Path, error: OSError) -> WorkspaceError:
     return WorkspaceError(
         "Cannot read journal",
         f"{path}: {error.strerror or error}.",
-        "Mend its permissions, or move away what stands there.",
+        "Mend its permissions, or move that file away.",
     )
 
 
-def _type_of(told: dict[str, Any] | None) -> str | None:
-    """Return which record a line tells of, None where it tells of none."""
-    name = (told or {}).get("type")
+def _type_of(line: dict[str, Any] | None) -> str | None:
+    """Return the type of a line's record; None for a line without one."""
+    name = (line or {}).get("type")
     return name if isinstance(name, str) and name in _CLASSES else None
 
 
-def _told_ids(lines: Iterable[JournalLine]) -> Iterator[dict[str, set[UUID]]]:
-    """Yield the ids that journal lines tell of, by the type of the record, some thousands at a time.
+def _record_ids(lines: Iterable[JournalLine]) -> Iterator[dict[str, set[UUID]]]:
+    """Yield the ids of journal lines' records by their type, some thousands at a time.
 
-    A record whose write was tried again stands in several lines, and counts once.
+    A record whose write was tried again is in several lines, and counts once.
     """
-    told: set[UUID] = set()
+    counted: set[UUID] = set()
     ids: dict[str, set[UUID]] = {name: set() for name in _CLASSES}
     for line in lines:
         found = line.record or {}
@@ -169,8 +169,8 @@ def _told_ids(lines: Iterable[JournalLine]) -> Iterator[dict[str, set[UUID]]]:
             continue
         with suppress(ValueError, TypeError, AttributeError):
             number = UUID(record.get("id"))
-            if number not in told:
-                told.add(number)
+            if number not in counted:
+                counted.add(number)
                 ids[found["type"]].add(number)
         if sum(map(len, ids.values())) >= _LOOKED_UP:
             yield ids
@@ -180,7 +180,7 @@ def _told_ids(lines: Iterable[JournalLine]) -> Iterator[dict[str, set[UUID]]]:
 
 @dataclass(slots=True)
 class _Replay:
-    """What came of the lines replayed so far."""
+    """The result of the lines replayed so far."""
 
     lines: int = 0
     added: int = 0
@@ -191,7 +191,7 @@ class _Replay:
 
 @dataclass(slots=True)
 class _Batch:
-    """What came of one batch, which may be written twice before it counts."""
+    """The result of one batch, which may be written twice before it counts."""
 
     into: _Replay
     part: _Replay = field(default_factory=_Replay)
@@ -219,7 +219,7 @@ def _batches(lines: Iterator[JournalLine]) -> Iterator[list[JournalLine]]:
 
 
 def _replay_batch(workspace: Workspace, batch: Sequence[JournalLine], replay: _Replay) -> None:
-    """Write what a batch tells of; where the database refuses something, everything but that."""
+    """Write the records of a batch; where the database refuses one, all others."""
     try:
         workspace.lane.submit(_writer(batch, replay)).result().follow(workspace)
     except _REFUSED as refusal:
@@ -283,7 +283,7 @@ def _replay_line(connection: Connection, line: JournalLine, done: _Batch) -> Non
 
 
 class _Place(BaseModel):
-    """What a line names: item, rater, question and version of the guideline, each as a person knows it."""
+    """The names in a line: item, rater, question and version of the guideline."""
 
     kind: str
     item: str
@@ -294,7 +294,7 @@ class _Place(BaseModel):
 
 
 def _keys(connection: Connection, record: Judgment | Mark | Execution, place: _Place) -> dict[str, Any]:
-    """Return the keys that this workspace has for what a line names.
+    """Return the keys of the names in a line.
 
     Raises:
         JudgmentRefused: It has no such item or question, or the name is an agent's.
@@ -337,12 +337,12 @@ def _keys(connection: Connection, record: Judgment | Mark | Execution, place: _P
     return keys
 
 
-def _put_aside(path: Path, replay: _Replay) -> Path:
-    """Copy the lines without a home beside the journal, to be replayed when their items are there."""
-    aside = path.with_name(path.name.removesuffix(".jsonl") + ".aside.jsonl")
-    partial = aside.with_name(f".{aside.name}.part")
+def _write_unplaced(path: Path, replay: _Replay) -> Path:
+    """Copy the lines that could not be replayed to a file beside the journal, to be replayed later."""
+    target = path.with_name(path.name.removesuffix(".jsonl") + ".aside.jsonl")
+    partial = target.with_name(f".{target.name}.part")
     with partial.open("w", encoding="utf-8") as file:
         for _, _, told in replay.homeless:
             file.write(json.dumps(told) + "\n")
-    os.replace(partial, aside)
-    return aside
+    os.replace(partial, target)
+    return target

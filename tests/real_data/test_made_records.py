@@ -48,7 +48,7 @@ def test_result_rows_are_written_back_as_they_stood(shared_data, model, setting)
         assert made.fields["text"] == row["prediction"]
         told = {"model": model, "setting": f"line_completion{setting}", "language": "python"}
         assert write_prediction(made) == {**row, **told}
-    assert converter.counts == {f"completions whose model is told from the file's name: {model}": 1321}
+    assert converter.counts == {f"completions whose model comes from the file's name: {model}": 1321}
 
 
 def test_questions_are_written_back_as_they_stood(shared_data):

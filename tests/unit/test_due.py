@@ -11,8 +11,7 @@ from store.kinds.spec import NamedQuestion, task_kinds
 from store.queries.current import STATUSES
 from store.queries.due import due_questions, kind_of
 from store.queries.item import question_ids
-from store.queries.progress import progress
-from store.queries.progress_delta import open_among, progress_delta, skipped_in_order
+from store.queries.progress import open_among, progress, progress_delta, skipped_in_order
 from store.queries.queue import queue_ids, queue_rows
 from store.queries.rows import QueueFilter, QueueSort
 from store.record.response_names import ResponseName, question_name, split_question

@@ -16,7 +16,8 @@ from sqlalchemy import select
 
 from store.errors import ExportFailed, ImportFailed, UnknownName
 from store.export.exporting import export
-from store.export.tables import RECORD_COLUMNS, label_columns
+from store.export.labels import label_columns
+from store.export.records import RECORD_COLUMNS
 from store.formats.judgments import JUDGMENTS
 from store.ingest.importing import import_files
 from store.ingest.staging import stage_columns

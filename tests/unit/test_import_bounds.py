@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from store.ingest import records
-from store.own_folder import own_folder
+from store.processes import own_folder
 
 MIB = 1 << 20
 LONG = "x" * (2 * MIB)
@@ -109,7 +109,7 @@ def test_a_text_is_read_the_same_in_pieces_as_whole(monkeypatch, array):
 def test_the_folder_of_a_killed_import_goes_with_the_next_one(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     code = (
-        "import os, signal, tempfile; from store.own_folder import own_folder\n"
+        "import os, signal, tempfile; from store.processes import own_folder\n"
         f"tempfile.tempdir = {str(tmp_path)!r}\n"
         "with own_folder('workbench-import-') as folder:\n"
         "    (folder / '0.plain').write_text('unpacked')\n"

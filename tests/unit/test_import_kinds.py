@@ -1,4 +1,4 @@
-"""Import of completions and what models made of them: joined, kept aside, refused, and out and in again."""
+"""Import of completions and what models made of them: joined, pending, refused, and out and in again."""
 
 import json
 
@@ -90,7 +90,7 @@ def test_what_was_kept_aside_finds_its_item_when_that_comes(workspace, tasks, tm
     assert many(workspace, "response_aside") == 1
 
 
-def test_a_second_text_of_one_name_stays_aside_and_is_told(workspace, tmp_path, workbench):
+def test_a_second_text_of_one_name_stays_pending_and_is_reported(workspace, tmp_path, workbench):
     rows = [
         {"groundtruth": task(2)["groundtruth"], "prediction": "a", "model": "m"},
         prediction(2, "b", model="m"),
@@ -102,7 +102,7 @@ def test_a_second_text_of_one_name_stays_aside_and_is_told(workspace, tmp_path, 
     path = workspace.path
     workspace.close()
     told = workbench("import", path, second).out
-    assert "Still aside: 1 response of an item that has another text of the same model" in told
+    assert "Still pending: 1 response of an item that has another text of the same model" in told
     with Workspace.open(path) as again:
         # The one that names the item is surely of it.
         assert [row[4] for row in kept(again, "response")["response"]] == ["b"]

@@ -17,9 +17,9 @@ from store.queries.queue import queue_rows
 from store.record.raters import ensure_rater, register_kinds
 from store.record.response_names import ResponseName, question_name
 from store.record.scope import Scope
+from store.workspace.copy_merge import merge
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import journal_path
-from store.workspace.merging import merge
 from store.workspace.recovery import recover
 
 HOSTILE = 'a\x00b\r\n\u202e\u2028=1+1,"q"\t\x1b[31m[/]\'; -- \U0001f600'
@@ -296,7 +296,7 @@ def test_copies_with_such_items_are_merged(workspace, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"content": None}, "no item 'till-1' here, and the record does not carry what it consists of"),
+        ({"content": None}, "no item 'till-1' here, and the record does not carry its content"),
         ({"content_hash": "0" * 32}, "'till-1' has other content than the judged one"),
         ({"content": {"fields": {}, "responses": [{"model": 1, "text": ""}]}}, "'model' is a number"),
         ({"content": {"chunks": []}}, "missing field 'fields'"),

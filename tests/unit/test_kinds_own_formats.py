@@ -65,7 +65,7 @@ def rows(path: Path) -> list[dict]:
 
 
 def aside(workspace):
-    """What is kept aside, by what it is known by."""
+    """The pending responses, by what names them."""
     cursor = workspace.native()
     try:
         return cursor.execute(
@@ -228,7 +228,7 @@ def test_one_setting_of_responses_is_written(tmp_path):
         ("answers", {"rater": "dana"}, "format answers holds no labels of raters.*--format labels"),
         ("labels", {"setting": "x"}, "format labels knows no settings"),
         ("jsonl", {"only_kept": True}, "format jsonl does not choose by what a rater keeps"),
-        ("crosscodeeval", {"only_kept": True, "setting": ""}, "Who keeps an example is not said.*--rater"),
+        ("crosscodeeval", {"only_kept": True, "setting": ""}, "needs the rater whose labels count.*--rater"),
         (
             "crosscodeeval",
             {"only_kept": True, "setting": "", "rater": "dana"},

@@ -13,7 +13,7 @@ from store.formats.crosscodeeval import Tasks, write_task
 from store.formats.mt_bench import Single, parts, write_judgment
 from store.formats.protocol import Known, Made
 from store.formats.questions import Questions, write_question
-from store.formats.scoring import as_it_stood, scored
+from store.formats.record_reader import as_it_stood, scored
 from store.formats.values import Refused
 
 QUESTION = {

@@ -28,11 +28,10 @@ from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Rater
 from store.tables.runs import Execution, ExecutionRow, Run, StepRow, TestOutcomeRow, VerdictRow
-from store.workspace.carried import CARRIED
-from store.workspace.copying import copy_workspace
+from store.workspace.comparison import MERGED_TABLES
+from store.workspace.copy_merge import copy_workspace, merge
 from store.workspace.duckdb import Workspace
 from store.workspace.journal import journal_path
-from store.workspace.merging import merge
 from store.workspace.recovery import journal_ahead, recover
 
 TABLES = (Run, StepRow, ExecutionRow, TestOutcomeRow, VerdictRow)
@@ -491,7 +490,7 @@ def test_a_merge_that_is_ended_on_the_way_has_merged_nothing(workspace, model):
 
     with pytest.raises(KeyboardInterrupt):
         merge(workspace, copy, progress=end)
-    assert told[-1] == len(CARRIED)
+    assert told[-1] == len(MERGED_TABLES)
     assert not any(everything(workspace).values())
     assert merge(workspace, copy).added["verdict"] == 4
 

@@ -19,7 +19,7 @@ from store.errors import UnknownName
 from store.kinds.pair import GUIDELINE, PAIR
 from store.queries.agent_case import load_case
 from store.queries.item import OwnState, load_item
-from store.queries.progress_delta import open_among, progress_delta, skipped_in_order
+from store.queries.progress import open_among, progress_delta, skipped_in_order
 from store.record.actions import Recorder
 from store.record.raters import ensure_rater, register_kinds
 from store.workspace.duckdb import Workspace

@@ -272,7 +272,7 @@ def report_facts(report: JobReport, *, blind: bool) -> list[tuple[str, Any]]:
         report: What the job came to.
         blind: Leave out labels and assessments, and what tells of them.
     """
-    from store.formatting import counted
+    from store.formatting import pluralize
     from workbench.output import cost, tokens
 
     counts = report.counts
@@ -289,7 +289,7 @@ def report_facts(report: JobReport, *, blind: bool) -> list[tuple[str, Any]]:
         ("labels", f"{counts.labelled:,}" + (f" ({labels})" if labels and not blind else "")),
         ("failed", f"{counts.failed:,}" + (f" ({causes})" if causes else "")),
         ("requests", f"{counts.requests:,}"),
-        ("from the cache", counted(counts.from_cache, "reply", "replies") if counts.from_cache else None),
+        ("from the cache", pluralize(counts.from_cache, "reply", "replies") if counts.from_cache else None),
         ("tokens", tokens(counts.tokens_in, counts.tokens_cached, counts.tokens_out, counts.unpriced)),
         ("cost", cost(counts.money, counts.unpriced)),
     ]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.formatting import counted
+from store.formatting import pluralize
 from workbench.cli.exchange import shown_by
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
 
 if TYPE_CHECKING:
-    from store.workspace.merging import MergeReport
+    from store.workspace.copy_merge import MergeReport
 
 
 @command
@@ -28,7 +28,7 @@ def copy_command(
 
     Nobody else may have it open. The journal stays where it is; the copy begins its own.
     """
-    from store.workspace.copying import copy_workspace
+    from store.workspace.copy_merge import copy_workspace
     from workbench.output import print_json, say
 
     settings(config)
@@ -53,8 +53,8 @@ def merge_command(
 
     All or nothing; merging again adds nothing. The copy is only read. Judgments come by export and import.
     """
+    from store.workspace.copy_merge import merge
     from store.workspace.duckdb import Workspace
-    from store.workspace.merging import merge
     from workbench.output import Bar, print_json, say
 
     settings(config)
@@ -74,25 +74,25 @@ def _told(workspace: Path, report: MergeReport) -> list[str]:
     would = "would be " if report.dry_run else ""
     lines = []
     for run in report.runs:
-        gain = f"{counted(run.steps, 'step')} and {counted(run.verdicts, 'verdict')} {would}added"
+        gain = f"{pluralize(run.steps, 'step')} and {pluralize(run.verdicts, 'verdict')} {would}added"
         lines.append(f"{run.name}: {'a new run, ' if run.fresh else ''}{gain}.")
     if report.verdicts_left:
         differing = f", {report.verdicts_differing:,} of them other ones" if report.verdicts_differing else ""
         lines.append(
-            f"Left: {counted(report.verdicts_left, 'verdict')} on what the same run has labelled "
+            f"Left: {pluralize(report.verdicts_left, 'verdict')} on what the same run has labelled "
             f"here{differing}; what is here stands."
         )
     if report.experts_runs:
-        lines.append(f"Among the executions: {counted(report.experts_runs, 'test')} that experts ran.")
+        lines.append(f"Among the executions: {pluralize(report.experts_runs, 'test')} that experts ran.")
     if left := report.judgments_left + report.marks_left:
         lines += [
-            f"Left: {counted(left, 'judgment or mark', 'judgments and marks')} made in the copy. To bring "
+            f"Left: {pluralize(left, 'judgment or mark', 'judgments and marks')} made in the copy. To bring "
             "them too:",
             "  " + _line("export", report.copy, "judgments.jsonl", "--format", "jsonl"),
             "  " + _line("import", workspace, "judgments.jsonl"),
         ]
     if report.imported_left:
-        beside = counted(
+        beside = pluralize(
             report.imported_left,
             "response, score or piece of context",
             "responses, scores and pieces of context",

@@ -64,7 +64,7 @@ def demo_command(
 
 
 def _print(report: DemoReport, *, blind: bool) -> None:
-    from store.formatting import counted
+    from store.formatting import pluralize
     from store.kinds.counting import counted_kinds
     from workbench.cli.annotate import report_facts
     from workbench.output import print_facts, say, share
@@ -74,18 +74,20 @@ def _print(report: DemoReport, *, blind: bool) -> None:
     agreement = [
         (
             "with the raters' majority",
-            f"{share(against.agreed, against.n)} agree, {counted(against.ties, 'tie')} left out",
+            f"{share(against.agreed, against.n)} agree, {pluralize(against.ties, 'tie')} left out",
         ),
         (
             "among the raters",
             None
             if raters.value is None
             else f"{100 * raters.value:.1f} % of pairs of labels agree, "
-            f"n = {counted(raters.units, 'item')}, {counted(len(against.raters), 'rater')}",
+            f"n = {pluralize(raters.units, 'item')}, {pluralize(len(against.raters), 'rater')}",
         ),
         (
             "Krippendorff's alpha",
-            None if alpha.value is None else f"{alpha.value:.3f} nominal, n = {counted(alpha.units, 'item')}",
+            None
+            if alpha.value is None
+            else f"{alpha.value:.3f} nominal, n = {pluralize(alpha.units, 'item')}",
         ),
     ]
     print_facts(

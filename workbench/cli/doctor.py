@@ -67,14 +67,14 @@ def _print(facts: dict[str, Any]) -> None:
         ],
     )
     if facts["workspace"]:
-        from store.formatting import counted
+        from store.formatting import pluralize
 
         found = facts["workspace"]
         rows = ", ".join(f"{table} {count:,}" for table, count in found["rows"].items() if count)
         print_facts(
             f"\nWorkspace {found['path']}",
             [
-                ("size", counted(found["bytes"], "byte")),
+                ("size", pluralize(found["bytes"], "byte")),
                 ("schema", f"{found['schema']} of {found['newest_schema']}"),
                 ("rows", rows or "none"),
                 ("journal", found["journal"] or "none yet"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from store.errors import WorkbenchError
-from store.formatting import counted
+from store.formatting import pluralize
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
 
 if TYPE_CHECKING:
@@ -139,9 +139,9 @@ def import_command(
     else:
         say(*(file.sentence(dry_run=dry_run) for file in report.files))
         if report.rejects:
-            say(f"Refused: {counted(report.rejected, 'record')}, in {report.rejects} with the reasons.")
+            say(f"Refused: {pluralize(report.rejected, 'record')}, in {report.rejects} with the reasons.")
         elif rejects:
-            say(f"{counted(report.rejected, 'record')} would be refused, and written to {rejects}.")
+            say(f"{pluralize(report.rejected, 'record')} would be refused, and written to {rejects}.")
         say(*report.beside_files())
         say(_end(workspace, dry_run=dry_run, adds=report.adds, all_good=not report.rejected))
 
@@ -229,16 +229,16 @@ def recover_command(
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
         return
-    back = counted(report.added, "record")
-    say(f"{report.journal}: {counted(report.lines, 'line')}, {back} brought back into {workspace}.")
+    back = pluralize(report.added, "record")
+    say(f"{report.journal}: {pluralize(report.lines, 'line')}, {back} brought back into {workspace}.")
     say(f"There already: {report.known:,}.")
     if report.unreadable:
         shown = ", ".join(map(str, report.unreadable[:_SHOWN])) + (
             "..." if report.unreadable[_SHOWN:] else ""
         )
-        say(f"{counted(len(report.unreadable), 'line')} cannot be read: {shown}")
+        say(f"{pluralize(len(report.unreadable), 'line')} cannot be read: {shown}")
     if report.homeless:
-        placeless = counted(len(report.homeless), "record")
+        placeless = pluralize(len(report.homeless), "record")
         say(f"No place was found for {placeless}; what cannot be placed is in {report.aside}:")
         say(*(f"  line {number}: {reason}" for number, reason in report.homeless[:_SHOWN]))
 
@@ -260,26 +260,26 @@ def _revealed(report: ExportReport, loaded: Config) -> str | None:
 
 def _exported(report: ExportReport) -> Iterator[str]:
     """Yield the lines that say what an export wrote."""
-    from store.export.tables import told_kinds
+    from store.export.labels import count_by_kind
     from store.formats.protocol import find_format
 
     form = find_format(report.format)
     of_one = report.rater is not None and form.holds is None
     if form.holds is not None:
-        what = counted(report.records, *form.holds)
+        what = pluralize(report.records, *form.holds)
         what += "" if report.rater is None else f", rater {report.rater}"
     elif of_one:
-        what = f"{counted(report.records, 'current label')} of {report.rater}"
+        what = f"{pluralize(report.records, 'current label')} of {report.rater}"
     else:
-        what = f"{counted(report.records, 'judgment or mark', 'judgments and marks')}, of every rater"
+        what = f"{pluralize(report.records, 'judgment or mark', 'judgments and marks')}, of every rater"
     place = "a folder" if report.folder else "a file"
     yield f"{report.destination}: {what} ({report.format}, {place})."
     if report.left_out and form.leaves_out is not None:
-        yield f"Left out: {counted(report.left_out, *form.leaves_out)}."
+        yield f"Left out: {pluralize(report.left_out, *form.leaves_out)}."
     elif report.left_out:
-        yield f"Left out: {counted(report.left_out, 'item')} without a label of {report.rater}."
+        yield f"Left out: {pluralize(report.left_out, 'item')} without a label of {report.rater}."
     if report.others:
-        others = told_kinds(report.others)
+        others = count_by_kind(report.others)
         yield f"Left out, since this format holds pairs: labels of {others}. Write them: --format labels"
     if of_one:
         option = f"--label-as {shlex.quote(report.rater or '')}"

@@ -93,9 +93,9 @@ def items_command(
     """List the items of a workspace with a rater's labels and the agents'."""
     from store.queries.executions import executions_of_verdicts
     from store.queries.expert_runs import expert_runs
+    from store.queries.item import item_texts
     from store.queries.queue import queue_ids, queue_rows
     from store.queries.rows import QueueFilter, phrase_of
-    from store.queries.texts import item_texts
     from store.record.scope import Scope, Visibility
     from store.workspace.duckdb import Workspace
     from workbench.output import harmless, print_json, print_table, say

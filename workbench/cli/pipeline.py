@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from store.formatting import counted, dollars
+from store.formatting import dollars, pluralize
 
 if TYPE_CHECKING:
     from agents.pipelines.spec import PipelineFigures
@@ -193,7 +193,7 @@ def _account(one: RunFigures) -> list[tuple[str, str | None]]:
 
     return [
         ("tokens", tokens(one.tokens_in, one.tokens_cached, one.tokens_out, one.unpriced)),
-        ("requests", f"{one.requests:,} in {counted(one.steps, 'step')}"),
+        ("requests", f"{one.requests:,} in {pluralize(one.steps, 'step')}"),
         ("cost", _cost(one)),
         ("from the cache", _from_cache(one)),
         ("cost a pair", _dollars(one.money_per_item)),
@@ -208,11 +208,11 @@ def _from_cache(one: RunFigures) -> str | None:
     if not one.from_cache:
         return None
     cost = "nobody knows how much" if one.money_from_cache is None else dollars(one.money_from_cache)
-    return f"{counted(one.from_cache, 'step')}, which cost {cost} when they were paid for"
+    return f"{pluralize(one.from_cache, 'step')}, which cost {cost} when they were paid for"
 
 
 def _cost(one: RunFigures) -> str:
     if one.money is None:
         return "unknown"
-    without = counted(one.unpriced, "step")
+    without = pluralize(one.unpriced, "step")
     return dollars(one.money) + (f", and {without} at no known price" if one.unpriced else "")

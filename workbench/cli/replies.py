@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.formatting import counted, dollars
+from store.formatting import dollars, pluralize
 from workbench.cli.options import AsJson, Workspace, command
 
 if TYPE_CHECKING:
@@ -59,12 +59,13 @@ def _print(name: str, totals: ReplyTotals, listed: list[ListedReply]) -> None:
             ("replies", f"{totals.replies:,}"),
             ("tokens", f"{totals.tokens:,}"),
             ("cost", cost(totals.money, totals.unpriced, "reply", "replies")),
-            ("used again", counted(totals.used, "time")),
+            ("used again", pluralize(totals.used, "time")),
             (
                 "saved",
                 None
                 if not totals.used
-                else f"{counted(totals.saved_requests, 'request')}, {counted(totals.saved_tokens, 'token')}, "
+                else f"{pluralize(totals.saved_requests, 'request')}, "
+                f"{pluralize(totals.saved_tokens, 'token')}, "
                 f"cost: {cost(totals.saved_money, totals.saved_unpriced)}",
             ),
         ],

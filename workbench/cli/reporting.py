@@ -179,7 +179,7 @@ def _with_one(found: AgreementReport, rater: str) -> AgreementReport:
 
 
 def _print_agreement(name: str, found: AgreementReport) -> None:
-    from store.formatting import counted
+    from store.formatting import pluralize
     from store.measures.registry import measures
     from workbench.output import print_facts, print_table, say
 
@@ -224,9 +224,9 @@ def _print_agreement(name: str, found: AgreementReport) -> None:
     )
     for measure, one in found.coefficients.items():
         value = f"none: {one.why_none}" if one.value is None else f"{one.value:.3f}"
-        ground = f"{counted(one.values, 'label')} of {counted(one.units, unit)}"
+        ground = f"{pluralize(one.values, 'label')} of {pluralize(one.units, unit)}"
         say(
             "",
-            f"{measure.title} ({found.level}) over {counted(len(found.raters), 'rater')}: {value}; "
-            f"from {ground}, left out: {counted(one.dropped, unit)} with one label.",
+            f"{measure.title} ({found.level}) over {pluralize(len(found.raters), 'rater')}: {value}; "
+            f"from {ground}, left out: {pluralize(one.dropped, unit)} with one label.",
         )

@@ -77,7 +77,7 @@ def _revise(opened: OpenWorkspace, number: int, part: str, text: str, rater: Rat
     from sqlalchemy import select
 
     from store.kinds.spec import task_kinds
-    from store.queries.texts import item_texts
+    from store.queries.item import item_texts
     from store.record.actions import Action, Recorder
     from store.record.ids import now
     from store.record.revisions import REVISION, refused_text, without_added_end

@@ -126,7 +126,7 @@ def _removed(place: _Place, name: str) -> str | None:
 
 
 def _print(lines: list[dict[str, Any]], unread: dict[str, str], *, remove: bool) -> None:
-    from store.formatting import counted
+    from store.formatting import pluralize
     from workbench.output import note, print_table, say
 
     if lines:
@@ -138,7 +138,7 @@ def _print(lines: list[dict[str, Any]], unread: dict[str, str], *, remove: bool)
                     line["sandbox"],
                     round(line["bytes"] / 1e6, 1),
                     line["made_at"].astimezone().strftime("%Y-%m-%d %H:%M"),
-                    "" if line["used"] is None else counted(line["used"], "execution"),
+                    "" if line["used"] is None else pluralize(line["used"], "execution"),
                     _fate(line),
                 )
                 for line in lines
@@ -146,7 +146,7 @@ def _print(lines: list[dict[str, Any]], unread: dict[str, str], *, remove: bool)
         )
     going = [line for line in lines if (line["removed"] if remove else line["can_go"])]
     size = sum(line["bytes"] for line in going) / 1e6
-    said = f"{counted(len(lines), 'snapshot')}, {sum(line['bytes'] for line in lines) / 1e6:,.1f} MB"
+    said = f"{pluralize(len(lines), 'snapshot')}, {sum(line['bytes'] for line in lines) / 1e6:,.1f} MB"
     if remove:
         said += f" · removed {len(going):,}, {size:,.1f} MB"
     elif going:

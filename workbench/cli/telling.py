@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agents.jobs.events import ItemEnded, JobLog, JobProgressed
 from agents.sandbox.errors import NeedsSandbox
-from store.formatting import counted, dollars
+from store.formatting import dollars, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,5 +81,5 @@ def _so_far(event: JobProgressed) -> Iterator[str]:
     spent = event.spent
     if spent.money is not None:
         yield dollars(spent.money) + (" and more" if spent.unpriced else "")
-    yield counted(spent.tokens, "token")
-    yield counted(spent.requests, "request")
+    yield pluralize(spent.tokens, "token")
+    yield pluralize(spent.requests, "request")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
 from agents.pipelines.spec import FunnelLine, PipelineFigures
-from store.formatting import counted
+from store.formatting import pluralize
 from store.queries.pair_runs import PairCounts, PairSeconds, pair_counts, pair_figures
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def read_report(workspace: Workspace, run: Run, figures: RunFigures) -> Pipeline
     ]
     length = table.code_mean_length
     mean = "" if length is None else f", {length:,.1f} characters on average"
-    programs = counted(details.counted_programs, "program")
+    programs = pluralize(details.counted_programs, "program")
     screened = (counts.clear_match, counts.clear_nonmatch, counts.unclear) if counts.screened else (None,) * 3
     return PipelineFigures(
         {

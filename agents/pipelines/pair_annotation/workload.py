@@ -11,7 +11,7 @@ from agents.pipelines.pair_annotation.configurations import (
     TEST_WRITER,
 )
 from agents.pipelines.spec import ExpectedRole, Workload
-from store.formatting import counted
+from store.formatting import pluralize
 from store.queries.estimating import ENOUGH, past_assessments, past_replies
 
 if TYPE_CHECKING:
@@ -49,6 +49,6 @@ def expected_workload(connection: Connection, models: Mapping[str, str]) -> Work
     }
     if not screens:
         return Workload(roles, {"unclear_share": None})
-    source = f" of {counted(assessed, 'assessment')} of this model here"
+    source = f" of {pluralize(assessed, 'assessment')} of this model here"
     source = source if known else ", as CoSQA+ reports of its candidates"
     return Workload(roles, {"unclear_share": share}, (f"Unclear: {100 * share:.1f} %{source}.",))

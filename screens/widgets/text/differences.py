@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 
 from screens.widgets.text.overlay import Span
-from store.formatting import counted
+from store.formatting import pluralize
 
 SAME, PARTLY, ADDED = "=", "~", "+"
 """Glyphs of lines: the reference has it, has it with differences, has no such line."""
@@ -209,7 +209,7 @@ def _sentence(reference: str, completion: str, spans: Sequence[Span]) -> str:
         min(len(theirs), len(ours)),
     )
     if same == len(theirs):
-        return f"the whole reference, then goes on for {counted(len(ours) - same, 'line')}"
+        return f"the whole reference, then goes on for {pluralize(len(ours) - same, 'line')}"
     if completion.startswith(reference.rstrip()):
         return "the whole reference, then goes on in the same line"
     if reference.startswith(completion.rstrip()):
@@ -219,4 +219,4 @@ def _sentence(reference: str, completion: str, spans: Sequence[Span]) -> str:
         return f"the reference's first {lines}, then goes on otherwise"
     if not set(filter(str.strip, _TOKEN.findall(reference))) & set(_TOKEN.findall(completion)):
         return "nothing in common with the reference"
-    return f"differs from the reference in {counted(len(spans), 'place')}"
+    return f"differs from the reference in {pluralize(len(spans), 'place')}"

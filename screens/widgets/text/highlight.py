@@ -19,7 +19,7 @@ from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
 from screens.widgets.text.document import SlicedWork
 from screens.widgets.text.overlay import CodeBlock
-from store.formatting import counted
+from store.formatting import pluralize
 
 CHARACTERS = 200_000
 """A longer text is shown plain."""
@@ -127,7 +127,7 @@ def why_plain(text: str, longest: int) -> str:
     if len(text) > CHARACTERS:
         size = len(text.encode("utf-8", "surrogatepass"))
         return f"plain: {size / 1e6:.1f} MB" if size >= 1e6 else f"plain: {size / 1e3:.0f} kB"
-    return f"plain: a line of {counted(longest, 'character')}" if longest > LINE_CHARACTERS else ""
+    return f"plain: a line of {pluralize(longest, 'character')}" if longest > LINE_CHARACTERS else ""
 
 
 @lru_cache(maxsize=1024)

@@ -17,7 +17,7 @@ from screens.widgets.text import highlight
 from screens.widgets.text.document import Document, Row
 from screens.widgets.text.overlay import MUTED, SPAN_STYLES, STYLE_OF_GLYPH, SpanStyle
 from screens.widgets.text.search import TextSearch
-from store.formatting import counted
+from store.formatting import pluralize
 
 BAR = "│"
 """The glyph of a line that is shown before each of its rows, not before the first one only."""
@@ -127,7 +127,7 @@ class LineMarks:
         """How much is cited, in words; nothing where nothing is, as recorded."""
         if not self.cited and self.recorded:
             return ""
-        cited = f"{_CITED} {counted(len(self.cited), 'line')} cited" if self.cited else "none cited"
+        cited = f"{_CITED} {pluralize(len(self.cited), 'line')} cited" if self.cited else "none cited"
         return cited + ("" if self.recorded else ", not recorded yet")
 
     def __bool__(self) -> bool:

@@ -1,11 +1,11 @@
-"""What a copy of a workspace has more than the workspace: compared and carried over by DuckDB.
+"""The comparison of a workspace with a copy of it, and the rows that a merge copies into the workspace.
 
-Everything is said to a cursor to which the copy is attached as `OTHER`, within one transaction.
+Every statement runs on a cursor to which the copy is attached as `OTHER`, within one transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,137 @@ import duckdb
 
 from store.events import Progress, Report
 from store.tables.runs import Execution, TestOutcomeRow
-from store.workspace.carried import CARRIED, OTHER, QUESTIONS, RATERS, RULINGS, RUNS, Carried
+
+OTHER = "other"
+"""The name of the copy in statements."""
+
+
+RUNS = "JOIN merged_run r ON r.theirs = c.run_id"
+RATERS = "LEFT JOIN merged_rater p ON p.theirs = c.rater_id"
+_ATTEMPTS = "LEFT JOIN merged_attempt a ON (a.run_id, a.item_id, a.role) = (c.run_id, c.item_id, c.role)"
+QUESTIONS = """JOIN merged_question q ON q.theirs = c.question_id
+LEFT JOIN merged_response_ref f ON f.theirs = c.response_ref_id"""
+"""Joins the copy's verdicts to the questions and the references to responses that they name, here."""
+RULINGS = (
+    "JOIN verdict v ON v.run_id = r.ours AND v.item_id = c.item_id AND v.question_id = q.ours "
+    "AND v.response_ref_id IS NOT DISTINCT FROM f.ours"
+)
+"""Joins the copy's verdicts, and their runs here, to the verdicts of these on the same question."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A table whose rows have a name: `merged_TABLE` maps the copy's keys (theirs) to those here (ours).
+
+    Attributes:
+        table: Its name.
+        name: The columns that name a row.
+        of: The SELECT of the copy's keys that a merge is about.
+    """
+
+    table: str
+    name: str
+    of: str
+
+    @property
+    def match(self) -> str:
+        """The statement that maps the keys; a row that is not here gets a new one."""
+        return f"""
+        CREATE TEMP TABLE merged_{self.table} AS
+        SELECT c.id AS theirs, w.id IS NULL AS fresh,
+            coalesce(w.id, (SELECT coalesce(max(id), 0) FROM {self.table})
+                + row_number() OVER (PARTITION BY w.id IS NULL ORDER BY c.id)) AS ours
+        FROM {OTHER}.{self.table} c LEFT JOIN {self.table} w USING ({self.name}) WHERE c.id IN ({self.of})
+        """
+
+    @property
+    def insert(self) -> str:
+        """The statement that adds the rows that are not here."""
+        return (
+            f"INSERT INTO {self.table} BY NAME SELECT c.* REPLACE (m.ours AS id) "
+            f"FROM {OTHER}.{self.table} c JOIN merged_{self.table} m ON m.theirs = c.id WHERE m.fresh"
+        )
+
+
+_NAMED = (
+    # The raters of runs, and of the tests that experts ran.
+    _Named("rater", "name", f"SELECT rater_id FROM {OTHER}.run UNION SELECT rater_id FROM {OTHER}.execution"),
+    _Named("question", "name", f"SELECT question_id FROM {OTHER}.verdict"),
+    _Named(
+        "response_ref",
+        "item_id, model, setting, trial",
+        f"SELECT response_ref_id FROM {OTHER}.verdict WHERE response_ref_id IS NOT NULL "
+        f"UNION SELECT id FROM {OTHER}.response WHERE run_id IS NOT NULL "
+        f"UNION SELECT response_ref_id FROM {OTHER}.score WHERE run_id IS NOT NULL",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MergedTable:
+    """A table whose rows are copied into the workspace.
+
+    Joins are written as such: DuckDB would keep all of the table for a subquery of a row's own.
+
+    Attributes:
+        table: Its name.
+        key: The columns that identify a row; a row whose key is here already stays as it is.
+        replaced: Columns whose value is another one here, as SQL over the copy's row `c` and what is joined.
+        joined: The joins that these need, and those that exclude rows.
+        of: The condition of the rows that a merge is about, where it is not about all.
+    """
+
+    table: str
+    key: tuple[str, ...] = ("id",)
+    replaced: Mapping[str, str] = field(default_factory=dict)
+    joined: tuple[str, ...] = ()
+    of: str = ""
+
+    @property
+    def fresh(self) -> str:
+        """The FROM clause of the rows that are copied."""
+        same = " AND ".join(f"w.{name} = {self.replaced.get(name, f'c.{name}')}" for name in self.key)
+        joined = " ".join(self.joined)
+        return f"FROM {OTHER}.{self.table} c {joined} ANTI JOIN {self.table} w ON {same}"
+
+    @property
+    def insert(self) -> str:
+        """The statement that copies them."""
+        replaced = ", ".join(f"{sql} AS {name}" for name, sql in self.replaced.items())
+        columns = f"c.* REPLACE ({replaced})" if replaced else "c.*"
+        return f"INSERT INTO {self.table} BY NAME SELECT {columns} {self.fresh}"
+
+
+MERGED_TABLES = (
+    MergedTable(
+        "step",
+        replaced={"run_id": "r.ours", "attempt": "attempt + coalesce(shift, 0)"},
+        joined=(RUNS, _ATTEMPTS),
+    ),
+    MergedTable("reply"),
+    MergedTable("execution", replaced={"rater_id": "p.ours"}, joined=(RATERS,)),
+    MergedTable("test_outcome", ("execution_id", "position")),
+    # A run has one verdict on a question of an item: the one here is kept.
+    MergedTable(
+        "verdict",
+        replaced={"run_id": "r.ours", "question_id": "q.ours", "response_ref_id": "f.ours"},
+        joined=(RUNS, QUESTIONS, f"ANTI {RULINGS}"),
+    ),
+    # Of responses and scores those that a run made: imported ones come by importing their files.
+    MergedTable(
+        "response",
+        replaced={"id": "f.ours", "run_id": "r.ours"},
+        joined=(RUNS, "JOIN merged_response_ref f ON f.theirs = c.id"),
+        of="WHERE run_id IS NOT NULL",
+    ),
+    MergedTable(
+        "score",
+        replaced={"response_ref_id": "f.ours", "run_id": "r.ours"},
+        joined=(RUNS, "JOIN merged_response_ref f ON f.theirs = c.response_ref_id"),
+        of="WHERE run_id IS NOT NULL",
+    ),
+)
+"""The tables that agents write. One whose rows name neither runs nor raters is one line more."""
 
 _ITEMS = f"""
 SELECT c.external_id,
@@ -27,16 +157,6 @@ WHERE w.id IS NULL OR (w.kind, w.external_id, w.content_hash) <> (c.kind, c.exte
 ORDER BY c.id LIMIT $shown
 """
 
-# Those of the runs, and of the tests that experts ran; a name is one rater's.
-_RATERS = f"""
-CREATE TEMP TABLE merged_rater AS
-SELECT c.id AS theirs, c.name, c.kind, w.kind AS kind_here, w.id IS NULL AS fresh,
-    coalesce(w.id, (SELECT coalesce(max(id), 0) FROM rater)
-        + row_number() OVER (PARTITION BY w.id IS NULL ORDER BY c.id)) AS ours
-FROM {OTHER}.rater c LEFT JOIN rater w ON w.name = c.name
-WHERE c.id IN (SELECT rater_id FROM {OTHER}.run UNION SELECT rater_id FROM {OTHER}.execution)
-"""
-
 # A run is its configuration: one that was begun on both sides has two keys, and is one run all the same.
 _RUNS = f"""
 CREATE TEMP TABLE merged_run AS
@@ -44,28 +164,6 @@ SELECT c.id AS theirs, w.id IS NULL AND same.id IS NULL AS fresh, coalesce(w.id,
 FROM {OTHER}.run c LEFT JOIN run w ON w.id = c.id
 LEFT JOIN (SELECT configuration, min(id) AS id FROM run GROUP BY configuration) same
     ON same.configuration = c.configuration
-"""
-
-# The questions that agents answered, and the references to the responses that they are about or made.
-_QUESTIONS = f"""
-CREATE TEMP TABLE merged_question AS
-SELECT c.id AS theirs, w.id IS NULL AS fresh,
-    coalesce(w.id, (SELECT coalesce(max(id), 0) FROM question)
-        + row_number() OVER (PARTITION BY w.id IS NULL ORDER BY c.id)) AS ours
-FROM {OTHER}.question c LEFT JOIN question w ON w.name = c.name
-WHERE c.id IN (SELECT question_id FROM {OTHER}.verdict)
-"""
-_REFS = f"""
-CREATE TEMP TABLE merged_ref AS
-SELECT c.id AS theirs, w.id IS NULL AS fresh,
-    coalesce(w.id, (SELECT coalesce(max(id), 0) FROM response_ref)
-        + row_number() OVER (PARTITION BY w.id IS NULL ORDER BY c.id)) AS ours
-FROM {OTHER}.response_ref c LEFT JOIN response_ref w USING (item_id, model, setting, trial)
-WHERE c.id IN (
-    SELECT response_ref_id FROM {OTHER}.verdict WHERE response_ref_id IS NOT NULL
-    UNION SELECT id FROM {OTHER}.response WHERE run_id IS NOT NULL
-    UNION SELECT response_ref_id FROM {OTHER}.score WHERE run_id IS NOT NULL
-)
 """
 
 # A role's turns on an item are numbered. Turns that were taken on both sides are counted on from those here.
@@ -94,12 +192,12 @@ LEFT JOIN steps ON steps.run_id = c.id LEFT JOIN verdicts ON verdicts.run_id = c
 ORDER BY c.started_at, c.id
 """
 
-_LEFT_VERDICTS = f"""
+_SKIPPED_VERDICTS = f"""
 SELECT count(*), count(*) FILTER (v.value <> c.value) FROM {OTHER}.verdict c {RUNS} {QUESTIONS} {RULINGS}
 ANTI JOIN verdict w ON w.id = c.id
 """
 
-# A run that went on on both sides covers what either was to cover, and stands as the side that ended last
+# A run that went on on both sides covers the items of both, in the state in which the side that ended last
 # left it; one that was cut off ended with its last turn, and is stopped. With a verdict on each item it is
 # done.
 _SETTLE = f"""
@@ -122,18 +220,6 @@ FROM (
 WHERE run.id = $ours
 """
 _OUTCOMES = f"FROM {OTHER}.test_outcome WHERE execution_id = $execution ORDER BY position"
-_NEW_RATERS = f"""
-INSERT INTO rater BY NAME SELECT c.* REPLACE (m.ours AS id)
-FROM {OTHER}.rater c JOIN merged_rater m ON m.theirs = c.id WHERE m.fresh
-"""
-_NEW_QUESTIONS = f"""
-INSERT INTO question BY NAME SELECT c.* REPLACE (m.ours AS id)
-FROM {OTHER}.question c JOIN merged_question m ON m.theirs = c.id WHERE m.fresh
-"""
-_NEW_REFS = f"""
-INSERT INTO response_ref BY NAME SELECT c.* REPLACE (m.ours AS id)
-FROM {OTHER}.response_ref c JOIN merged_ref m ON m.theirs = c.id WHERE m.fresh
-"""
 _HIGHEST = (
     "SELECT max(id) FROM ("
     + " UNION ALL ".join(
@@ -154,18 +240,19 @@ FROM {OTHER}.run c {RATERS} WHERE c.id = $theirs
 """
 
 _BY_EXPERTS = f"""
-FROM {OTHER}.execution c JOIN merged_rater p ON p.theirs = c.rater_id JOIN item i ON i.id = c.item_id
-ANTI JOIN execution w ON w.id = c.id WHERE c.step_id IS NULL AND p.kind = 'human'
+FROM {OTHER}.execution c JOIN merged_rater p ON p.theirs = c.rater_id
+JOIN {OTHER}.rater o ON o.id = c.rater_id JOIN item i ON i.id = c.item_id
+ANTI JOIN execution w ON w.id = c.id WHERE c.step_id IS NULL AND o.kind = 'human'
 """
 _EXPERTS = f"""
-SELECT p.name, i.kind, i.external_id, i.content_hash, c.* REPLACE (p.ours AS rater_id)
+SELECT o.name, i.kind, i.external_id, i.content_hash, c.* REPLACE (p.ours AS rater_id)
 {_BY_EXPERTS} AND ($after IS NULL OR c.id > $after) ORDER BY c.id LIMIT 50
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RunGain:
-    """What a run gains.
+    """The rows that a run gains.
 
     Attributes:
         name: The run's name.
@@ -185,7 +272,7 @@ class RunGain:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpertsRun:
+class ExpertRun:
     """A test that an expert ran on the copy: the expert's name; the item's kind, name and content; and it."""
 
     rater: str
@@ -195,22 +282,22 @@ class ExpertsRun:
 
 
 _RESPONSES = "{0}response t JOIN {0}response_ref r ON r.id = t.id WHERE t.run_id IS NULL"
-_BESIDE_ITEMS = {
+_IMPORTED = {
     "item_id, model, setting, trial": _RESPONSES,
     "id": "{0}score WHERE run_id IS NULL",
     "item_id, setting, rank": "{0}context_chunk",
 }
-"""What is imported beside items: where it is read from, by the columns that tell one row from another."""
+"""Imported rows beside items: where they are read from, by the columns that identify a row."""
 
-_LEFT_ASIDE = f"""FROM (
+_SKIPPED_PENDING = f"""FROM (
     SELECT kind, external_id, joined_by, model, setting, trial, text FROM {OTHER}.response_aside
     EXCEPT SELECT kind, external_id, joined_by, model, setting, trial, text FROM response_aside
 ) ANTI JOIN (FROM response JOIN response_ref USING (id)) USING (model, setting, trial, text)"""
-"""Responses that the copy keeps aside; one that has found its item here is none."""
+"""Pending responses of the copy, but those that have been attached to their item here."""
 
 
-class Merging:
-    """The comparison of a workspace with a copy of it, and what is carried over.
+class Comparison:
+    """The comparison of a workspace with a copy of it.
 
     Args:
         cursor: Of the workspace, in a transaction; the copy is attached to it.
@@ -219,63 +306,64 @@ class Merging:
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self._cursor = cursor
 
-    def strangers(self, shown: int) -> tuple[int, list[tuple[str, str]]]:
+    def unmatched_items(self, shown: int) -> tuple[int, list[tuple[str, str]]]:
         """Return how many of the copy's items are not the same here, and what is wrong with the first."""
         found = self._rows(_ITEMS, shown=shown)
         return (found[0][2] if found else 0), [(name, fault) for name, fault, _ in found]
 
     def match(self) -> list[tuple[str, str, str]]:
-        """Find the raters and runs here that are those of the copy.
+        """Match the raters, questions, responses and runs of the copy with those here.
 
         Returns:
             Raters whose name is that of another kind of rater here: (name, kind there, kind here).
         """
-        for statement in (_RATERS, _RUNS, _ATTEMPTS, _QUESTIONS, _REFS):
+        for statement in (*(one.match for one in _NAMED), _RUNS, _ATTEMPTS):
             self._cursor.execute(statement)
         return self._rows(
-            "SELECT name, kind, kind_here FROM merged_rater WHERE kind <> kind_here ORDER BY name"
+            f"SELECT name, c.kind, w.kind FROM {OTHER}.rater c JOIN rater w USING (name) "
+            "WHERE c.kind <> w.kind AND c.id IN (SELECT theirs FROM merged_rater) ORDER BY name"
         )
 
     def gains(self) -> list[RunGain]:
-        """Return what every run of the copy brings."""
+        """Return the gains of every run of the copy."""
         return [RunGain(*row) for row in self._rows(_GAINS)]
 
-    def left_verdicts(self) -> tuple[int, int]:
+    def skipped_verdicts(self) -> tuple[int, int]:
         """Return how many verdicts are left since the run has one here, and how many of them differ."""
-        ((left, differing),) = self._rows(_LEFT_VERDICTS)
+        ((left, differing),) = self._rows(_SKIPPED_VERDICTS)
         return left, differing
 
-    def left_records(self) -> dict[str, int]:
+    def skipped_records(self) -> dict[str, int]:
         """Return how many judgments and marks the copy has that are not here, by table.
 
-        What was imported beside the items is counted together: `imported`.
+        Rows that were imported beside the items are counted together: `imported`.
         """
-        left = {table: self._count(Carried(table).fresh) for table in ("judgment", "mark")}
+        left = {table: self._count(MergedTable(table).fresh) for table in ("judgment", "mark")}
         beside = (
             f"FROM (SELECT {columns} FROM {rows.format(f'{OTHER}.')} "
             f"EXCEPT SELECT {columns} FROM {rows.format('')})"
-            for columns, rows in _BESIDE_ITEMS.items()
+            for columns, rows in _IMPORTED.items()
         )
-        return {**left, "imported": sum(map(self._count, (*beside, _LEFT_ASIDE)))}
+        return {**left, "imported": sum(map(self._count, (*beside, _SKIPPED_PENDING)))}
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Return by table how many rows would be carried over, and how many the copy has in all."""
+        """Return by table how many rows would be copied, and how many the copy has in all."""
         return {
             each.table: (self._count(each.fresh), self._count(f"FROM {OTHER}.{each.table} {each.of}"))
-            for each in CARRIED
+            for each in MERGED_TABLES
         }
 
-    def count_experts_runs(self) -> int:
-        """Return how many tests that experts ran are new."""
+    def count_expert_runs(self) -> int:
+        """Return how many expert runs are new."""
         return self._count(_BY_EXPERTS)
 
-    def experts_runs(self) -> Iterator[list[ExpertsRun]]:
-        """Yield the tests that experts ran and that are new, some at a time, before they are carried over."""
+    def expert_runs(self) -> Iterator[list[ExpertRun]]:
+        """Yield the new expert runs, some at a time, before they are copied."""
         after: UUID | None = None
         while found := self._rows(_EXPERTS, after=after):
             names = [column[0] for column in self._cursor.description or ()][4:]
             part = [
-                ExpertsRun(rater, (kind, item, content), Execution(**dict(zip(names, values, strict=True))))
+                ExpertRun(rater, (kind, item, content), Execution(**dict(zip(names, values, strict=True))))
                 for rater, kind, item, content, *values in found
             ]
             after = part[-1].execution.id
@@ -283,29 +371,29 @@ class Merging:
                 one.outcomes.extend(self._outcomes(one.execution.id))
             yield part
 
-    def carry(self, runs: Sequence[RunGain], report: Report) -> dict[str, int]:
+    def copy(self, runs: Sequence[RunGain], report: Report) -> dict[str, int]:
         """Write everything that is new.
 
         Args:
             runs: What the runs gain.
-            report: Is told the tables carried over.
+            report: Receives the tables copied.
 
         Returns:
             How many rows were added, by table.
         """
         last = {run.ours: self._rows(_LAST, ours=run.ours)[0][0] for run in runs}
-        for statement in (_NEW_RATERS, _NEW_QUESTIONS, _NEW_REFS):
-            self._cursor.execute(statement)
+        for named in _NAMED:
+            self._cursor.execute(named.insert)
         added: dict[str, int] = {}
-        for done, each in enumerate(CARRIED):
-            report(Progress("merging", done, len(CARRIED)))
+        for done, each in enumerate(MERGED_TABLES):
+            report(Progress("merging", done, len(MERGED_TABLES)))
             ((added[each.table],),) = self._rows(each.insert)
         for run in runs:
             if run.fresh:
                 self._rows(_NEW_RUN, theirs=run.theirs)
             elif run.steps or run.verdicts:
                 self._rows(_SETTLE, theirs=run.theirs, ours=run.ours, last=last[run.ours])
-        report(Progress("merging", len(CARRIED), len(CARRIED)))
+        report(Progress("merging", len(MERGED_TABLES), len(MERGED_TABLES)))
         return added
 
     def highest(self) -> UUID | None:

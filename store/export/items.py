@@ -1,4 +1,4 @@
-"""Items as they are stored, with what belongs to them, as the neutral records that files are written from."""
+"""Items with their chunks, responses and scores, as the neutral records from which formats write files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RESPONSE = ("model", "setting", "trial", "text")
 _SCORE = ("judge", "measure", "value", "raw", "reason")
 
 
-def stored(
+def stored_items(
     cursor: duckdb.DuckDBPyConnection, kind: TaskKind, *, chunks: bool = False, responses: bool = False
 ) -> Iterator[StoredItem]:
     """Yield every item of a kind, in the order in which they were imported.
@@ -116,8 +116,8 @@ def _score(response: Made, row: tuple[Any, ...]) -> Made:
     return Made("score", {**key, **dict(zip(_SCORE, values, strict=True))}, json.loads(extra))
 
 
-def aside(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Iterator[tuple[Made, list[Made]]]:
-    """Yield the responses of a kind whose item is not here, with their scores, in the order they came.
+def pending(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Iterator[tuple[Made, list[Made]]]:
+    """Yield the pending responses of a kind with their scores, in the order of import.
 
     Args:
         cursor: A cursor of the workspace, inside a read transaction.
@@ -133,5 +133,5 @@ def aside(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Iterator[tuple[M
             placed = {"kind": kind.name, "item": external_id, "reference": joined_by}
             fields = {**placed, **dict(zip(_RESPONSE, values, strict=True))}
             response = Made("response", fields, json.loads(extra))
-            told = [tuple(score[name] for name in (*_SCORE, "extra")) for score in json.loads(scores)]
-            yield response, [_score(response, row) for row in told]
+            rows_of = [tuple(score[name] for name in (*_SCORE, "extra")) for score in json.loads(scores)]
+            yield response, [_score(response, row) for row in rows_of]

@@ -1,10 +1,12 @@
-"""Merge: what agents did in a copy of a workspace comes back into the workspace, all or nothing."""
+"""Copies of a workspace file, in which agents work elsewhere, and the merge of their work, all or nothing."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,33 +15,33 @@ import duckdb
 
 from store.errors import WorkspaceError, WorkspaceLocked
 from store.events import Progress, Report, silent
-from store.formatting import counted
+from store.formatting import pluralize
 from store.record.expert_runs import journal_line
 from store.sql import quoted
-from store.workspace.carried import OTHER
+from store.workspace.comparison import OTHER, Comparison, RunGain
 from store.workspace.connecting import refusal
 from store.workspace.duckdb import Workspace, is_open_here
 from store.workspace.journal import Journal, journal_path
-from store.workspace.merged import Merging, RunGain
+from store.workspace.protected_paths import own_files
 from store.workspace.schema import migrations, version_of
 
 _SHOWN = 5
 _HEADER_BYTES = 3 * 4096
-"""What stands before the blocks of a DuckDB file."""
+"""The header before the blocks of a DuckDB file."""
 _ONE_AT_A_TIME = threading.Lock()
 """Held by the one merge of this process, since copies are attached under one name."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeReport:
-    """What came of a merge.
+    """The result of a merge.
 
     Attributes:
         copy: The copy.
-        dry_run: Whether nothing was written since nothing was to be.
-        runs: The copy's runs, and what each gains here.
+        dry_run: Whether nothing was to be written.
+        runs: The copy's runs, and the rows that each gains here.
         added: Rows that were new, by table.
-        known: Rows that were here already, by table; those left are not among them.
+        known: Rows that were here already, by table; skipped ones are not among them.
         verdicts_left: Verdicts that stay behind since the run has one on that item here.
         verdicts_differing: Those of them with another value.
         judgments_left: Judgments of the copy that are not here: a merge leaves them.
@@ -70,31 +72,92 @@ class MergeReport:
         return asdict(self)
 
 
+def copy_workspace(path: Path | str, target: Path | str) -> int:
+    """Copy a workspace file while nobody else has it open, with all that its log holds.
+
+    The journal stays behind: it is what people did in the workspace, and the copy begins its own.
+
+    Args:
+        path: The workspace.
+        target: Where the copy is made; nothing of a workspace may be there.
+
+    Returns:
+        The bytes of the copy.
+
+    Raises:
+        WorkspaceError: The workspace cannot be opened, or the copy not be written; nothing is left of it.
+    """
+    target = Path(target)
+    _check_target(target)
+    with ExitStack() as stack:
+        workspace = stack.enter_context(Workspace.open(path))
+        source = workspace.path.open("rb")
+        # In this order: closing a file gives up every lock that the process has on it.
+        stack.callback(source.close)
+        stack.callback(workspace.close)
+        try:
+            with workspace.native() as cursor:
+                cursor.execute("CHECKPOINT")
+        except duckdb.Error as error:
+            raise refusal(workspace.path, error) from error
+        unfinished = target.with_name(target.name + ".part")
+        try:
+            with unfinished.open("wb") as file:
+                shutil.copyfileobj(source, file, 1024 * 1024)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.rename(target)
+        except BaseException as error:
+            with suppress(OSError):
+                unfinished.unlink()
+            if isinstance(error, OSError):
+                raise WorkspaceError(
+                    "Cannot copy workspace",
+                    f"{target} could not be written: {error.strerror or error}.",
+                    "Make room there, or choose another place. The workspace is as it was.",
+                ) from error
+            raise
+        return target.stat().st_size
+
+
+def _check_target(target: Path) -> None:
+    """Refuse a place where something of a workspace is: an old log would be taken for the copy's."""
+    for path in own_files(target):
+        if path.exists() or path.is_symlink():
+            raise WorkspaceError(
+                "Already there", f"{path} exists. Nothing was copied.", "Choose another name for the copy."
+            )
+    if not target.parent.is_dir():
+        raise WorkspaceError(
+            "No such folder", f"{target.parent} is not a folder.", "Make it first, or choose another place."
+        )
+
+
 def merge(
     workspace: Workspace, copy: Path | str, *, dry_run: bool = False, progress: Report | None = None
 ) -> MergeReport:
-    """Bring what agents did in a copy back: runs, steps, executions with their tests, verdicts.
+    """Copy the work of agents back from a copy: runs, steps, executions with their tests, verdicts.
 
     Everything keeps its id, so that merging again adds nothing. The copy is only read. Judgments, marks
-    and what was imported into the copy are left: they have a way of their own, by export and import.
+    and imported rows of the copy are skipped: export and import transfer them.
 
     Args:
         workspace: The open workspace.
         copy: A copy of its file, in which agents have worked since.
         dry_run: Whether to do everything but write.
-        progress: Is told how far it is, in this thread; what it raises ends the merge with nothing merged.
+        progress: Receives the progress, in this thread; an exception from it ends the merge unwritten.
 
     Returns:
-        What was new, and what was left.
+        The rows that were added, and those that were skipped.
 
     Raises:
-        WorkspaceError: The copy is none of this workspace, or cannot be read; nothing was merged.
+        WorkspaceError: The file is no copy of this workspace, or cannot be read; nothing was merged.
         WorkspaceLocked: Another process holds the copy, or this one does.
         WorkspaceTooNew: A newer version of the program wrote the copy.
     """
     path = Path(copy)
     path = path.resolve() if path.is_symlink() else path
-    _check_place(workspace, path)
+    _check_copy_path(workspace, path)
     report = progress or silent
     with _ONE_AT_A_TIME:
         cursor = workspace.native()
@@ -111,23 +174,23 @@ def _merge(
     workspace: Workspace, cursor: duckdb.DuckDBPyConnection, path: Path, *, dry_run: bool, report: Report
 ) -> MergeReport:
     report(Progress("comparing with the workspace", 0, None))
-    merging = Merging(cursor)
-    _check_items(workspace, merging, path)
-    _check_names(merging.match(), path)
-    runs = tuple(merging.gains())
-    counts = merging.counts()
-    left, differing = merging.left_verdicts()
-    records = merging.left_records()
+    comparison = Comparison(cursor)
+    _check_items(workspace, comparison, path)
+    _check_names(comparison.match(), path)
+    runs = tuple(comparison.gains())
+    counts = comparison.counts()
+    left, differing = comparison.skipped_verdicts()
+    records = comparison.skipped_records()
     added = {"run": sum(run.fresh for run in runs), **{table: fresh for table, (fresh, _) in counts.items()}}
     known = {table: count - fresh for table, (fresh, count) in counts.items()}
     known["verdict"] -= left
-    experts = merging.count_experts_runs()
+    experts = comparison.count_expert_runs()
     if not dry_run and any(added.values()):
         # Refused where the file was moved away, as every other write.
         workspace.lane.submit(lambda _: None, urgent=True).result()
-        highest = merging.highest()
-        _journal(workspace, merging)
-        added |= merging.carry(runs, report)
+        highest = comparison.highest()
+        _journal(workspace, comparison)
+        added |= comparison.copy(runs, report)
         if highest is not None:
             workspace.ids.raise_floor(highest)
     return MergeReport(
@@ -145,10 +208,10 @@ def _merge(
     )
 
 
-def _journal(workspace: Workspace, merging: Merging) -> None:
+def _journal(workspace: Workspace, comparison: Comparison) -> None:
     """Journal the tests that experts ran before they are in the workspace."""
     journal = Journal(journal_path(workspace.path))
-    for part in merging.experts_runs():
+    for part in comparison.expert_runs():
         lines = [journal_line(one.rater, one.item, one.execution, one.outcomes) for one in part]
 
         def write(_: object, lines: list[dict[str, Any]] = lines) -> None:
@@ -157,7 +220,7 @@ def _journal(workspace: Workspace, merging: Merging) -> None:
         workspace.lane.submit(write, urgent=True).result()
 
 
-def _check_place(workspace: Workspace, path: Path) -> None:
+def _check_copy_path(workspace: Workspace, path: Path) -> None:
     if not path.exists():
         raise WorkspaceError("No copy", f"There is no file {path}.", "Name the copy: WORKSPACE COPY")
     if path.is_dir():
@@ -174,7 +237,7 @@ def _check_place(workspace: Workspace, path: Path) -> None:
 
 @contextmanager
 def _attached(cursor: duckdb.DuckDBPyConnection, path: Path) -> Iterator[None]:
-    """Have a copy at hand for reading only: neither it nor its log is changed."""
+    """Attach a copy read-only: neither it nor its log is changed."""
     try:
         cursor.execute(f"ATTACH {quoted(str(path.absolute()))} AS {OTHER} (READ_ONLY)")
     except duckdb.Error as error:
@@ -209,13 +272,13 @@ def _transaction(cursor: duckdb.DuckDBPyConnection, path: Path, *, write: bool) 
 def _check_whole(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Refuse a file whose end is missing; DuckDB would notice only where it reads that.
 
-    How many blocks it tells in all says nothing: those that are free may be cut off a file's end.
+    The number of blocks in its header is no help: free ones may be cut off a file's end.
     """
     tables = cursor.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = ?", [OTHER])
     blocks = [f"SELECT block_id FROM pragma_metadata_info('{OTHER}')"]
     for (name,) in tables.fetchall():
-        told = f"pragma_storage_info('{OTHER}.{name}')"
-        blocks += [f"SELECT block_id FROM {told}", f"SELECT unnest(additional_block_ids) FROM {told}"]
+        stored = f"pragma_storage_info('{OTHER}.{name}')"
+        blocks += [f"SELECT block_id FROM {stored}", f"SELECT unnest(additional_block_ids) FROM {stored}"]
     ((last,),) = cursor.execute(f"SELECT max(block_id) FROM ({' UNION ALL '.join(blocks)})").fetchall()
     ((used, block_size),) = cursor.execute(
         "SELECT used_blocks, block_size FROM pragma_database_size() WHERE database_name = ?", [OTHER]
@@ -241,17 +304,17 @@ def _check_copy(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
         )
 
 
-def _check_items(workspace: Workspace, merging: Merging, path: Path) -> None:
-    count, first = merging.strangers(_SHOWN)
+def _check_items(workspace: Workspace, comparison: Comparison, path: Path) -> None:
+    count, first = comparison.unmatched_items(_SHOWN)
     if count:
         more = f" and {count - len(first):,} more" if count > len(first) else ""
-        told = ", ".join(f"{name} ({fault})" for name, fault in first)
+        items = ", ".join(f"{name} ({fault})" for name, fault in first)
         raise WorkspaceError(
             "No copy of this workspace",
-            f"{counted(count, 'item')} of {path} cannot be matched in {workspace.path.name}: {told}{more}. "
-            "Nothing was merged.",
-            "Merge a copy into the workspace that it was made of. What was imported into the copy since is "
-            "imported into the workspace first.",
+            f"{pluralize(count, 'item')} of {path} cannot be matched in {workspace.path.name}: "
+            f"{items}{more}. Nothing was merged.",
+            "Merge a copy into the workspace that it was made of. Files imported into the copy since then "
+            "have to be imported into the workspace first.",
         )
 
 
@@ -261,5 +324,5 @@ def _check_names(taken: list[tuple[str, str, str]], path: Path) -> None:
         raise WorkspaceError(
             "Name taken",
             f"{name!r} is a rater of kind {there} in {path} and of kind {here} here. Nothing was merged.",
-            "What the two have recorded must be kept apart, so these files cannot be merged.",
+            "The records of the two must be kept apart, so these files cannot be merged.",
         )

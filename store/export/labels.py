@@ -1,0 +1,193 @@
+"""Current labels, of one rater or of all, on items of every kind, and the SELECTs that export them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import duckdb
+
+from store.errors import ExportFailed
+from store.formats.protocol import Written
+from store.formatting import pluralize
+from store.kinds.spec import TaskKind, task_kinds
+from store.record.response_names import response_name_sql
+from store.record.scope import REVIEW
+from store.sql import count, quoted
+
+CURRENT_LABEL = "current_label"
+"""The table of current labels: item_id, question_id, response_ref_id, rater_id, value, judgment id."""
+
+LONG_COLUMNS: tuple[str, ...] = ("item", "kind", "question", "rater", "value", "word", "comment")
+"""The columns of labels in long form, in order."""
+
+SIMILARITIES = """(SELECT item_id,
+        to_json(map_from_entries(list({'k': model, 'v': value} ORDER BY model))) AS similarity
+    FROM similarity GROUP BY item_id)"""
+"""The similarities of items by model, as JSON: a subquery (item_id, similarity)."""
+
+QUESTION_NAME = f"(asks.name || coalesce('@' || {response_name_sql('ref')}, ''))"
+"""The readable name of a question `asks`, with the reference `ref` to its response, if any; as SQL."""
+
+
+def label_columns(kind: TaskKind) -> tuple[str, ...]:
+    """Return the columns of one rater's current labels of a kind, in order; an import reads each back."""
+    return ("id", *kind.record.columns, *(("similarity",) if kind.record.ranked else ()), "label", "extra")
+
+
+def create_words(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Create the temporary table word (question_id, value, word) with the words of the scales."""
+    cursor.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE word AS SELECT id AS question_id, one."value" AS value, one.word AS word
+        FROM (SELECT id, unnest(from_json(scale->'values', '[{"value": "DOUBLE", "word": "VARCHAR"}]')) AS one
+            FROM question)
+        """
+    )
+
+
+def create_current_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> None:
+    """Create the table CURRENT_LABEL with the labels outside of a study's other phases.
+
+    Of several assignments of one item to a rater the latest judgment counts.
+
+    Args:
+        cursor: A cursor of the workspace.
+        rater_id: Whose; None for everybody's.
+    """
+    cursor.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE {CURRENT_LABEL} AS
+        WITH latest AS (
+            SELECT item_id, question_id, response_ref_id, rater_id, arg_max_null(value, id) AS value,
+                max(id) AS id
+            FROM judgment WHERE phase = $phase AND ($rater IS NULL OR rater_id = $rater)
+            GROUP BY item_id, question_id, response_ref_id, rater_id, assignment_id
+        )
+        SELECT item_id, question_id, response_ref_id, rater_id, arg_max(value, id) AS value, max(id) AS id
+        FROM latest WHERE value IS NOT NULL GROUP BY item_id, question_id, response_ref_id, rater_id
+        """,
+        {"phase": REVIEW, "rater": rater_id},
+    )
+
+
+def labelled_items(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Return how many items of each kind have a current label, by the kind's name."""
+    found = cursor.execute(
+        f"SELECT i.kind, count(DISTINCT i.id) FROM {CURRENT_LABEL} s JOIN item i ON i.id = s.item_id "
+        "GROUP BY i.kind ORDER BY i.kind"
+    )
+    return dict(found.fetchall())
+
+
+def values_of(
+    cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind
+) -> dict[int, dict[str, float]]:
+    """Return a rater's current values of the items of a kind themselves, by item and question."""
+    create_current_labels(cursor, rater_id)
+    found: dict[int, dict[str, float]] = {}
+    rows = cursor.execute(
+        f"SELECT s.item_id, q.name, s.value FROM {CURRENT_LABEL} s JOIN question q ON q.id = s.question_id "
+        "JOIN item i ON i.id = s.item_id WHERE i.kind = ? AND s.response_ref_id IS NULL",
+        [kind.name],
+    )
+    for item_id, question, value in rows.fetchall():
+        found.setdefault(item_id, {})[question] = value
+    return found
+
+
+def labels(cursor: duckdb.DuckDBPyConnection, rater_id: int, kind: TaskKind) -> str:
+    """Return the SELECT of one rater's current labels of a kind, in the order of the items.
+
+    Args:
+        cursor: The cursor that will run it; the labels are put into a table of it, named kind_label.
+        rater_id: Whose.
+        kind: The kind.
+
+    Raises:
+        ExportFailed: The rater has no current label.
+    """
+    create_current_labels(cursor, rater_id)
+    asked = kind.label_question
+    cursor.execute(
+        f"CREATE OR REPLACE TEMP TABLE kind_label AS SELECT item_id, s.value FROM {CURRENT_LABEL} s "
+        "JOIN question q ON q.id = s.question_id WHERE q.name = ?",
+        [asked.name if asked else ""],
+    )
+    if not count(cursor, "SELECT count(*) FROM kind_label"):
+        others = _others_labelled(cursor, kind)
+        raise ExportFailed(
+            "Nothing to export",
+            f"This rater has no current label of a {kind.singular}, but labels of {count_by_kind(others)}."
+            if others
+            else "This rater has no current label.",
+            "Write these: --format labels" if others else "Name another: --rater NAME",
+        )
+    return f"""
+        SELECT i.external_id AS id, {", ".join(label_columns(kind)[1:-2])},
+            {"l.value::BIGINT" if whole_numbers(cursor, "kind_label") else "l.value"} AS label,
+            CAST(i.extra AS JSON) AS extra
+        FROM item i JOIN ({kind.record.select}) p ON p.item_id = i.id
+        JOIN kind_label l ON l.item_id = i.id LEFT JOIN {SIMILARITIES} m ON m.item_id = i.id ORDER BY i.id"""
+
+
+def long_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> str:
+    """Return the SELECT of the current labels of one rater or of all, in the order of the items.
+
+    Args:
+        cursor: The cursor that will run it; the labels are put into its table CURRENT_LABEL.
+        rater_id: Whose; None for everybody's.
+
+    Raises:
+        ExportFailed: There is none.
+    """
+    create_current_labels(cursor, rater_id)
+    create_words(cursor)
+    if not count(cursor, f"SELECT count(*) FROM {CURRENT_LABEL}"):
+        raise ExportFailed(
+            "Nothing to export",
+            "There are no labels." if rater_id is None else "This rater has no current label.",
+            "See what is there: workbench items WORKSPACE",
+        )
+    value = "CAST(s.value AS BIGINT)" if whole_numbers(cursor, CURRENT_LABEL) else "s.value"
+    return f"""
+        SELECT {", ".join(LONG_COLUMNS)} FROM (
+            SELECT i.external_id AS item, i.kind, {QUESTION_NAME} AS question, a.name AS rater, {value}
+                AS value, coalesce(w.word, '') AS word, j.comment, i.id AS place, asks.id AS asked,
+                ref.model, ref.setting, ref.trial
+            FROM {CURRENT_LABEL} s JOIN judgment j ON j.id = s.id JOIN item i ON i.id = s.item_id
+            JOIN question asks ON asks.id = s.question_id JOIN rater a ON a.id = s.rater_id
+            LEFT JOIN response_ref ref ON ref.id = s.response_ref_id
+            LEFT JOIN word w ON w.question_id = s.question_id AND w.value = s.value
+        ) ORDER BY place, model NULLS FIRST, setting, trial, asked, rater"""
+
+
+def written_labels(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Written:
+    """Return how many the labels selected before are: of a kind, its items left out, of other kinds."""
+    total = count(cursor, "SELECT count(*) FROM kind_label")
+    unlabelled = count(
+        cursor,
+        f"SELECT count(*) FROM item WHERE kind = {quoted(kind.name)} "
+        "AND id NOT IN (SELECT item_id FROM kind_label)",
+    )
+    return Written(total, unlabelled, _others_labelled(cursor, kind))
+
+
+def _others_labelled(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> dict[str, int]:
+    """Return how many items of other kinds have labels among those selected before, by kind."""
+    return {name: number for name, number in labelled_items(cursor).items() if name != kind.name}
+
+
+def count_by_kind(numbers: Mapping[str, int]) -> str:
+    """Return numbers of items by kind as a phrase: "3 completions, 1 repository question"."""
+    kinds = task_kinds()
+    return ", ".join(
+        pluralize(number, "item") + f" of kind {kind}"
+        if kind not in kinds
+        else pluralize(number, kinds[kind].plural.removesuffix("s"), kinds[kind].plural)
+        for kind, number in numbers.items()
+    )
+
+
+def whole_numbers(cursor: duckdb.DuckDBPyConnection, table: str) -> bool:
+    """Return whether every `value` of a table is a whole number, and can be written as one."""
+    return not count(cursor, f"SELECT count(*) FROM {table} WHERE value <> trunc(value)")
