@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import spoilt, taken
 
-from store.formats.crosscodeeval import Tasks, told, write_task
+from store.formats.crosscodeeval import Tasks, parse_stem, write_task
 from store.formats.predictions import Predictions, write_prediction
 from store.formats.protocol import Known
 from store.formats.values import Refused
@@ -178,7 +178,7 @@ def test_a_model_is_the_records_own_else_the_users_else_the_files():
     ],
 )
 def test_what_a_files_name_tells(stem, expected):
-    assert told(stem) == expected
+    assert parse_stem(stem) == expected
 
 
 @pytest.mark.parametrize(
