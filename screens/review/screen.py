@@ -42,7 +42,6 @@ from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
 from screens.review.search import FIND, PaneSearch
 from screens.review.session import SessionSaver
 from screens.review.text_revisions import TextRevisions
-from screens.test_runner import TestEnded
 from screens.widgets.line import Line
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import SearchMoved, TextPane
@@ -166,7 +165,7 @@ class ReviewScreen(BaseScreen):
         context.recorder.saved.subscribe(self, self._action_saved, immediate=True)
         context.recorder.failed.subscribe(self, self._action_failed, immediate=True)
         context.jobs.events.subscribe(self, self._job_event)
-        context.tests.ended.subscribe(self, self._test_ended)
+        context.tests.ended.subscribe(self, self.tests.ended)
         self._prepare()
 
     @work(thread=True)
@@ -225,9 +224,6 @@ class ReviewScreen(BaseScreen):
             self.items.forget(event.item_id)
             if event.outcomes and not self.context.scope.blind:
                 self._reload(event.item_id)
-
-    def _test_ended(self, test: TestEnded) -> None:
-        self.tests.ended(test)
 
     def _reload(self, item_id: int) -> None:
         """Read an item again where it is the one that was gone to last."""
