@@ -26,8 +26,8 @@ from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from store.ingest.importing import import_files
 from store.workspace.duckdb import Workspace
-from workbench.configured import Configured
-from workbench.context import Runners, make_context
+from workbench.lazy_config import LazyConfig
+from workbench.wiring import Runners, make_context
 
 ANNOTATED = 8_000
 FIRST = 200_000
@@ -94,7 +94,7 @@ def main() -> None:
                 runners.make(lambda _: None).start(JobRequest(job))
         else:
             app = WorkbenchApp(
-                make_context(workspace, Configured(), RATER, runners, annotation=job, start_with="queue")
+                make_context(workspace, LazyConfig(), RATER, runners, annotation=job, start_with="queue")
             )
         if load == "importing":
             threading.Thread(target=import_files, args=(workspace, [folder / IMPORTED]), daemon=True).start()

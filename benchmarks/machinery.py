@@ -43,7 +43,7 @@ from agents.settings import JobSettings
 from store.tables.columns import among, table_of
 from store.workspace.duckdb import Workspace
 from workbench.config import Config
-from workbench.jobs import sample_annotation
+from workbench.job_settings import sample_annotation
 from workbench.sample import import_sample
 
 Figures = tuple[float, float]
@@ -144,7 +144,7 @@ def jobs(options: argparse.Namespace, folder: Path) -> None:
 
 
 _START = """
-import time, workbench.context, workbench.ending, workbench.opening, screens.app, screens.home.screen
+import time, workbench.wiring, workbench.exit_codes, workbench.start, screens.app, screens.home.screen
 import screens.queue.screen, store.first_look, store.workspace.duckdb
 moments = [time.thread_time()]
 sum(range(1_000_000)) and [number + 1 for number in range(1_000_000)]
@@ -156,8 +156,8 @@ import typer
 from workbench.cli.program import program
 typer.main.get_command(program).make_context("workbench", ARGUMENTS, resilient_parsing=True)
 moments.append(time.thread_time())
-from workbench.configured import Configured
-Configured().screens
+from workbench.lazy_config import LazyConfig
+LazyConfig().screens
 moments.append(time.thread_time())
 from workbench.config import load_config
 load_config()

@@ -168,7 +168,7 @@ class WorkbenchApp(App[None]):
         for name in BEHIND:
             import_module(name)
         if not gc.isenabled():
-            # The start has put the collector off; see workbench.opening.
+            # The start has put the collector off; see workbench.start.
             freeze_existing()
             self.call_later(self.set_interval, 1.0, self._collect_when_idle)
 

@@ -27,7 +27,7 @@ from agents.llm.scripted import ScriptedModel
 from agents.settings import JobSettings
 from store.record.actions import Action
 from store.workspace.duckdb import Workspace
-from workbench.stopping import Stopped, stop_if_told, stopped_by_signals
+from workbench.signals import Stopped, handle_signals, raise_if_stopped
 
 IN_FLIGHT = 3
 
@@ -75,7 +75,7 @@ def judge_on(desk: Desk, log: Log, chance: random.Random, items: int) -> None:
 
     flying = []
     while True:
-        stop_if_told()  # what a signal raised inside the database's own code, that swallowed
+        raise_if_stopped()  # what a signal raised inside the database's own code, that swallowed
         item = chance.randint(1, items)
         key = chance.choice(["label"] * 6 + ["skip", "cannot_decide", "flag", "undo", "undo", "redo"])
         if key in ("undo", "redo"):
@@ -108,7 +108,7 @@ def live(
     notes = Log(log)
     listen(notes, delay)
     try:
-        with stopped_by_signals(), Workspace.open(path) as workspace:
+        with handle_signals(), Workspace.open(path) as workspace:
             notes.note("opened", os.getpid())
             if not model:
                 judge_on(Desk(workspace), notes, random.Random(seed), items)

@@ -9,10 +9,10 @@ from store.record.rater_ref import checked_name
 
 if TYPE_CHECKING:
     from workbench.config import Config
-    from workbench.configured import Configured
+    from workbench.lazy_config import LazyConfig
 
 
-def rater_name(given: str | None, config: Config | Configured) -> str | None:
+def rater_name(given: str | None, config: Config | LazyConfig) -> str | None:
     """Return the rater's name, None where the configured one is blank or none is known.
 
     Args:

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from workbench.cli.plain import plain_opening
 from workbench.cli.program import program
-from workbench.opening import COMMANDS
+from workbench.start import COMMANDS
 
 PLAIN = [
     [],
@@ -54,7 +54,7 @@ def test_everything_else_is_left_to_the_library(arguments):
 
 def test_a_start_imports_nothing_that_its_first_screen_does_not_need():
     code = (
-        "import sys, workbench.cli.plain, workbench.ending, workbench.configured, workbench.context, screens.app, "
+        "import sys, workbench.cli.plain, workbench.exit_codes, workbench.lazy_config, workbench.wiring, screens.app, "
         "screens.queue.screen, screens.home.screen, store.first_look, store.workspace.duckdb\n"
         "heavy = {'sqlalchemy', 'sqlmodel', 'pydantic', 'typer', 'numpy', 'pyarrow', 'pygments', 'openai'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"

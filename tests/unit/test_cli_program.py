@@ -9,8 +9,8 @@ import pytest
 
 from store.errors import WorkbenchError
 from workbench.cli.program import COMMANDS
-from workbench.opening import COMMANDS as KNOWN
-from workbench.opening import in_terminal, open_app
+from workbench.start import COMMANDS as KNOWN
+from workbench.start import in_terminal, open_app
 
 HEAVY = (
     "torch",
@@ -87,7 +87,7 @@ def test_without_a_terminal_the_app_is_refused_and_nothing_is_made(workbench, in
 
 
 def test_the_app_does_not_start_for_a_rater_who_cannot_judge(workbench, in_folder, monkeypatch):
-    monkeypatch.setattr("workbench.opening.in_terminal", lambda: True)
+    monkeypatch.setattr("workbench.start.in_terminal", lambda: True)
     done = workbench("new.duckdb", "--rater", " ")
     assert done.code == 2
     assert done.says("No rater")

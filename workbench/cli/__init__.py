@@ -26,8 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     opening = plain_opening(given)
     if opening is not None:
-        from workbench.ending import ended
-        from workbench.opening import open_app
+        from workbench.exit_codes import ended
+        from workbench.start import open_app
 
         raise SystemExit(ended(lambda: open_app(*opening)))
     from workbench.cli.program import program

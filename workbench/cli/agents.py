@@ -47,7 +47,7 @@ def configurations(config: Config) -> list[dict[str, Any]]:
 def _configuration(config: Config, name: str, sentence: str) -> dict[str, Any]:
     from agents.prompts import load_prompt
     from agents.settings import OURS
-    from workbench.jobs import annotation_settings
+    from workbench.job_settings import annotation_settings
 
     job = annotation_settings(config, agents=name, complete=False)
     ours = OURS[job.agents]

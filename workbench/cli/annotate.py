@@ -105,7 +105,7 @@ def annotate_command(
 
     from store.record.raters import register_kinds
     from store.workspace.duckdb import Workspace
-    from workbench.jobs import annotation_settings, check_models
+    from workbench.job_settings import annotation_settings, check_models
     from workbench.output import note, print_json
 
     if seed is not None and sample_queries is None:
@@ -213,11 +213,11 @@ def _drawn(opened: OpenWorkspace, kind: str, queries: int | None, seed: int) -> 
 def annotate(opened: OpenWorkspace, job: JobSettings) -> JobReport:
     """Run a job, tell on stderr how it goes on, and return what it came to."""
     from agents.jobs.runner import run_job
-    from workbench.cli.telling import Teller
+    from workbench.cli.progress_reporter import ProgressReporter
     from workbench.output import Bar
 
     with Bar("annotating") as bar:
-        return run_job(opened, job, Teller(bar))
+        return run_job(opened, job, ProgressReporter(bar))
 
 
 def tell_the_end(*reports: JobReport, as_json: bool) -> None:
@@ -229,7 +229,7 @@ def tell_the_end(*reports: JobReport, as_json: bool) -> None:
     """
     from agents.sandbox.errors import INSTALL_HINT
     from workbench.output import note, show_error
-    from workbench.stopping import code_when_stopped
+    from workbench.signals import code_when_stopped
 
     last = reports[-1]
     if last.state == "stopped" and last.used_up is not None:

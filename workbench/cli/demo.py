@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from workbench.cli.options import AsJson, ConfigFile, RaterName, command, given_rater, settings
-from workbench.opening import in_terminal, run_app
+from workbench.start import in_terminal, run_app
 
 if TYPE_CHECKING:
     from workbench.demo import DemoReport
@@ -38,9 +38,9 @@ def demo_command(
     """
     from store.workspace.duckdb import Workspace
     from workbench.cli.annotate import annotate, tell_the_end
-    from workbench.configured import Configured
     from workbench.demo import build_demo, demo_path, demo_report
-    from workbench.jobs import sample_annotation
+    from workbench.job_settings import sample_annotation
+    from workbench.lazy_config import LazyConfig
     from workbench.output import note, print_json
 
     loaded = settings(config)
@@ -48,7 +48,7 @@ def demo_command(
     build_demo(path, fresh=fresh, own_place=at is None)
     job = sample_annotation(loaded)
     if not headless and in_terminal():
-        code = run_app(path, Configured(config=loaded), given_rater(rater), annotation=job)
+        code = run_app(path, LazyConfig(config=loaded), given_rater(rater), annotation=job)
         if code:
             raise typer.Exit(code)
         return

@@ -296,10 +296,10 @@ def _end(workspace: Path, *, dry_run: bool, adds: bool, all_good: bool) -> str:
 
 def shown_by(bar: Any) -> Any:
     """Return what shows progress on a bar, and ends the work where a signal asks for that."""
-    from workbench.stopping import stop_if_told
+    from workbench.signals import raise_if_stopped
 
     def show(progress: Progress) -> None:
-        stop_if_told()
+        raise_if_stopped()
         bar.show(progress.done, progress.total, progress.stage)
 
     return show

@@ -56,7 +56,7 @@ def judge_command(
         scope = Scope(rated_by, visibility=Visibility(loaded.screens.blind))
         cited = NONE
         if evidence:
-            from workbench.citing import evidence_of
+            from workbench.citations import evidence_of
 
             cited = evidence_of(opened, scope, number, evidence)
         facts = _judge(

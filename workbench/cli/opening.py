@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from workbench.cli.options import ConfigFile, RaterName, command, given_config, given_rater
-from workbench.opening import open_app
+from workbench.start import open_app
 
 
 @command

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
-from workbench.ending import ended
+from workbench.exit_codes import ended
 
 if TYPE_CHECKING:
     from workbench.config import Config

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.opening import COMMANDS, STARTS, StartWith
+from workbench.start import COMMANDS, STARTS, StartWith
 
 _VALUED = ("--rater", "--config", "--start")
 
 
 class Opening(NamedTuple):
-    """What `workbench.opening.open_app` takes."""
+    """What `workbench.start.open_app` takes."""
 
     workspace: Path | None
     rater: str | None

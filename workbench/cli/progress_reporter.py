@@ -24,7 +24,7 @@ LINE_SECONDS = 60.0
 """Seconds between two lines where there is no terminal to draw a bar in."""
 
 
-class Teller:
+class ProgressReporter:
     """Tells people on stderr how a job goes on; an object to call with every event of it.
 
     Args:

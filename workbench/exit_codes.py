@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from store.errors import WorkbenchError, WorkspaceError, not_written
-from workbench.stopping import exit_code, stopped_by_signals
+from workbench.signals import exit_code, handle_signals
 
 _PLACE = (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP)
 """Something else stands where a file of ours should be, or nothing may be written there."""
@@ -26,7 +26,7 @@ def ended(run: Callable[[], int | None], *, as_json: bool = False) -> int:
         The exit code.
     """
     try:
-        with stopped_by_signals():
+        with handle_signals():
             return run() or 0
     except WorkbenchError as error:
         return _told(error, as_json=as_json)

@@ -7,8 +7,8 @@ import pytest
 from agents.jobs.events import ItemEnded, JobLog, JobProgressed, Spent
 from agents.llm.errors import ModelError
 from agents.sandbox.errors import NeedsSandbox
-from workbench.cli import telling
-from workbench.cli.telling import TOLD_IN_FULL, Teller
+from workbench.cli import progress_reporter
+from workbench.cli.progress_reporter import TOLD_IN_FULL, ProgressReporter
 from workbench.output import Bar
 
 RUN = uuid.uuid4()
@@ -16,7 +16,7 @@ RUN = uuid.uuid4()
 
 @pytest.fixture
 def teller():
-    return Teller(Bar("annotating"))
+    return ProgressReporter(Bar("annotating"))
 
 
 def fail(teller, number, failure):
@@ -53,7 +53,7 @@ def test_without_a_terminal_a_line_a_minute_tells_how_far_it_is(teller, capsys, 
     teller(progressed(1000))
     assert capsys.readouterr().err == ""
     due = teller._line_at
-    monkeypatch.setattr(telling.time, "monotonic", lambda: due)
+    monkeypatch.setattr(progress_reporter.time, "monotonic", lambda: due)
     teller(progressed(2000))
     teller(progressed(2001))
     (line,) = capsys.readouterr().err.splitlines()
@@ -64,6 +64,6 @@ def test_without_a_terminal_a_line_a_minute_tells_how_far_it_is(teller, capsys, 
 
 def test_in_a_terminal_the_bar_tells_it(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(telling, "LINE_SECONDS", 0.0)
-    Teller(Bar("annotating"))(progressed(2000))
+    monkeypatch.setattr(progress_reporter, "LINE_SECONDS", 0.0)
+    ProgressReporter(Bar("annotating"))(progressed(2000))
     assert "2,030 of" not in capsys.readouterr().err

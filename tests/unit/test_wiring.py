@@ -13,10 +13,10 @@ from store.events import silent
 from store.record.raters import ensure_rater
 from store.workspace.duckdb import Workspace
 from workbench.config import Config
-from workbench.configured import Configured, config_path
-from workbench.context import Runners, make_context
-from workbench.jobs import annotation_settings, sample_annotation, sandbox_sentence
+from workbench.job_settings import annotation_settings, sample_annotation, sandbox_sentence
+from workbench.lazy_config import LazyConfig, config_path
 from workbench.sample import allowed_programs, holds_sample, import_sample
+from workbench.wiring import Runners, make_context
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def workspace(tmp_path):
 
 def context(workspace, config, rater=None, **options):
     with Runners(workspace) as runners:
-        return make_context(workspace, Configured(config=config), rater, runners, **options)
+        return make_context(workspace, LazyConfig(config=config), rater, runners, **options)
 
 
 def test_the_rater_is_stored_when_there_is_a_name(workspace):

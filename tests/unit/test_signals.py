@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.stopping import Stopped, exit_code, ignore_further_signals, stop_if_told, stopped_by_signals
+from workbench.signals import Stopped, exit_code, handle_signals, ignore_further_signals, raise_if_stopped
 
 ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
@@ -18,7 +18,7 @@ ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 @pytest.mark.parametrize("number", ENDING)
 def test_a_signal_unwinds_like_ctrl_c_and_handlers_are_put_back(number):
     before = signal.getsignal(number)
-    with pytest.raises(KeyboardInterrupt) as caught, stopped_by_signals() as came:
+    with pytest.raises(KeyboardInterrupt) as caught, handle_signals() as came:
         os.kill(os.getpid(), number)
     assert came == [number]
     assert exit_code(caught.value) == 128 + number
@@ -28,7 +28,7 @@ def test_a_signal_unwinds_like_ctrl_c_and_handlers_are_put_back(number):
 def test_what_is_ignored_stays_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with stopped_by_signals() as came:
+        with handle_signals() as came:
             os.kill(os.getpid(), signal.SIGHUP)
         assert came == []
     finally:
@@ -38,7 +38,7 @@ def test_what_is_ignored_stays_ignored():
 @pytest.mark.parametrize("number", ENDING)
 def test_while_closing_nothing_disturbs_and_handlers_are_put_back(number):
     before = signal.getsignal(number)
-    with stopped_by_signals() as came:
+    with handle_signals() as came:
         ignore_further_signals()
         os.kill(os.getpid(), number)
     assert came == []
@@ -46,7 +46,7 @@ def test_while_closing_nothing_disturbs_and_handlers_are_put_back(number):
 
 
 def test_an_error_of_its_own_stays_what_it_is():
-    with pytest.raises(ValueError, match="mine"), stopped_by_signals():
+    with pytest.raises(ValueError, match="mine"), handle_signals():
         raise ValueError("mine")
 
 
@@ -54,7 +54,7 @@ def test_outside_the_main_thread_nothing_is_changed():
     came = []
 
     def work():
-        with stopped_by_signals() as signals:
+        with handle_signals() as signals:
             came.append(signals)
 
     thread = threading.Thread(target=work)
@@ -69,13 +69,13 @@ def test_a_plain_interrupt_counts_as_ctrl_c():
 
 
 def test_an_exception_that_got_lost_is_raised_again():
-    with stopped_by_signals():
+    with handle_signals():
         with suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGTERM)
         with pytest.raises(Stopped):
-            stop_if_told()
-    with stopped_by_signals():
-        stop_if_told()
+            raise_if_stopped()
+    with handle_signals():
+        raise_if_stopped()
 
 
 def cpu_seconds(pid):
@@ -87,11 +87,11 @@ def cpu_seconds(pid):
 def test_a_query_at_work_is_interrupted():
     code = """if True:
         import duckdb
-        from workbench.stopping import Stopped, stopped_by_signals
+        from workbench.signals import Stopped, handle_signals
         # One thread: with more, closing waits for the others to end their part, here for years.
         connection = duckdb.connect(config={"threads": 1})
         try:
-            with stopped_by_signals():
+            with handle_signals():
                 print("at work", flush=True)
                 connection.execute("SELECT max(a.range * b.range) FROM range(10000000) a, range(10000000) b")
         except Stopped as stop:

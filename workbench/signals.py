@@ -33,7 +33,7 @@ def code_when_stopped() -> int:
 
 
 @contextmanager
-def stopped_by_signals() -> Iterator[list[int]]:
+def handle_signals() -> Iterator[list[int]]:
     """Turn SIGTERM and SIGHUP into what Ctrl-C does, within the block.
 
     Yields:
@@ -64,7 +64,7 @@ def stopped_by_signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def stop_if_told() -> None:
+def raise_if_stopped() -> None:
     """Raise `Stopped` when a signal came in this block; for work that calls back from time to time.
 
     A signal's exception can get lost: the database's interpreter glue clears whatever is raised while it
@@ -75,7 +75,7 @@ def stop_if_told() -> None:
 
 
 def ignore_further_signals() -> None:
-    """From here to the end of the block of `stopped_by_signals`, let nothing cut off what is being closed.
+    """From here to the end of the block of `handle_signals`, let nothing cut off what is being closed.
 
     A terminal that closes may send more than one signal, and an event loop that has ended leaves the second
     one to kill the process.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from screens.app import WorkbenchApp
     from store.first_look import FirstLook
     from store.workspace.duckdb import Workspace
-    from workbench.configured import Configured
+    from workbench.lazy_config import LazyConfig
 
 DEFAULT_WORKSPACE = Path("workbench.duckdb")
 COMMANDS = (
@@ -60,9 +60,9 @@ def open_app(
     Raises:
         WorkbenchError: It cannot be opened, there is no terminal, or the configuration is wrong.
     """
-    from workbench.configured import Configured
+    from workbench.lazy_config import LazyConfig
 
-    configured = Configured(config)
+    configured = LazyConfig(config)
     path = chosen_workspace(workspace, configured)
     if not in_terminal():
         raise WorkbenchError(
@@ -84,7 +84,7 @@ def _elsewhere() -> list[str]:
     return [name for name, stream in streams.items() if stream is None or not stream.isatty()]
 
 
-def chosen_workspace(given: Path | None, config: Configured) -> Path:
+def chosen_workspace(given: Path | None, config: LazyConfig) -> Path:
     """Return the workspace to open: the one given, the configured one, or workbench.duckdb here.
 
     A new file is made when its name says that it is one; anything else is taken for a slip of the hand.
@@ -107,7 +107,7 @@ def chosen_workspace(given: Path | None, config: Configured) -> Path:
 
 def run_app(
     path: Path,
-    config: Configured,
+    config: LazyConfig,
     rater: str | None,
     *,
     annotation: JobSettings | None = None,
@@ -133,7 +133,7 @@ def run_app(
     opening = _Opening(path, name, blind=config.screens.blind, queue=start_with == "queue")
     try:
         from screens.app import WorkbenchApp
-        from workbench.context import Runners, make_context
+        from workbench.wiring import Runners, make_context
 
         workspace, first_look = opening.opened()
     except BaseException:
@@ -154,7 +154,7 @@ def run_app(
 
 def show(app: WorkbenchApp) -> int:
     """Run the app and return its exit code."""
-    from workbench.stopping import ignore_further_signals
+    from workbench.signals import ignore_further_signals
 
     drawn_on = sys.__stderr__
     if drawn_on is None or not drawn_on.isatty():

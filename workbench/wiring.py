@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from screens.context import AppContext, Plan
 from store.errors import WorkbenchError
-from workbench.jobs import (
+from workbench.job_settings import (
     NO_MODEL,
     annotation_settings,
     expert_run_settings,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from store.record.rater_ref import RaterRef
     from store.workspace.duckdb import Workspace
     from workbench.config import Config
-    from workbench.configured import Configured
+    from workbench.lazy_config import LazyConfig
 
 NO_MODEL_IN_APP = (
     'No model is set. Name one in {path}, under [agents]: model = "openai:NAME" or model = "anthropic:NAME".'
@@ -90,7 +90,7 @@ class Once:
 
 def make_context(
     workspace: Workspace,
-    config: Configured,
+    config: LazyConfig,
     rater: str | None,
     runners: Runners,
     *,
@@ -150,7 +150,7 @@ def _ensure_rater(workspace: Workspace, name: str) -> RaterRef:
     return ensure_rater(workspace, name)
 
 
-def _plan(workspace: Workspace, config: Configured, annotation: JobSettings | None) -> Plan:
+def _plan(workspace: Workspace, config: LazyConfig, annotation: JobSettings | None) -> Plan:
     """Return what is to be done, otherwise what the configuration says."""
     problem = ""
     if annotation is None:

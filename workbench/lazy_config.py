@@ -32,7 +32,7 @@ def is_anything_set(given: Path | None = None) -> bool:
     return named or given is not None or os.path.lexists(config_path())
 
 
-class Configured:
+class LazyConfig:
     """The configuration, loaded when something is asked that the defaults do not answer.
 
     Args:
