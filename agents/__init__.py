@@ -1,1 +1,1 @@
-"""What is automated: model clients, prompts, sandboxes, pipelines and the job runner. Imports only store."""
+"""The automated part: model clients, prompts, sandboxes, pipelines and the job runner. Imports only store."""

@@ -1,4 +1,4 @@
-"""The settings of the agents' jobs: the section `agents` of the configuration, and what one job is told."""
+"""The settings of the agents' jobs: the section `agents` of the configuration, and of one job."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class AgentSettings(BaseModel):
     """How long a stopped job waits for turns under way; what they cost is lost when they are cut off."""
 
     budget: Budget = Field(default_factory=Budget)
-    """What a run may spend, all its jobs together; at the first of these it pauses."""
+    """The budget of a run, all its jobs together; at the first of these it pauses."""
 
     roles: RoleTable = RoleTable()
     """Models and temperatures of single roles, in a table each: `[agents.roles.screener]`."""
@@ -172,13 +172,13 @@ class AgentSettings(BaseModel):
     @classmethod
     def _is_known(cls, value: str, info: ValidationInfo) -> str:
         known = [*OURS, *info.data.get("configurations", {})]
-        # Where a configuration is wrong, that is what is to be said.
+        # Where a configuration is wrong, that is the error to report.
         if value not in known and "configurations" in info.data:
             raise ValueError(f"there is no configuration {value!r}; choose from {', '.join(known)}")
         return value
 
     def chosen(self, name: str | None) -> tuple[str, dict[str, RoleSettings]]:
-        """Return what the name of a configuration stands for.
+        """Resolve the name of a configuration.
 
         Args:
             name: One of ours or of the user's own; None for the configured one.
@@ -204,7 +204,7 @@ class AgentSettings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class JobSettings:
-    """What one annotation job is told.
+    """The settings of one job.
 
     Attributes:
         model: The model, as "provider:name", of every role that `roles` gives none.
@@ -222,11 +222,11 @@ class JobSettings:
         sandbox: The sandbox that the user asked for by name; None for the best that works.
         allowed: Digests of the programs that may run without isolation, from the sample's manifest.
         models: How services are reached.
-        sandboxes: What test programs may use.
+        sandboxes: Limits of test programs.
         failures_in_a_row: See `AgentSettings`.
         stop_seconds: See `AgentSettings`.
         cache: Whether questions that were answered before are answered from the workspace.
-        budget: What the run may spend.
+        budget: The budget of the run.
         retry_failed: Only items that the run has failed on, and that are not labelled since.
     """
 
@@ -264,7 +264,7 @@ class JobSettings:
         return self._configuration.roles(repairs=self.sandboxes.repairs)
 
     def model_of(self, role: str) -> str:
-        """Return whom a role asks, as "provider:name"."""
+        """Return the model that a role asks, as "provider:name"."""
         own = self.roles.get(role)
         return (own.model if own else None) or self.model
 
@@ -287,7 +287,7 @@ class ExpertRunSettings:
     Attributes:
         sandbox: The sandbox that the user asked for by name; None for the best that works.
         allowed: Digests of the programs that may run without isolation, from the sample's manifest.
-        sandboxes: What test programs may use.
+        sandboxes: Limits of test programs.
     """
 
     sandbox: str | None = None

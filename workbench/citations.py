@@ -1,4 +1,4 @@
-"""The lines that a command cites: `code:3-5` of an item, as they stand in the panes of its review."""
+"""The lines that a command cites: `code:3-5` of an item, as the panes of its review show them."""
 
 from __future__ import annotations
 

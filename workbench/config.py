@@ -62,7 +62,7 @@ class Config(BaseModel):
     """How language models are reached."""
 
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
-    """What test programs may use, and where the tools that contain them are."""
+    """Limits of test programs, and where the tools that contain them are."""
 
 
 class _Environment(BaseSettings, Config):
@@ -73,7 +73,7 @@ class _Environment(BaseSettings, Config):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting as it stands.
+    """One setting with its value and origin.
 
     Attributes:
         name: Its dotted name, such as "screens.theme".

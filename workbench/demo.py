@@ -84,17 +84,17 @@ class DemoReport:
     alpha: Agreement
 
     def to_dict(self, *, blind: bool = False) -> dict[str, Any]:
-        """Return it as JSON-able fields; a blind review leaves out what tells of labels."""
-        told = {
+        """Return it as JSON-able fields; a blind review leaves out figures that disclose labels."""
+        fields = {
             "workspace": str(self.workspace),
             "notice": NOTICE,
             "items_by_kind": dict(self.items),
             **self.annotation.as_json(blind=blind),
         }
         if blind:
-            return told
+            return fields
         return {
-            **told,
+            **fields,
             "agreement_with_majority": self.with_majority.to_dict(),
             "agreement_among_raters": self.among_raters.to_dict(),
             "krippendorff_alpha_of_raters": self.alpha.to_dict(),
@@ -114,7 +114,7 @@ def build_demo(path: Path, *, fresh: bool = False, own_place: bool = False) -> N
     Args:
         path: The file.
         fresh: Whether one that is there is deleted first, with what was judged in it.
-        own_place: Whether the file stands where only the demo does, so that it may be deleted whatever
+        own_place: Whether the file is at the demo's own path, so that it may be deleted whatever
             version of the sample it holds.
 
     Raises:
@@ -141,7 +141,7 @@ def _refuse_other_work(workspace: Workspace, *, own_place: bool) -> None:
         raise WorkspaceError(
             "Demo of another version",
             f"{workspace.path} holds the sample of another version of the program; nothing was changed.",
-            "Begin anew, without what was judged in it: workbench demo --fresh",
+            "Start over, without what was judged in it: workbench demo --fresh",
         )
     raise WorkspaceError(
         "Not the demo",

@@ -1,4 +1,4 @@
-"""What `workbench doctor` finds out about the program and where it runs; secrets are never in it."""
+"""The findings of `workbench doctor` about the program and its environment, without secrets."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def kinds() -> list[dict[str, Any]]:
     try:
         known = task_kinds()
     except WorkbenchError:
-        # Which of them cannot be loaded stands with what is registered.
+        # Which of them cannot be loaded is listed with what is registered.
         return []
     names = [entry.name for entry in _entries(KINDS)]
     return [

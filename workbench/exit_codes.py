@@ -1,4 +1,4 @@
-"""How a command ends: errors that a user can mend are told and make exit code 2, signals end it cleanly."""
+"""Runs a command to its exit code: expected errors are printed and give 2, signals end it cleanly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from store.errors import WorkbenchError, WorkspaceError, not_written
 from workbench.signals import exit_code, handle_signals
 
 _PLACE = (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP)
-"""Something else stands where a file of ours should be, or nothing may be written there."""
+"""The path of our file is taken by something else, or cannot be written."""
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, *_PLACE)
 
@@ -20,7 +20,7 @@ def ended(run: Callable[[], int | None], *, as_json: bool = False) -> int:
 
     Args:
         run: The command; what it returns is its exit code, None for 0.
-        as_json: Whether errors are told as JSON too.
+        as_json: Whether errors are printed as JSON too.
 
     Returns:
         The exit code.
@@ -29,7 +29,7 @@ def ended(run: Callable[[], int | None], *, as_json: bool = False) -> int:
         with handle_signals():
             return run() or 0
     except WorkbenchError as error:
-        return _told(error, as_json=as_json)
+        return _show(error, as_json=as_json)
     except KeyboardInterrupt as stop:
         from workbench.output import note
 
@@ -39,10 +39,10 @@ def ended(run: Callable[[], int | None], *, as_json: bool = False) -> int:
         trouble = _disk_trouble(error)
         if trouble is None:
             raise
-        return _told(trouble, as_json=as_json)
+        return _show(trouble, as_json=as_json)
 
 
-def _told(error: WorkbenchError, *, as_json: bool) -> int:
+def _show(error: WorkbenchError, *, as_json: bool) -> int:
     from workbench.output import show_error
 
     show_error(error, as_json=as_json)
@@ -50,7 +50,7 @@ def _told(error: WorkbenchError, *, as_json: bool) -> int:
 
 
 def _disk_trouble(error: Exception) -> WorkspaceError | None:
-    """Return what to tell a user when the disk let a command down, None when it is something else."""
+    """Return the error for a failure of the disk; None for any other."""
     databases = sys.modules.get("sqlalchemy.exc")
     cause = error
     if databases is not None and isinstance(error, databases.OperationalError) and error.orig is not None:
@@ -61,6 +61,6 @@ def _disk_trouble(error: Exception) -> WorkspaceError | None:
         return WorkspaceError(
             "Cannot write here",
             f"{cause.filename}: {cause.strerror}. What was acknowledged before is kept.",
-            "Mend its permissions, or move away what stands there.",
+            "Fix its permissions, or move away what is there.",
         )
     return not_written(cause)

@@ -1,4 +1,4 @@
-"""The health of a workspace: its schema, how much is in it, what points nowhere, what the journal has."""
+"""The health of a workspace: its schema, its size, dangling references, and its journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What jobs and runs of tests are told, composed of the configuration and what a command was given."""
+"""The settings of jobs and of experts' tests, composed of the configuration and a command's options."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def annotation_settings(
         sandbox: The sandbox asked for by name on the command line; None for the configured one.
         repairs: Whether the bug fixer works; None for what is configured.
         complete: Whether every role must have a model; otherwise that of one without is empty.
-        budget: What the run may spend, by the field of `Budget`; None for what is configured.
+        budget: The budget of the run, by the field of `Budget`; None for what is configured.
         cache: Whether replies that the workspace keeps are taken.
         retry_failed: Only items that the run has failed on.
 

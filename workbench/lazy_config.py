@@ -1,4 +1,4 @@
-"""The configuration as a start needs it: the defaults, where nothing is configured, cost no import."""
+"""The configuration for a quick start: it is loaded only where a file or a variable sets something."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands print: facts as JSON or as tables, errors as panels on stderr, bars while they work."""
+"""The output of commands: facts as JSON or tables, errors as panels on stderr, progress bars."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BAR_AFTER_SECONDS = 1.0
 """A bar is shown only for work that takes longer than this."""
 
 BESIDE_CELLS = 48
-"""Cells of what stands around a bar's detail: the word before the bar, a short bar, the share, two times."""
+"""Cells around a bar's detail: the word before the bar, a short bar, the share, two times."""
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -131,7 +131,7 @@ def print_table(
 
     Args:
         columns: The headings.
-        rows: Values in the order of the columns; None is an empty cell, numbers stand to the right, whole
+        rows: Values in the order of the columns; None is an empty cell, numbers are aligned right, whole
             ones with commas between thousands.
         wide: Headings of the columns that give way when the terminal is narrow.
     """
@@ -223,7 +223,7 @@ class Bar:
         Args:
             done: How much is done, in any unit.
             total: How much there is; None where that is not known.
-            detail: What stands after the bar.
+            detail: The text after the bar.
         """
         if self._progress is None:
             if not self.wanted or time.monotonic() - self._began < BAR_AFTER_SECONDS:

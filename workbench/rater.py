@@ -1,4 +1,4 @@
-"""Who judges: the name given, the configured one, or the login name."""
+"""The name of the rater: the one given, the configured one, or the login name."""
 
 from __future__ import annotations
 

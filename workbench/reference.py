@@ -1,4 +1,4 @@
-"""Writes what is generated: the documents' tables of keys and settings, and the statements of a start.
+"""Writes the generated files: the documents' tables of keys and settings, and the statements of a start.
 
 `python -m workbench.reference` updates docs/keys.md, docs/configuration.md and store/first_look; a test fails
 where they are out of date.
@@ -41,7 +41,7 @@ _KEY_NAMES = {
 
 
 def key_names(command: Command) -> str:
-    """Return the default keys of an action as they stand on a keyboard: "`Ctrl+Q` or `Ctrl+C`"."""
+    """Return the default keys of an action as a keyboard labels them: "`Ctrl+Q` or `Ctrl+C`"."""
     names = [_key_name(key.strip()) for key in command.key.split(",")]
     return " or ".join(f"`{name}`" for name in names)
 
@@ -86,7 +86,7 @@ def _default(value: Any) -> str:
     if value is None or isinstance(value, SecretStr):
         return "unset"
     if isinstance(value, dict):
-        # An inline table, as it would stand in the file.
+        # An inline table, as it would appear in the file.
         inside = ", ".join(f"{key} = {json.dumps(each)}" for key, each in value.items())
         return f"default `{{ {inside} }}`" if value else "empty"
     return f"default `{json.dumps(value)}`"

@@ -1,4 +1,4 @@
-"""The sample data: where it is, what of it may run without isolation, and whether a workspace holds it."""
+"""The sample data: its path, the programs that may run without isolation, and whether a workspace has it."""
 
 from __future__ import annotations
 

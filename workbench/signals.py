@@ -1,4 +1,4 @@
-"""Lets a command end well when it is told to: by Ctrl-C, by a closed terminal, or by another program."""
+"""Ends a command cleanly on Ctrl-C, on a closed terminal, and on signals of other programs."""
 
 from __future__ import annotations
 

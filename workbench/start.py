@@ -1,4 +1,4 @@
-"""Opens a workspace in the app, with as little imported before its first screen as can be."""
+"""Opens a workspace in the app, with few imports before its first screen."""
 
 from __future__ import annotations
 

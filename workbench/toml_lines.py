@@ -1,4 +1,4 @@
-"""Finds the line of a TOML file on which a key stands, which tomllib does not tell."""
+"""Finds the line of a key in a TOML file, which tomllib does not report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wires the floors together: what the app is given of the workspace, the agents and the settings."""
+"""Wires the floors together: builds the context of the app from workspace, agents and settings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Runners:
         self._made: list[JobRunner | ExpertTests] = []
 
     def make(self, emit: Callable[[JobEvent], None]) -> JobRunner:
-        """Make a runner that tells its events to `emit`."""
+        """Make a runner that passes its events to `emit`."""
         from agents.jobs.runner import JobRunner
 
         runner = JobRunner(self._workspace, emit)
@@ -157,8 +157,8 @@ def _plan(workspace: Workspace, config: LazyConfig, annotation: JobSettings | No
         try:
             annotation = _configured(workspace, config.whole)
         except WorkbenchError as error:
-            told = f"{error.message} {error.hint}"
-            problem = NO_MODEL_IN_APP.format(path=config.path.absolute()) if error is NO_MODEL else told
+            fields = f"{error.message} {error.hint}"
+            problem = NO_MODEL_IN_APP.format(path=config.path.absolute()) if error is NO_MODEL else fields
     return Plan(annotation, problem, sandbox_sentence(config.whole))
 
 

@@ -1,4 +1,4 @@
-"""What a run spends: counted as it is spent, held against its budget, priced at the price of the moment."""
+"""The budget of a run, and its spending: counted at once, and priced at the current price."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Budget(BaseModel):
-    """What a run may spend, all its jobs together; unset for no bound."""
+    """The budget of a run, all its jobs together; unset for no bound."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -39,7 +39,7 @@ class Spending:
     """What one run spent, in this job and before, in the job's own loop.
 
     Args:
-        budget: What it may spend.
+        budget: Its budget.
         prices: Prices by model.
     """
 
@@ -49,7 +49,7 @@ class Spending:
         self.money = 0.0
         self.tokens = 0
         self.untold: WorkbenchError | None = None
-        """Why the budget cannot be kept, once a service does not tell what it needs."""
+        """Why the budget cannot be kept, once a service does not report tokens."""
         self.requests = 0
         self.pairs = 0
 
@@ -100,7 +100,7 @@ class Spending:
         what = "money" if self.budget.money is not None else "tokens"
         if (usage.untold or nothing) and getattr(self.budget, what) is not None:
             self.untold = WorkbenchError(
-                "Cost not told",
+                "Cost not reported",
                 f"{step.model} answered without saying how many tokens that took, so a budget in {what} "
                 "cannot be kept.",
                 "Everything is kept. Go on with a budget in requests or pairs.",

@@ -1,4 +1,4 @@
-"""Which questions of a job a workspace has the replies to already, as far as that is known beforehand."""
+"""Counts the questions of a job whose replies are in the reply cache, as far as they are known beforehand."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def first_questions_kept(
         record: The run that would work on the items.
         items: The items.
         pipeline: What works on them; its first turn asks a model.
-        models: Who is asked in each role.
+        models: The model of each role.
         settings: How models are asked.
     """
 

@@ -1,4 +1,4 @@
-"""Makes a repaired environment again, from the steps that made it, where it is not here any more."""
+"""Rebuilds a repaired environment that is missing on this machine, from the recorded repairs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def actions_behind(snapshot: str, steps: Sequence[Step]) -> list[RepairAction]:
         steps: The repairs recorded for its item; each is named by what it did and what it began with.
 
     Returns:
-        The actions, in order; none when the record does not tell.
+        The actions, in order; none when the record is incomplete.
     """
     reports = [(repair_of(action_of(step), step), step.request_hash) for step in steps]
     known = {report.snapshot: (report.action, name) for report, name in reports if report.outcome == "done"}
@@ -52,7 +52,7 @@ async def make_again(snapshot: str, steps: Sequence[Step], sandbox: Sandbox) -> 
         The name of what was made; the same one, unless the sandbox's own environment is another one by now.
 
     Raises:
-        SnapshotMissing: The record does not tell how it was made, or it could not be made again.
+        SnapshotMissing: The record does not contain its repairs, or they failed.
         SandboxError: A repair could not begin.
     """
     actions = actions_behind(snapshot, steps)

@@ -1,4 +1,4 @@
-"""Why a job ends, or goes no further, though nothing failed."""
+"""The error of a job that has used up its budget."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class BudgetReached(WorkbenchError):
 
     def __init__(self, what: str, limit: float, spent: float) -> None:
         self.what, self.limit, self.spent = what, limit, spent
-        told = [dollars(number) if what == "money" else f"{number:,} {what}" for number in (limit, spent)]
+        fields = [dollars(number) if what == "money" else f"{number:,} {what}" for number in (limit, spent)]
         super().__init__(
             "Budget reached",
-            f"The budget of this run is {told[0]}; all its jobs together have spent {told[1]}.",
+            f"The budget of this run is {fields[0]}; all its jobs together have spent {fields[1]}.",
             f"Everything is kept. Give more with --budget-{what}, and the same command goes on from here.",
         )

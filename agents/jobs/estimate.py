@@ -125,12 +125,12 @@ def _a_count(name: str) -> bool:
 def estimate(workspace: Workspace, settings: JobSettings) -> Estimate:
     """Estimate what a job will take; no service is asked for anything.
 
-    What the workspace keeps already is taken off where it is known: the first question on each item. What
-    later questions will find there is not known, so that their numbers are upper bounds.
+    Cached replies are subtracted where they are known: those to the first question on each item. For later
+    questions they are not known, so that their numbers are upper bounds.
 
     Args:
         workspace: The open workspace.
-        settings: What the job is told.
+        settings: The settings of the job.
 
     Raises:
         WorkbenchError: A model is unknown, or lacks something it needs.

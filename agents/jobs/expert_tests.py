@@ -1,4 +1,4 @@
-"""Runs tests that an expert asks for, behind the screens, and records what came of them as the expert's.
+"""Runs the tests of experts in the background, and records their executions as the expert's.
 
 A test runs against the item's code as the agents' did: in a sandbox, with the same limits, and with the
 same checks of how far it can be trusted.

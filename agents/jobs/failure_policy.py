@@ -1,4 +1,4 @@
-"""Whether what fails in a job is the fault of single items, or of something that all of them share."""
+"""Decides whether failures concern single items or the whole job."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FailurePolicy:
         return failure.kind == "unauthorised"
 
     def too_many(self, last: WorkbenchError) -> WorkbenchError | None:
-        """Return what somebody should be told who looks after the job; None while it can go on.
+        """Return the error that stops the job; None while it can go on.
 
         Args:
             last: The last failure.
@@ -60,5 +60,5 @@ class FailurePolicy:
         return WorkbenchError(
             "Agents keep failing",
             f"{pluralize(self._in_a_row, 'item')} in a row failed, at last: {last.title}: {last.message}",
-            last.hint or "Mend the cause, then go on: items that failed are tried again by the next job.",
+            last.hint or "Fix the cause, then go on: items that failed are tried again by the next job.",
         )

@@ -53,10 +53,10 @@ class PipelineJob:
 
     Args:
         number: The job's number, for its events.
-        settings: What it is told.
+        settings: The settings of the job.
         workspace: The open workspace.
-        emit: Told of every event.
-        when_failing: What comes after many failures in a row: a pause for somebody to look, or the end.
+        emit: Called with every event.
+        when_failing: After many failures in a row: pause, or end the job.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class PipelineJob:
 
     @property
     def budget(self) -> Budget:
-        """What the run may spend."""
+        """The budget of the run."""
         return self._spending.budget
 
     def pause(self, reason: WorkbenchError | None = None) -> None:
@@ -171,7 +171,7 @@ class PipelineJob:
         """Go on after a pause.
 
         Args:
-            budget: What the run may spend from now on; None to leave that as it is.
+            budget: The budget of the run from now on; None to leave that as it is.
         """
         if budget is not None:
             self._spending.budget = budget
@@ -375,10 +375,10 @@ class PipelineJob:
     def _service_waits(self, pause: Pause) -> None:
         self._emit(JobWaits(self._number, pause.until))
         if not pause.longer:
-            said = (
+            text = (
                 f"The service's limits are used up: it is asked again at {pause.until.astimezone():%H:%M:%S}."
             )
-            self._emit(JobLog(self._number, "warning", said))
+            self._emit(JobLog(self._number, "warning", text))
 
     def _count_step(self, step: Any) -> None:
         if self._spending.untold is not None:

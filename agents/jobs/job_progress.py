@@ -1,4 +1,4 @@
-"""Counts what a job does, and tells it often enough for a bar and seldom enough for a screen."""
+"""Counts the progress of a job, and emits it at most ten times a second."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class JobProgress:
         run_id: The run that it works on.
         total: Items that it works on.
         before: What the run's records added up to before it.
-        emit: Told how things stand.
+        emit: Called with the progress.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class JobProgress:
         self._changed()
 
     def pause(self) -> None:
-        """Stop the clock, and tell how things stand."""
+        """Stop the clock, and emit the progress."""
         self._worked = self.seconds
         self._since = None
         self.tell()
@@ -102,7 +102,7 @@ class JobProgress:
         return self._worked + (0.0 if self._since is None else self._loop.time() - self._since)
 
     def tell(self) -> None:
-        """Tell how things stand, now."""
+        """Emit the progress now."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -125,7 +125,7 @@ class JobProgress:
         )
 
     def _changed(self) -> None:
-        """Tell soon: at once when the last telling is long enough ago, else when it will be."""
+        """Emit at once when the last event is old enough, else later."""
         if self._timer is not None:
             return
         wait = self._told_at + INTERVAL_SECONDS - self._loop.time()

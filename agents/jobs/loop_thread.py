@@ -1,4 +1,4 @@
-"""A thread with an asyncio loop of its own, for work that goes on behind the screens."""
+"""A thread with an asyncio loop of its own, for work in the background."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Response:
     """A text that the pipeline made for the item: a completion, an answer.
 
     Attributes:
-        name: What tells it from the item's other responses.
+        name: The name that distinguishes it from the item's other responses.
         text: The text.
     """
 

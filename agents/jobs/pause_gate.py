@@ -1,4 +1,4 @@
-"""What stands between a job's turns: open, closed while the job is paused, or the end of the job."""
+"""Lets the workers of a job wait: while it is paused, and while its budget of pairs is in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports of executions and repairs as they are recorded, and read back as they were."""
+"""Conversion of execution and repair reports to rows and steps, and back."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def rows_of(
     """Return an execution, and the outcomes of its tests, as they are recorded.
 
     Args:
-        report: What happened.
-        program: What was run.
+        report: The report.
+        program: The program.
         key: The key of the execution.
         item_id: The item whose candidate was tested.
         step_id: The agent's turn that ran it; None for none.
@@ -112,7 +112,7 @@ def report_of(stored: StoredExecution) -> ExecutionReport:
     )
 
 
-def told_of(report: RepairReport) -> str:
+def step_reply(report: RepairReport) -> str:
     """Return a repair as its step keeps it: what was done, and what came of it, as JSON."""
     return json.dumps(
         {
@@ -129,20 +129,20 @@ def told_of(report: RepairReport) -> str:
 
 def action_of(step: Step) -> RepairAction:
     """Return what a repair of the record did."""
-    told = json.loads(step.reply)
-    items = told["commands" if told["repair"] == "commands" else "packages"]
-    return RepairAction(told["repair"], tuple(items))
+    fields = json.loads(step.reply)
+    items = fields["commands" if fields["repair"] == "commands" else "packages"]
+    return RepairAction(fields["repair"], tuple(items))
 
 
 def repair_of(action: RepairAction, step: Step) -> RepairReport:
     """Return a repair of the record as the report that it was recorded from."""
-    told = json.loads(step.reply)
+    fields = json.loads(step.reply)
     return RepairReport(
         action=action,
-        outcome=told["outcome"],
-        snapshot=told["snapshot"],
-        exit_code=told["exit_code"],
-        output=told["output"],
+        outcome=fields["outcome"],
+        snapshot=fields["snapshot"],
+        exit_code=fields["exit_code"],
+        output=fields["output"],
         error=step.error,
         seconds=step.seconds,
     )

@@ -1,7 +1,7 @@
-"""Asks models for replies, at most once for the same question: what a workspace keeps is not paid for again.
+"""Asks models for replies, at most once for the same question: a stored reply is not paid for again.
 
-Questions are told apart by all that a model is told: the model, the service that it is asked at, the
-parameters, the messages and the form of the reply. Whose turn it is and which item it is about do not count,
+Questions are distinguished by all that a model receives: the model, the service that it is asked at, the
+parameters, the messages and the form of the reply. The role and which item it is about do not count,
 but for models that answer by them.
 """
 
@@ -36,7 +36,7 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class ReplyResult:
-    """What came of a question.
+    """The result of a question.
 
     Attributes:
         step: The turn, as it is to be recorded.
@@ -57,8 +57,8 @@ def reply_key(model: LanguageModel, request: ModelRequest, digest: str) -> UUID:
     """Return the key under which the reply to a request is kept.
 
     Args:
-        model: Who is asked.
-        request: What is asked.
+        model: The model.
+        request: The request.
         digest: The request's digest for this model.
 
     Returns:
@@ -98,14 +98,14 @@ class ReplyCache:
         """Ask for a reply; whoever asks the same meanwhile waits until this one is recorded.
 
         Args:
-            model: Who is asked.
-            request: What is asked.
+            model: The model.
+            request: The request.
             digest: The request's digest for this model.
             paying: Awaited before anything is paid for.
             new_step: Begins the turn.
 
         Returns:
-            What came of it, to be recorded; then its `recorded` is called, whatever came of that.
+            The result, to be recorded; then its `recorded` is called, whatever came of that.
         """
         key = reply_key(model, request, digest)
         recorded = await self._alone(key)
@@ -179,7 +179,7 @@ class ReplyCache:
             self._spending.spend(step, error.usage)
             return ReplyResult(step, error=error)
         spent = self._spent(model, reply.usage, reply.requests)
-        told = {**spent, "sdk": reply.sdk, "seconds": reply.seconds, "created_at": now()}
+        fields = {**spent, "sdk": reply.sdk, "seconds": reply.seconds, "created_at": now()}
         value = reply.value
         answered = {"outcome": "ok", "reply": value.model_dump_json(), "model": reply.model, "reply_id": key}
         kept = Reply(
@@ -189,9 +189,9 @@ class ReplyCache:
             service=model.address,
             snapshot=reply.model,
             text=reply.text,
-            **told,
+            **fields,
         )
-        step = step.model_copy(update={**told, **answered})
+        step = step.model_copy(update={**fields, **answered})
         self._spending.spend(step, reply.usage)
         return ReplyResult(step, kept, value)
 

@@ -52,7 +52,7 @@ class JobReport:
         """Return the report as values that JSON knows.
 
         Args:
-            blind: Leave out labels and assessments, and what tells of them.
+            blind: Leave out labels and assessments, and figures that disclose them.
         """
         error, used_up = self.error, self.used_up
         return {

@@ -1,4 +1,4 @@
-"""Which model each role asks, and at what temperature; one client for all roles that ask the same model."""
+"""The model and temperature of each role; one client for all roles that ask the same model."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RoleModel:
-    """Who is asked in a role, and at what temperature (None leaves it to the service)."""
+    """The model of a role, and its temperature (None: the service's default)."""
 
     model: LanguageModel
     temperature: float | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return what of it tells one run from another."""
-        told = {"model": self.model.name, "temperature": self.temperature}
+        """Return the part of it that identifies a run."""
+        fields = {"model": self.model.name, "temperature": self.temperature}
         # The same name stands for different models at different services.
-        return {**told, "service": self.model.address} if self.model.address else told
+        return {**fields, "service": self.model.address} if self.model.address else fields
 
 
 class RoleModels:
     """The models of a job, by role.
 
     Args:
-        by_role: Who is asked in each role, in the order of the turns; the last one gives the labels.
+        by_role: The model of each role, in the order of the turns; the last one gives the labels.
     """
 
     def __init__(self, by_role: Mapping[str, RoleModel]) -> None:
@@ -56,7 +56,7 @@ class RoleModels:
         )
 
     def __getitem__(self, role: str) -> RoleModel:
-        """Return who is asked in a role."""
+        """Return the model of a role."""
         return self._by_role[role]
 
     @property
@@ -70,15 +70,15 @@ class RoleModels:
         return tuple(dict.fromkeys(each.model.name for each in self._by_role.values()))
 
     def configuration(self) -> dict[str, Any]:
-        """Return what of the models tells one run from another.
+        """Return the part of the models that identifies a run.
 
         It says of the last role which model it asks, and of another role only what is different there, so
         that one model for all reads the same however it was set.
         """
         *others, last = self._by_role
-        told = self._by_role[last].as_json()
-        further = {role: each for role in others if (each := self._by_role[role].as_json()) != told}
-        return {**told, "roles": further} if further else told
+        fields = self._by_role[last].as_json()
+        further = {role: each for role in others if (each := self._by_role[role].as_json()) != fields}
+        return {**fields, "roles": further} if further else fields
 
     async def close(self) -> None:
         """Close every client once, in the loop that used them, whatever one of them raises."""

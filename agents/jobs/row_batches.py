@@ -1,4 +1,4 @@
-"""Rows that many items' turns record at the same time, written together: one insert for each table."""
+"""Writes the rows that several items record at the same time together: one insert for each table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names a run: the configuration of the agents that take part, and of nothing that has no part in it."""
+"""The configuration that identifies a run: that of the agents that take part, and nothing else."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 def run_configuration(
     configuration: Configuration, models: RoleModels, settings: JobSettings
 ) -> dict[str, Any]:
-    """Return what tells a run from others, as JSON values (see `records.RunRecord.open`).
+    """Return the values that identify a run, as JSON (see `run_record.RunRecord.open`).
 
     Which items are annotated is no part of it: a run can begin with a sample and be widened later.
 
     Args:
         configuration: The agents that take part.
-        models: Whom they ask.
-        settings: What the job is told.
+        models: The models of the roles.
+        settings: The settings of the job.
 
     Returns:
         Prompts with version and digest, models with temperatures and, where programs are executed, what
         they may use and how they are repaired.
     """
     prompts = {role: load_prompt(name) for role, name in configuration.prompts.items()}
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "kind": settings.kind,
         "pipeline": configuration.pipeline,
         "prompts": {role: f"{prompt.version}:{prompt.digest}" for role, prompt in prompts.items()},
@@ -39,9 +39,9 @@ def run_configuration(
         "seed": settings.models.seed,
     }
     if configuration.executes:
-        told["limits"] = asdict(settings.sandboxes.limits)
-        told["trust_checks"] = settings.sandboxes.trust_checks
+        fields["limits"] = asdict(settings.sandboxes.limits)
+        fields["trust_checks"] = settings.sandboxes.trust_checks
         # The tries of a pipeline without its bug fixer are none.
         repairs = settings.sandboxes.repairs and configuration.repairer
-        told["max_try_time"] = settings.sandboxes.max_try_time if repairs else None
-    return told
+        fields["max_try_time"] = settings.sandboxes.max_try_time if repairs else None
+    return fields

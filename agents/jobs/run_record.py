@@ -1,4 +1,4 @@
-"""A run's place in the workspace: opens it, writes what agents do, reads what they did before.
+"""The record of a run: opens it, writes steps and outcomes, and reads earlier steps.
 
 Everything is written through the workspace's lane, as batches that a person's judgment overtakes, and is
 on disk when the call returns. A call that is cancelled leaves its write queued, so that a reply that was
@@ -64,7 +64,7 @@ async def committed(future: Future[T]) -> T:
 
 
 class RunRecord:
-    """One run of a pipeline, as it stands in the workspace."""
+    """One run of a pipeline in the workspace."""
 
     def __init__(
         self, workspace: Workspace, run: Run, question_ids: Mapping[str, int] = MappingProxyType({})
@@ -98,7 +98,7 @@ class RunRecord:
             kind: The task kind of the items.
             pipeline: The pipeline's name.
             model: The model's name.
-            configuration: What tells this run from others, as JSON values. Its hash names the run.
+            configuration: The values that identify the run, as JSON. Its hash names the run.
             only: The run that it has to be; None for any.
             begin: Whether it may be begun.
 
@@ -151,7 +151,7 @@ class RunRecord:
         return cls(workspace, *await committed(workspace.lane.submit(write)))
 
     async def set_state(self, state: str, *, total: int | None = None) -> None:
-        """Say how the run stands.
+        """Set the state of the run.
 
         Args:
             state: One of `store.tables.runs.RUN_STATES`; with an ended one, the moment is kept.

@@ -1,4 +1,4 @@
-"""Runs agents' jobs behind the screens, or for a command that waits: one thread with its own asyncio loop."""
+"""Runs jobs in the background, or for a command that waits: one thread with its own asyncio loop."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _THRESHOLDS = 10_000, 10, 10
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """An result to be done.
+    """A job to be done.
 
     Attributes:
-        settings: What is annotated, by which model, where test programs run.
+        settings: The settings of the job.
         when_failing: After many failures in a row: pause, for somebody to look, or end.
     """
 
@@ -56,7 +56,7 @@ class Job:
     Attributes:
         number: Tells jobs of one runner apart; events carry it.
         job: What was asked for.
-        progress: How far it is, as told last; None before its first item.
+        progress: Its latest progress; None before its first item.
         bug: What broke it, when that was a mistake of the program.
     """
 
@@ -79,7 +79,7 @@ class Job:
 
     @property
     def state(self) -> JobState:
-        """How it stands."""
+        """Its state."""
         return self._work.state
 
     @property
@@ -110,7 +110,7 @@ class Job:
         """Go on after a pause.
 
         Args:
-            budget: What the run may spend from now on; None to leave that as it is. A job that paused since
+            budget: The budget of the run from now on; None to leave that as it is. A job that paused since
                 it had spent what it may pauses again otherwise.
         """
         self._call(lambda: self._work.resume(budget))
@@ -144,7 +144,7 @@ class Job:
         return self._work.report
 
     async def drive(self) -> None:
-        """Do the work, in the jobs' loop, and tell its end whatever happens."""
+        """Do the work, in the jobs' loop, and emit its end whatever happens."""
         state: Literal["done", "stopped", "failed"] = "failed"
         try:
             state = await self._work.run()
@@ -185,7 +185,7 @@ class JobRunner:
 
     Args:
         workspace: The open workspace.
-        emit: Told of every event, from the jobs' thread; it must not block.
+        emit: Called with every event, from the jobs' thread; it must not block.
     """
 
     def __init__(self, workspace: Workspace, emit: Emit) -> None:
@@ -208,7 +208,7 @@ class JobRunner:
             job: What is to be done.
 
         Returns:
-            The job at work. That its model is unknown, or another error of this kind, is told by its end.
+            The job at work. That its model is unknown, or another error of this kind, comes with its end.
 
         Raises:
             WorkbenchError: Another job is at work.
@@ -271,8 +271,8 @@ def run_job(workspace: Workspace, settings: JobSettings, emit: Emit) -> JobRepor
 
     Args:
         workspace: The open workspace.
-        settings: What is annotated.
-        emit: Told of every event, from another thread.
+        settings: The settings of the job.
+        emit: Called with every event, from another thread.
 
     Returns:
         What the job came to; a job that gave up says why in `error`.

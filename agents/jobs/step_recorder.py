@@ -18,7 +18,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
-from agents.jobs.recorded_reports import repair_of, report_of, rows_of, told_of
+from agents.jobs.recorded_reports import repair_of, report_of, rows_of, step_reply
 from agents.jobs.run_record import RecordedSteps, RunRecord
 from agents.llm.errors import ModelError
 from agents.llm.protocol import Message, ModelRequest
@@ -53,7 +53,7 @@ class RecordedExecution:
 
 
 def key_of(program: TestProgram) -> str:
-    """Return what tells the execution of a program from every other: its digest, and where it is to run."""
+    """Return the key of a program's execution: its digest, and its environment."""
     if not program.snapshot:
         return program.digest
     return hashlib.sha256(f"{program.digest} {program.snapshot}".encode()).hexdigest()
@@ -76,12 +76,12 @@ class StepRecorder:
         item_id: The key of the item.
         subject: The item's name in the imported file, by which scripted models answer.
         earlier: What the run did with it before.
-        models: Who is asked in each role.
+        models: The model of each role.
         settings: How it is asked.
         replies: Where models are asked, at most once for the same.
         passing: Awaited before every turn; waits while the job is paused, raises when it stops.
         paying: Awaited before a model is asked, and not where the reply is kept already.
-        on_step: Told of every step that was recorded.
+        on_step: Called with every recorded step.
     """
 
     def __init__(
@@ -118,8 +118,8 @@ class StepRecorder:
         """Ask the model in a role.
 
         Args:
-            role: Whose turn it is.
-            messages: What is asked.
+            role: The role.
+            messages: The request.
             reply_type: What the reply must be.
 
         Returns:
@@ -145,7 +145,7 @@ class StepRecorder:
             try:
                 return reply_type.model_validate_json(known.reply)
             except ValidationError:
-                pass  # the form of replies has changed since: it is asked anew
+                pass  # the form of replies has changed since: it is asked again
         await self._begin()
 
         def begun() -> Step:
@@ -166,13 +166,13 @@ class StepRecorder:
         """Run a test program in a sandbox.
 
         Args:
-            role: Whose turn it is.
+            role: The role.
             program: Candidate and test.
             sandbox: Where it runs.
             limits: What it may use.
 
         Returns:
-            What happened, from the record where the same program was run before in the same environment.
+            The report, from the record where the same program was run before in the same environment.
 
         Raises:
             SandboxError: The program was refused, or the sandbox broke; the failed step is recorded.
@@ -228,19 +228,19 @@ class StepRecorder:
         return RecordedExecution(execution.id, report)
 
     async def repair(
-        self, role: str, action: RepairAction, sandbox: Sandbox, after: str, *, anew: bool = False
+        self, role: str, action: RepairAction, sandbox: Sandbox, after: str, *, again: bool = False
     ) -> RepairReport:
         """Have a sandbox repair the environment of later executions.
 
         Args:
-            role: Whose turn it is.
+            role: The role.
             action: What is to be done.
             sandbox: Where.
             after: Name of the snapshot that it starts from; empty for the sandbox's own environment.
-            anew: Whether it is done although it was done before, since what it left is not there any more.
+            again: Whether it is done although it was done before, since what it left is not there any more.
 
         Returns:
-            What happened, from the record where the same was done before. A repair that failed is a turn that
+            The report, from the record where the same was done before. A repair that failed is a turn that
             was taken, so that it is not tried again after an interruption.
 
         Raises:
@@ -248,7 +248,7 @@ class StepRecorder:
                 the program. The failed step is recorded.
         """
         digest = action.snapshot(after)
-        known = None if anew else self._recorded(role, digest)
+        known = None if again else self._recorded(role, digest)
         if known is not None:
             return repair_of(action, known)
         await self._begin()
@@ -260,7 +260,7 @@ class StepRecorder:
             seconds = perf_counter() - started
             await self._add(step, outcome="failed", error=str(error), cause=cause_of(error), seconds=seconds)
             raise
-        seconds, told = perf_counter() - started, told_of(report)
+        seconds, told = perf_counter() - started, step_reply(report)
         if report.outcome == "unreachable":
             broken = SandboxBroken(
                 "The package index cannot be reached",

@@ -1,1 +1,1 @@
-"""Language-model clients behind one protocol: what a pipeline asks, what a model answers, what it cost."""
+"""Language-model clients behind one protocol: requests, replies and their cost."""

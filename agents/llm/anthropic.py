@@ -208,8 +208,8 @@ class AnthropicMessages:
         if isinstance(error, anthropic.APIConnectionError):
             return self.service.unreachable(str(error.__cause__ or error))
         if isinstance(error, anthropic.APIStatusError):
-            said = error.api_message or error.message
-            return self.service.status(error.status_code, said, error.error_code, error.response.headers)
+            words = error.api_message or error.message
+            return self.service.status(error.status_code, words, error.error_code, error.response.headers)
         return self.service.nonsense(error)
 
 

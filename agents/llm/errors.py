@@ -1,4 +1,4 @@
-"""How asking a language model can fail."""
+"""Errors of requests to language models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ModelError(WorkbenchError):
 
     `requests`, `usage` and `sdk` are as in `ModelReply`; `text` is the last reply, where there was one, and
     `model` the snapshot that gave it. `passing` says that the same request may get through later,
-    `wait_seconds` when, where the service said so, and `slow_down` that it is asked too much by everybody.
+    `wait_seconds` when, where the service gave it, and `slow_down` that it is asked too much by everybody.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a user is told when a service fails, the same for every service."""
+"""The error messages for failures of a service, the same for every service."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ class Service:
         return f"{self.name} at {bare}" if bare else self.name
 
     def clean(self, text: str) -> str:
-        """Take the key out of what the service said; some services repeat it."""
+        """Remove the key from a text of the service; some services repeat it."""
         return scrubbed(text, self.secret, *self.further_secrets)
 
     def quote(self, message: object) -> str:
-        """Shorten what the service said, and take out the key, which some services repeat."""
+        """Shorten a text of the service and remove the key, which some services repeat."""
         try:
-            said = storable(str(message))
+            words = storable(str(message))
         except UNREADABLE:  # nested too deep
-            said = type(message).__name__
-        said = self.clean(said)
-        return said if len(said) <= _LONGEST_MESSAGE else said[:_LONGEST_MESSAGE] + "…"
+            words = type(message).__name__
+        words = self.clean(words)
+        return words if len(words) <= _LONGEST_MESSAGE else words[:_LONGEST_MESSAGE] + "…"
 
     def no_key(self, why: str = "") -> ModelError:
         """There is no key to send."""
@@ -122,7 +122,7 @@ class Service:
 
         Args:
             status: The HTTP status.
-            message: What the service said.
+            message: The text of the service.
             code: The service's own name of the error; anything else than a text says nothing.
             headers: Of the answer: whether and when it may be asked again.
 
@@ -130,13 +130,13 @@ class Service:
             The error to raise.
         """
         code = code if isinstance(code, str) else None
-        told = headers or {}
+        headers_text = headers or {}
         if 300 <= status < 400:
-            return self._redirected(told.get("location", "another address"))
+            return self._redirected(headers_text.get("location", "another address"))
         error = self._status(status, message, code)
-        wait = asked_to_wait(told)
-        if told.get("x-should-retry") in {"true", "false"}:
-            error.passing = told["x-should-retry"] == "true"
+        wait = asked_to_wait(headers_text)
+        if headers_text.get("x-should-retry") in {"true", "false"}:
+            error.passing = headers_text["x-should-retry"] == "true"
         else:
             error.passing = (status in _PASSING or status >= 500) and code not in _QUOTA_CODES
         if wait is not None and wait > LONGEST_WAIT_SECONDS:
@@ -160,7 +160,7 @@ class Service:
             "malformed",
             "Compressed answer",
             f"{self.place} compressed its answer, though it was asked not to; it was not unpacked.",
-            f"Check {self.url_setting}, and what stands between here and the service.",
+            f"Check {self.url_setting}, and the network between here and the service.",
         )
 
     def _redirected(self, location: str) -> ModelError:
@@ -173,26 +173,26 @@ class Service:
         )
 
     def _status(self, status: int, message: object, code: str | None) -> ModelError:
-        said = f"{self.name} said ({status}): {self.quote(message)}"
+        words = f"{self.name} said ({status}): {self.quote(message)}"
         if code in _FILTER_CODES:
-            return ModelError("refused", "Content filter", said, "The item keeps no verdict of this model.")
+            return ModelError("refused", "Content filter", words, "The item keeps no verdict of this model.")
         if status == 429:
             hint = "Lower the concurrency or wait; models.max_retries says how often it is tried again."
             if code in _QUOTA_CODES:
                 hint = "The account's quota is used up: check its plan and billing."
-            return ModelError("rate_limited", "Too many requests", said, hint)
+            return ModelError("rate_limited", "Too many requests", words, hint)
         if status in {401, 403}:
             hint = f"Check {self.key_variable} or {self.key_setting}, and that it has a right to the model."
-            return ModelError("unauthorised", "Key not accepted", said, hint)
+            return ModelError("unauthorised", "Key not accepted", words, hint)
         if status == 402:
-            return ModelError("unauthorised", "Payment required", said, "Check the account's balance.")
+            return ModelError("unauthorised", "Payment required", words, "Check the account's balance.")
         if status == 404:
             hint = f"Check the model's name, and {self.url_setting} if it is set."
-            return ModelError("bad_request", "Model or address not known", said, hint)
+            return ModelError("bad_request", "Model or address not known", words, hint)
         if status in {408, 409} or status >= 500:
-            return ModelError("unavailable", "Service failed", said, "Try again later.")
+            return ModelError("unavailable", "Service failed", words, "Try again later.")
         hint = (
             f"If it rejects the form of the reply, try another {self.structure_setting}; "
             'if it rejects the temperature, set models.temperature = "default".'
         )
-        return ModelError("bad_request", "Request not accepted", said, hint)
+        return ModelError("bad_request", "Request not accepted", words, hint)

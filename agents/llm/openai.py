@@ -198,9 +198,9 @@ class OpenAIChat:
             return self.service.unreachable(str(error.__cause__ or error))
         if isinstance(error, openai.APIStatusError):
             body = error.body
-            said = body.get("message") if isinstance(body, dict) else None
+            text = body.get("message") if isinstance(body, dict) else None
             return self.service.status(
-                error.status_code, said or error.message, error.code, error.response.headers
+                error.status_code, text or error.message, error.code, error.response.headers
             )
         return self.service.nonsense(error)
 

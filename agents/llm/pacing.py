@@ -1,7 +1,7 @@
-"""How fast a service may be asked, by all who ask it at once: one pause and one number of requests for all.
+"""The request rate of a service, for all concurrent callers: one pause and one number of requests for all.
 
 What one request learns of a service's limits holds for every other: after a 429 nobody sends anything until
-the service said that it may be asked again, and then only half as many requests at a time, one more for
+the service allows requests again, and then only half as many requests at a time, one more for
 every round that goes well (additive increase, multiplicative decrease).
 """
 
@@ -30,7 +30,7 @@ LONGEST_WAIT_SECONDS = 120.0
 """Longest wait that a service is granted: a longer one looks like a job that hangs."""
 
 TOLD_SECONDS = 5.0
-"""The shortest pause that is told to who follows a job; shorter ones are a part of the work."""
+"""The shortest pause that is reported to the user; shorter ones are a part of the work."""
 
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 30.0
@@ -53,7 +53,7 @@ class Pause:
 
     Attributes:
         until: When it is asked again.
-        longer: Whether this pause was told before, with an earlier end.
+        longer: Whether this pause was reported before, with an earlier end.
     """
 
     until: datetime
@@ -109,7 +109,7 @@ class Pacing:
             self._wake()
 
     def pause(self, seconds: float) -> None:
-        """Let no request leave for so long, counted from now; a long pause is told, once for all requests."""
+        """Send no request for so many seconds from now; a long pause is reported, once for all requests."""
         time = self._loop.time()
         self._not_before = max(self._not_before, time + min(seconds, LONGEST_WAIT_SECONDS))
         # Each of those that are turned down together asks for a little more or less than the one before.
@@ -231,7 +231,7 @@ def until_reset(headers: Mapping[str, str]) -> float:
     """Return for how many seconds a service will turn everything down, as its limits say; 0 for not at all.
 
     Args:
-        headers: Of any of its answers. OpenAI tells what is left and when it begins anew as "6m0s",
+        headers: Of any of its answers. OpenAI reports what is left and when it resets as "6m0s",
             Anthropic as a moment; both round the tokens that are left.
     """
     longest = 0.0

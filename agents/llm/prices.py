@@ -1,4 +1,4 @@
-"""What tokens cost: prices that the user gives, by model, and the money that a usage comes to."""
+"""Prices of tokens by model, as the user gives them, and the cost of a usage."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Price(BaseModel):
             usage: Tokens spent.
 
         Returns:
-            US dollars; None where a service did not tell how many tokens an answer took.
+            US dollars; None where a service did not report how many tokens an answer took.
         """
         if usage.untold:
             return None

@@ -1,4 +1,4 @@
-"""What a pipeline asks of a language model, and what comes back, whichever service answers."""
+"""The request to a language model and its reply, whichever service answers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Usage:
     """Tokens spent: all input tokens, and output tokens.
 
     Of the input, `tokens_cached` were read from the service's cache and `tokens_written` put into it.
-    `untold` counts the answers whose cost the service did not tell.
+    `untold` counts the answers whose cost the service did not report.
     """
 
     tokens_in: int = 0

@@ -1,4 +1,4 @@
-"""Finding the client for a model by its name: "openai:NAME", "anthropic:NAME", "scripted:FILE"."""
+"""Finds the client for a model by its name: "openai:NAME", "anthropic:NAME", "scripted:FILE"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GROUP = "workbench.models"
 
 
 def open_model(spec: str, settings: ModelSettings) -> LanguageModel:
-    """Make the client that a name stands for; it connects to nothing until it is asked.
+    """Make the client of a name; it connects to nothing until it is asked.
 
     Args:
         spec: The provider, a colon, and what the provider calls the model.
@@ -53,7 +53,7 @@ def open_model(spec: str, settings: ModelSettings) -> LanguageModel:
 
 
 def providers() -> list[str]:
-    """List the names that may stand before the colon.
+    """List the names that may precede the colon.
 
     Returns:
         Names in alphabetical order.

@@ -2,7 +2,7 @@
 
 Services that hold a model to a schema know only a part of JSON Schema, and not the same part. What is sent
 is what they have in common: closed objects with every field required, and no constraints on values. What is
-left out is told in the description, and checked here when the reply comes.
+left out is added to the description, and checked here when the reply comes.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _strict(node: dict[str, Any]) -> dict[str, Any]:
         node = {**node["allOf"][0], **{key: value for key, value in node.items() if key != "allOf"}}
         return _strict(node)
     strict = {key: node[key] for key in _KEPT if key in node}
-    told = [str(node["description"])] if "description" in node else []
+    notes = [str(node["description"])] if "description" in node else []
     for key, value in node.items():
         if key == "properties":
             strict["properties"] = {name: _strict(field) for name, field in value.items()}
@@ -83,12 +83,12 @@ def _strict(node: dict[str, Any]) -> dict[str, Any]:
         elif key in {"anyOf", "oneOf"}:
             strict["anyOf"] = [_strict(option) for option in value]
         elif key not in _KEPT and key not in _UNTOLD and key != "description":
-            told.append(f"({key}: {json.dumps(value, ensure_ascii=False)})")
+            notes.append(f"({key}: {json.dumps(value, ensure_ascii=False)})")
     if node.get("type") == "object":
         if "properties" not in node and node.get("additionalProperties", True) is not False:
             raise TypeError("a mapping with free keys fits no strict schema; use a list of named pairs")
         strict["required"] = list(node.get("properties", {}))
         strict["additionalProperties"] = False
-    if told:
-        strict["description"] = " ".join(told)
+    if notes:
+        strict["description"] = " ".join(notes)
     return strict

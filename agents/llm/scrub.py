@@ -1,4 +1,4 @@
-"""Takes keys out of what a service says, before it is stored or shown."""
+"""Removes keys from the texts of a service, before they are stored or shown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def scrubbed(text: str, *secrets: str) -> str:
     """Return a text without some keys, in plain form or as base64, hex, or percent-encoded.
 
     Args:
-        text: What a service said.
+        text: The text of a service.
         secrets: The keys; those of fewer than `SHORTEST` characters are left alone.
     """
     for secret in secrets:

@@ -62,7 +62,7 @@ class ModelSettings(BaseModel):
     """Most bytes that are read of one answer of a service; a longer one fails its turn."""
 
     prices: dict[str, Price] = Field(default_factory=dict)
-    """What models cost, in US dollars per million tokens, by the model's name with its provider; `*` stands
+    """Prices of models, in US dollars per million tokens, by the model's name with its provider; `*` stands
     for any letters, and the longest name that fits counts. Each has `input` and `output`, and may have
     `cached` and `written` for input that the service's cache had or took. Without one, money is unknown."""
 

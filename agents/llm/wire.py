@@ -1,7 +1,7 @@
-"""What the SDK clients share below the SDKs' own interface: counting requests, and the pace of a service.
+"""Shared by the SDK clients below the SDKs' own interface: counting requests, and the pace of a service.
 
 A request is counted where it leaves, by an event hook of the HTTP client, into the tally of the reply that
-is being asked for, and told to whoever watches what a run spends.
+is being asked for, and passed to the budget of a run.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def watched(watch: Watch) -> Iterator[None]:
 
 
 def count_request() -> None:
-    """Add one request to the tally of the reply being asked for, and tell who watches."""
+    """Add one request to the tally of the reply being asked for, and notify the budget."""
     if (tally := _current.get()) is not None:
         tally.requests += 1
     if (watch := _watch.get()) is not None:

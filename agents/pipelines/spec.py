@@ -121,7 +121,7 @@ class FunnelLine:
     Attributes:
         label: Its words.
         count: How many items.
-        depth: How deep it stands in the tree, from 0.
+        depth: Its depth in the tree, from 0.
         note: Words behind its bar.
     """
 

@@ -47,7 +47,7 @@ class Prompt:
     def messages(self, **values: str) -> tuple[Message, ...]:
         """Put data into the places.
 
-        Each piece stands between two lines that carry a mark made from it, so that nothing in the data can
+        Each piece is placed between two lines that carry a mark made from it, so that nothing in the data can
         pass for its end; what looks like a place or a section in the data stays data.
 
         Args:

@@ -1,1 +1,1 @@
-"""Where test programs run: sandboxes behind one protocol, found by name through `registry`."""
+"""Sandboxes for test programs, behind one protocol, found by name through `registry`."""

@@ -1,4 +1,4 @@
-"""Finds out whether a sandbox works here: by running a small program in it."""
+"""Checks whether a sandbox works here by running a small program in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts a sandbox's process, reads all that it writes, and sees to it that nothing of it is left.
+"""Starts a sandbox's process, reads its output, and ends all of its processes.
 
 Every sandbox that is a process runs through `ChildProcess`. It uses the event loop's own subprocess
 protocol, since `Process.wait()` of asyncio waits for the pipes too on some versions of Python: a
@@ -102,7 +102,7 @@ class ChildProcess:
             folder: The child's working folder.
             limits: Output and time are held here, the others by the harness.
             files: Further file descriptors that the child inherits; they stay the caller's to close.
-            listens: Whether it is told on stdin what to do; otherwise there is nothing on it.
+            listens: Whether it reads input on stdin.
 
         Returns:
             The child, the caller's to `end`. Of one that could not be started `run` says so.

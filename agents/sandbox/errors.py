@@ -1,4 +1,4 @@
-"""What a sandbox refuses to do, as a user is told of it."""
+"""Errors of sandboxes."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def options(limits: Limits, **further: int) -> list[str]:
 
     Args:
         limits: What it is to hold the program to.
-        further: What it is told besides, or instead of one of these.
+        further: Further arguments, or replacements of these.
 
     Returns:
         NAME=NUMBER for each.
@@ -144,7 +144,7 @@ def _stubs() -> str:
 
 
 def waiting_source(*, harness: str, work: str) -> str:
-    """Return what an interpreter in a container is told by -c: to serve one program (`boot.wait`).
+    """Return the -c argument of an interpreter in a container: to serve one program (`boot.wait`).
 
     It reads `harness_input` first, and then `program_input`.
 
@@ -156,7 +156,7 @@ def waiting_source(*, harness: str, work: str) -> str:
 
 
 def forking_source(*, harness: str, work: str, control: int, seccomp: int, user: int | None) -> str:
-    """Return what an interpreter is told by -c that forks a process for each program (`boot.serve`).
+    """Return the -c argument of an interpreter that forks a process for each program (`boot.serve`).
 
     Args:
         harness: The folder of what runs inside.

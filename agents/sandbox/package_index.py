@@ -1,4 +1,4 @@
-"""What a repair is told of the package index: this machine's settings of pip, its certificates, and pip.
+"""The package index for a repair: this machine's settings of pip, its certificates, and pip itself.
 
 None of it is mounted, and no key goes along: of pip's settings only where the index is and how it is
 reached, an address that holds a user's name or password is left out, and so is every file of this machine.
@@ -54,7 +54,7 @@ def packed_pip() -> bytes:
 
 @cache
 def pip_settings() -> bytes:
-    """Return what a repair's pip is told of the index, as a file of settings; empty where all is as usual."""
+    """Return the settings of the index for a repair's pip, as a file; empty where all is as usual."""
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"],
         capture_output=True,
@@ -114,7 +114,7 @@ def certificates() -> bytes:
 
 
 def _without_keys(content: bytes) -> bytes:
-    """Keep the certificates of a file, and nothing else that may stand between them."""
+    """Keep the certificates of a file, and nothing else between them."""
     first, last = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
     pieces = [piece.partition(last)[0] for piece in content.split(first)[1:]]
     return b"".join(first + piece + last + b"\n" for piece in pieces)

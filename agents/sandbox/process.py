@@ -1,4 +1,4 @@
-"""A plain subprocess with the kernel's limits: no isolation, so it runs only what it was told to trust.
+"""A plain subprocess with the kernel's limits: no isolation, so it runs only trusted programs.
 
 It is for the shipped sample programs, whose digests are known, and for a user who asks for it by name.
 A program in it can read and write whatever the user can, reach the network, and leave behind a process

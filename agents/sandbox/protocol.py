@@ -1,4 +1,4 @@
-"""What a sandbox takes and what it gives back: one test program in, one execution report out.
+"""The protocol of sandboxes: one test program in, one execution report out.
 
 The test executor of CoSQA+ (section IV.C) runs a generated test program in isolation and hands the
 arbiter a structured report. Both are values here, so that every sandbox speaks of them alike.
@@ -267,7 +267,7 @@ class Sandbox(Protocol):
 
     Attributes:
         name: What the settings call it.
-        repairs: What commands can and cannot do in a repair here, told to whoever writes them; empty where
+        repairs: What commands can and cannot do in a repair here, for the model that writes them; empty where
             nothing can be repaired.
     """
 

@@ -1,4 +1,4 @@
-"""Finds sandboxes by name, ours and other people's, and chooses one.
+"""Finds sandboxes by name, ours and those of other packages, and chooses one.
 
 A sandbox is an entry point of the group `workbench.sandboxes`: a class, or a function, that takes
 `(settings: SandboxSettings, allowed: frozenset[str] | None)` and gives a `Sandbox`, where `allowed` names the

@@ -1,4 +1,4 @@
-"""What a repair takes and what it gives back: an action in, the name of a snapshot out.
+"""The protocol of repairs: an action in, the name of a snapshot out.
 
 A program that misses something is repaired in a place of its own, which is writable and reaches the package
 index, and never runs the program. What that leaves is a **snapshot**: every later run starts from it,
@@ -68,8 +68,7 @@ class RepairAction:
         """Name the environment that this action leaves.
 
         Args:
-            base: What it starts from: a snapshot's name, or what tells the sandbox's own environment from
-                any other.
+            base: Its start: a snapshot's name, or the digest of the sandbox's own environment.
 
         Returns:
             64 hexadecimal digits.

@@ -36,7 +36,7 @@ class RepairPlace(Protocol[StartT]):
     """Where a sandbox makes its snapshots and keeps them.
 
     Attributes:
-        base: What tells the sandbox's own environment from any other.
+        base: The digest of the sandbox's own environment.
     """
 
     base: str
@@ -77,8 +77,8 @@ class RepairRunner:
         name = action.snapshot(base)
         async with self._making[name]:
             if await place.find(name) is not None:
-                said = "(made before from the same base by the same action; nothing was run)"
-                return RepairReport(action, "done", name, None, said, "", 0.0)
+                text = "(made before from the same base by the same action; nothing was run)"
+                return RepairReport(action, "done", name, None, text, "", 0.0)
             start = await place.find(after) if after else None
             if after and start is None:
                 raise SnapshotMissing(after)
@@ -119,8 +119,8 @@ def repair_report(
         RepairBroken: The sandbox around it ended before the repair itself was reached.
     """
     if not result.stdout.startswith(b"$ ") or result.code == CANNOT_BEGIN:
-        said = (result.stderr or result.stdout).decode("utf-8", "replace").strip().splitlines()
-        raise RepairBroken(said[-1] if said else "the sandbox ended before the repair began")
+        text = (result.stderr or result.stdout).decode("utf-8", "replace").strip().splitlines()
+        raise RepairBroken(text[-1] if text else "the sandbox ended before the repair began")
     output = result.stdout.decode("utf-8", "backslashreplace")
     if result.stdout_cut is not None:
         left_out = f"\n… {result.stdout_cut.bytes} bytes left out …\n"
@@ -143,7 +143,7 @@ def repair_report(
 
 
 def _last_words(output: str, code: int | None) -> str:
-    """Return the last line that tells something: pip marks its own with ERROR."""
+    """Return the last informative line: pip marks its own with ERROR."""
     lines = [line.strip() for line in output.splitlines() if line.strip() and not line.startswith("(exit")]
     marked = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
     return f"exit status {code}: {marked[-1][:300]}" if marked else f"exit status {code}"

@@ -1,7 +1,7 @@
-"""Reads how a child process ended, and what its supervisor recorded, as an execution report.
+"""Builds an execution report from the exit of a child process and its supervisor's records.
 
-What the records can and cannot prove is said in `inside/supervisor.py`; messages in them are the program's
-own words, and nothing is trusted to have the right form.
+`inside/supervisor.py` describes what the records can prove; messages in them are the program's own words,
+and nothing is trusted to have the right form.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _read(channel: bytes) -> _Records:
     """Read the records; one that is not as the harness writes them marks the whole as damaged."""
     records = _Records()
     lines = channel.split(b"\n")
-    for line in lines[:-1]:  # what stands after the last line end is nothing, or a record cut short
+    for line in lines[:-1]:  # the rest after the last line end is nothing, or a record cut short
         try:
             _take(records, json.loads(line))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -175,38 +175,40 @@ def _take(records: _Records, record: Any) -> None:
         raise ValueError("no record of the supervisor's")
     if not all(type(value) is fields[name] for name, value in record.items()):
         raise TypeError("a value of another type")
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         name: visible(value) if isinstance(value, str) else value for name, value in record.items()
     }
     if event == "begin":
-        records.python, records.platform = told["python"], told["platform"]
+        records.python, records.platform = values["python"], values["platform"]
         records.began = True
     elif event == "packages":
-        records.packages = told["names"]
+        records.packages = values["names"]
     elif event == "start":
-        records.running = told["name"]
+        records.running = values["name"]
     elif event == "outcome":
-        outcome = _outcome(told["outcome"])
-        test = TestOutcome(told["name"], outcome, told["message"], told["seconds"], trace=told["trace"])
+        outcome = _outcome(values["outcome"])
+        test = TestOutcome(
+            values["name"], outcome, values["message"], values["seconds"], trace=values["trace"]
+        )
         if test.name != records.running:
             raise ValueError("the outcome of a test that did not run")
         records.running = ""
         records.outcomes.append(test)
         if outcome != "passed":
-            records.troubles.append((outcome, told["category"], test.message))
+            records.troubles.append((outcome, values["category"], test.message))
     elif event == "program":
-        records.troubles.append((_outcome(told["outcome"]), told["category"], told["message"]))
-        records.trace = told["trace"]
+        records.troubles.append((_outcome(values["outcome"]), values["category"], values["message"]))
+        records.trace = values["trace"]
     elif event == "forged":
         records.damaged = True
     elif event == "flooded":
         records.flooded = True
     elif event == "dropped":
-        records.dropped = told["bytes"]
+        records.dropped = values["bytes"]
     elif event == "oom":
         records.oom = True
     elif event == "exit":
-        records.code = told["code"]
+        records.code = values["code"]
     elif event == "end":
         records.ended = True
 
@@ -243,9 +245,9 @@ def _last_line(result: ProcessResult) -> str:
 
 
 def _environment(records: _Records, sandbox: str, base: str) -> str:
-    """Digest what the program ran on, so that equal environments can be told from unequal ones.
+    """Digest what the program ran on, so that equal environments have equal digests.
 
-    A snapshot stands for its image, whose own digest depends on the moment at which it was made.
+    A snapshot represents its image, whose own digest depends on the moment at which it was made.
     """
     if not records.began:
         return ""

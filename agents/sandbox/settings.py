@@ -1,4 +1,4 @@
-"""What a user may set about sandboxes: the `[sandbox]` table of the configuration file."""
+"""The settings of sandboxes: the `[sandbox]` table of the configuration file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DEFAULT = Limits()
 
 
 class SandboxSettings(BaseModel):
-    """What test programs may use, and where the tools that contain them are."""
+    """Limits of test programs, and where the tools that contain them are."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

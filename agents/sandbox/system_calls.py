@@ -1,4 +1,4 @@
-"""The system calls that a test program has no use for, and the kernel's filter against them.
+"""The system calls that test programs may not make, and the kernel's filter against them.
 
 It is the same in bubblewrap and in Docker, so that a program ends in the same way in both. The filter is what
 `bwrap --seccomp` takes too: a program of the classic Berkeley packet filter, which the kernel
@@ -119,7 +119,7 @@ def seccomp_filter(machine: str | None = None) -> bytes:
         steps += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, refuse)]
     for numbers in (*_OUTSIDE.values(), *_REFUSED.values()):
         steps += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, refuse)]
-    # clone3 hides its flags from a filter; a libc that is told that there is none takes clone.
+    # clone3 hides its flags from a filter; a libc that learns that there is none takes clone.
     steps += [(_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, unheard)]
     steps += [
         (_EQUAL, 0, 4, _CLONE[column]),

@@ -1,4 +1,4 @@
-"""Says how far the tests of an execution can be trusted: whether they discriminate, and which are flaky.
+"""Checks how far the tests of an execution can be trusted: whether they discriminate, and which are flaky.
 
 A test **discriminates** when it passes against the candidate and fails against both stubs of it: one whose
 functions return None, and one whose functions return their first input (see `inside/stubs.py`).
@@ -48,7 +48,7 @@ class TrustedSandbox:
 
     Args:
         sandbox: Where programs run.
-        limits: What they may use when nothing else is said.
+        limits: What they may use by default.
     """
 
     def __init__(self, sandbox: Sandbox, limits: Limits) -> None:

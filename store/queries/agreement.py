@@ -43,7 +43,7 @@ class RaterLabels:
     Attributes:
         name: The rater's name; an agents' run has its own.
         kind: `human`, `import`, `agent`, or `judge` for whom files name as the judge of responses.
-        labelled: Units with a label that stands: items, or responses.
+        labelled: Units with a current label: items, or responses.
         blind: Those that were judged in a blind review.
         revealed: Those that were judged with a label of agents or a judge on the screen.
     """
@@ -65,7 +65,7 @@ class PairAgreement:
         dropped: Units with a label of only one of them.
         agreed: Units of `n` to which both gave the same label.
         blind: Units of `n` that one of them, or both, judged in a blind review.
-        revealed: Units of `n` that one of them, or both, judged with what agents or a judge said in
+        revealed: Units of `n` that one of them, or both, judged with a label of agents or a judge in
             sight.
         share: agreed / n; None without units.
         coefficients: By the measure that compares two raters.

@@ -1,4 +1,4 @@
-"""The replies that a workspace keeps: found by key for a job, listed and added up for a person."""
+"""The cached replies of a workspace: found by key for a job, listed and added up for a person."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ListedReply:
     """A reply as it is listed.
 
     Attributes:
-        id: Its key: the first half of the hash of all that the model was told.
+        id: Its key: the first half of the hash of all that the model received.
         role: Whose turn it was when it was asked for.
         model: The model's name with its provider; `snapshot` is what answered, `service` the address, empty
             for the provider's own.

@@ -142,7 +142,7 @@ def test_a_service_that_tells_no_tokens_cannot_keep_a_budget_of_tokens(workspace
         {"object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": message}]}
     )
     report = run_job(workspace, settings(server, budget=Budget(tokens=10**9)), Told())
-    assert (report.state, report.error.title) == ("failed", "Cost not told")
+    assert (report.state, report.error.title) == ("failed", "Cost not reported")
     assert len(server.requests) <= FLYING
     (money,) = {step["money"] for step in rows(workspace, StepRow)}
     assert money is None  # and not 0, although the price is known
@@ -155,7 +155,7 @@ def test_an_answer_that_tells_no_tokens_and_is_asked_for_again_cannot_keep_a_bud
     first = Body({"object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": message}]})
     server.script = lambda seen, number: first if len(seen.body["messages"]) == 2 else again
     report = run_job(workspace, settings(server, budget=Budget(money=1)), Told())
-    assert (report.state, report.error.title) == ("failed", "Cost not told")
+    assert (report.state, report.error.title) == ("failed", "Cost not reported")
     assert len(server.requests) <= 2 * FLYING
 
 

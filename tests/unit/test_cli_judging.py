@@ -357,7 +357,7 @@ def test_a_question_without_anything_to_score_takes_no_score(workbench, in_folde
     score = ("judge", "s.duckdb", "q-8", "7", "--question", "accuracy", "--rater", "dana")
     done = workbench(*score)
     assert done.code == 2
-    assert done.says("q-8 has no response yet, and nothing that stands in for one.")
+    assert done.says("q-8 has no response yet, and no replacement for one.")
     workbench("revise", "s.duckdb", "q-8", "--part", "reference", "--file", "a.md", "--rater", "dana")
     assert workbench(*score).code == 0
 

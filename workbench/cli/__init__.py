@@ -10,7 +10,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit code.
 
     Args:
-        arguments: What stands after the program's name; by default what the process was given.
+        arguments: The arguments after the program's name; those of the process by default.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     if any("\ud800" <= letter <= "\udfff" for argument in given for letter in argument):

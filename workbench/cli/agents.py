@@ -1,4 +1,4 @@
-"""`workbench agents`: which configurations of agents there are, and whom their roles ask."""
+"""`workbench agents`: the configurations of agents, and the models of their roles."""
 
 from __future__ import annotations
 

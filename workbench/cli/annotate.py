@@ -1,4 +1,4 @@
-"""`workbench annotate`: the agents work through a workspace without a screen."""
+"""`workbench annotate`: runs the agents on a workspace without a screen."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def annotate_command(
     ] = False,
     no_cache: Annotated[
         bool,
-        typer.Option("--no-cache", help="Ask models anew for what other runs have asked them before."),
+        typer.Option("--no-cache", help="Ask models again, without the cached replies of other runs."),
     ] = False,
     budget_money: Annotated[
         float | None, typer.Option(min=0, metavar="DOLLARS", help="What the run may cost, in US dollars.")
@@ -167,8 +167,8 @@ def annotate_command(
             if reports[-1].state != "done":
                 break
     if as_json:
-        told = [{**report.as_json(blind=loaded.screens.blind), "asked": asked} for report in reports]
-        print_json({"runs": told} if len(jobs) > 1 else told[0])
+        fields = [{**report.as_json(blind=loaded.screens.blind), "asked": asked} for report in reports]
+        print_json({"runs": fields} if len(jobs) > 1 else fields[0])
     if left := [job.asked for job in jobs[len(reports) :]]:
         note(f"Not begun: {', '.join(left)}.")
     tell_the_end(*reports, as_json=as_json)
@@ -211,7 +211,7 @@ def _drawn(opened: OpenWorkspace, kind: str, queries: int | None, seed: int) -> 
 
 
 def annotate(opened: OpenWorkspace, job: JobSettings) -> JobReport:
-    """Run a job, tell on stderr how it goes on, and return what it came to."""
+    """Run a job, report its progress on stderr, and return its report."""
     from agents.jobs.runner import run_job
     from workbench.cli.progress_reporter import ProgressReporter
     from workbench.output import Bar
@@ -270,7 +270,7 @@ def report_facts(report: JobReport, *, blind: bool) -> list[tuple[str, Any]]:
 
     Args:
         report: What the job came to.
-        blind: Leave out labels and assessments, and what tells of them.
+        blind: Leave out labels and assessments, and figures that disclose them.
     """
     from store.formatting import pluralize
     from workbench.output import cost, tokens

@@ -1,4 +1,4 @@
-"""Copies of a workspace, in which agents work elsewhere: copy, merge."""
+"""`workbench copy` and `workbench merge`: copies of a workspace in which agents work elsewhere."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def merge_command(
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
     else:
-        say(*_told(workspace, report))
+        say(*_printed(workspace, report))
 
 
 def _line(*words: object) -> str:
     return "workbench " + shlex.join(map(str, words))
 
 
-def _told(workspace: Path, report: MergeReport) -> list[str]:
+def _printed(workspace: Path, report: MergeReport) -> list[str]:
     would = "would be " if report.dry_run else ""
     lines = []
     for run in report.runs:
@@ -80,7 +80,7 @@ def _told(workspace: Path, report: MergeReport) -> list[str]:
         differing = f", {report.verdicts_differing:,} of them other ones" if report.verdicts_differing else ""
         lines.append(
             f"Left: {pluralize(report.verdicts_left, 'verdict')} on what the same run has labelled "
-            f"here{differing}; what is here stands."
+            f"here{differing}; the record here is kept."
         )
     if report.experts_runs:
         lines.append(f"Among the executions: {pluralize(report.experts_runs, 'test')} that experts ran.")

@@ -1,4 +1,4 @@
-"""`workbench doctor`: what works here, what does not, and where every setting comes from."""
+"""`workbench doctor`: checks the installation and prints the origin of every setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`workbench annotate --estimate`: what a run would take."""
+"""`workbench annotate --estimate`: the expected cost of a run."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def print_estimates(
 
     found = [estimate(opened, job) for job in jobs]
     if as_json:
-        told = [{**each.as_json(), "asked": asked} for each in found]
-        print_json({"runs": told} if len(told) > 1 else told[0])
+        fields = [{**each.as_json(), "asked": asked} for each in found]
+        print_json({"runs": fields} if len(fields) > 1 else fields[0])
         return
     for each in found:
         _print(each)

@@ -1,4 +1,4 @@
-"""What goes into a workspace and comes out of it: import, export, recover."""
+"""The commands import, export and recover."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The items of a workspace, listed with labels: items."""
+"""`workbench items`: the items of a workspace with their labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 MOST_FOR_PEOPLE = 500
-"""Lines of a list that somebody may want to read; the true count stands below it."""
+"""Lines of a list that somebody may want to read; the true count is printed below it."""
 
 
 class Status(StrEnum):
@@ -179,7 +179,7 @@ def kind_called(name: str) -> str:
 
 
 def _label(row: QueueRow) -> str | None:
-    """Return the value that tells of an item; before it is judged, how many of its answers are there."""
+    """Return the value that represents an item; before it is judged, how many of its answers are there."""
     from store.kinds.spec import task_kinds
 
     if row.label is not None and row.given >= row.due:

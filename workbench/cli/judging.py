@@ -1,4 +1,4 @@
-"""Labels by command: judge."""
+"""`workbench judge`: labels by command."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _judge(
             if kind.record.judged_column(entry.fields) is None:
                 raise JudgmentRefused(
                     "Nothing to judge",
-                    f"{row.external_id} has no response yet, and nothing that stands in for one.",
+                    f"{row.external_id} has no response yet, and no replacement for one.",
                     f"Import responses, or write one: workbench revise ... --part {judged[0]}",
                 )
     action = opened.ids.next()
@@ -186,7 +186,7 @@ def _question(due: Sequence[str], asked: str | None, *, hidden: bool) -> str:
 
 
 def scale_value(scale: Scale, text: str, as_listed: Mapping[float, str] | None = None) -> float:
-    """Return the value that a number or a word ("match", "no match", "no-match") stands for.
+    """Return the value that a number or a word ("match", "no match", "no-match") means.
 
     Args:
         scale: The values.

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and what is done around every command."""
+"""Arguments and options that several commands share, and the wrapper around every command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the most common command line without the library that reads all others, which takes its time."""
+"""Parses `workbench [WORKSPACE]` without the command-line library, which is slow to import."""
 
 from __future__ import annotations
 

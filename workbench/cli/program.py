@@ -35,7 +35,7 @@ UsageError: Any = typer.BadParameter.__base__
 
 
 def _no_command(args: Sequence[str]) -> str:
-    """Return what is said of arguments that begin with no command's name."""
+    """Return the error for arguments that begin with no command's name."""
     names = [name for name, _, _ in COMMANDS]
     if args[1] in names:
         return f"The command comes first: workbench {args[1]} {args[0]}"
@@ -50,13 +50,13 @@ class WorkspaceOrCommand(TyperGroup):
         """Return the command that the arguments call, with what is left of them."""
         if self.get_command(ctx, args[0]) is None:
             if len(args) > 1 and not args[1].startswith("-"):
-                # A workspace to open stands alone, so this was meant to be a command.
+                # A workspace to open comes alone, so this was meant to be a command.
                 ctx.fail(_no_command(args))
             args = [OPEN, *args]
         return super().resolve_command(ctx, args)
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **options: Any) -> Any:
-        """Run the command line; what is wrong with the arguments is told in JSON where JSON was asked for."""
+        """Run the command line; errors in the arguments are printed as JSON where JSON was asked for."""
         given = sys.argv[1:] if args is None else list(args)
         if not wants_json(given):
             return super().main(args, *others, **options)
@@ -71,7 +71,7 @@ class WorkspaceOrCommand(TyperGroup):
         raise SystemExit(ended if isinstance(ended, int) else 0)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Say in the usage line that a workspace can stand in place of a command."""
+        """Show in the usage line that a workspace can replace a command."""
         return ["[OPTIONS]", "[WORKSPACE | COMMAND ...]"]
 
 

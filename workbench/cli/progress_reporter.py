@@ -1,4 +1,4 @@
-"""What `workbench annotate` tells while a job is at work: a bar in a terminal, otherwise a line a minute."""
+"""The progress of `workbench annotate` on stderr: a bar in a terminal, otherwise a line a minute."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from workbench.output import Bar
 
 TOLD_IN_FULL = 3
-"""Failures of one kind that are told one by one: of a long run there may be many thousands."""
+"""Failures of one kind that are printed one by one: of a long run there may be many thousands."""
 
 LINE_SECONDS = 60.0
 """Seconds between two lines where there is no terminal to draw a bar in."""
 
 
 class ProgressReporter:
-    """Tells people on stderr how a job goes on; an object to call with every event of it.
+    """Prints the progress of a job on stderr; called with every event.
 
     Args:
         bar: The bar to move; where it is not drawn, lines are written.
@@ -35,17 +35,17 @@ class ProgressReporter:
         self._bar = bar
         self._line_at = time.monotonic() + LINE_SECONDS
         self._failures: Counter[str] = Counter()
-        self._told = ""
+        self._last_failure = ""
 
     def __call__(self, event: JobEvent) -> None:
-        """Tell an event, if there is anything to tell of it."""
+        """Print an event, if it is of interest."""
         match event:
             case JobProgressed():
                 self._progressed(event)
             case ItemEnded(failure=failure) if failure is not None and not isinstance(failure, NeedsSandbox):
-                self._told = f"{event.external_id}: {failure}"
-                self._failed(failure.title, self._told)
-            case JobLog(level="warning") if event.text != self._told:  # an error is raised besides
+                self._last_failure = f"{event.external_id}: {failure}"
+                self._failed(failure.title, self._last_failure)
+            case JobLog(level="warning") if event.text != self._last_failure:  # an error is raised besides
                 self._note(f"warning: {event.text}")
 
     def _progressed(self, event: JobProgressed) -> None:
@@ -61,7 +61,7 @@ class ProgressReporter:
         if self._failures[kind] <= TOLD_IN_FULL:
             self._note(f"warning: {text}")
         elif self._failures[kind] == TOLD_IN_FULL + 1:
-            self._note(f"More failures of the kind “{kind}” are counted, and not told one by one.")
+            self._note(f"More failures of the kind “{kind}” are counted, and not printed one by one.")
 
     @staticmethod
     def _note(line: str) -> None:

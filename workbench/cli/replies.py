@@ -38,16 +38,19 @@ def replies_command(
 
 
 def _totals_as_json(totals: ReplyTotals) -> dict[str, object]:
-    told = asdict(totals)
-    told["cost"], told["cost_unknown"] = told.pop("money"), told.pop("unpriced")
-    told["saved_cost"], told["saved_cost_unknown"] = told.pop("saved_money"), told.pop("saved_unpriced")
-    return told
+    fields = asdict(totals)
+    fields["cost"], fields["cost_unknown"] = fields.pop("money"), fields.pop("unpriced")
+    fields["saved_cost"], fields["saved_cost_unknown"] = (
+        fields.pop("saved_money"),
+        fields.pop("saved_unpriced"),
+    )
+    return fields
 
 
 def _as_json(one: ListedReply) -> dict[str, object]:
-    told = asdict(one)
-    told["cost"] = told.pop("money")
-    return told
+    fields = asdict(one)
+    fields["cost"] = fields.pop("money")
+    return fields
 
 
 def _print(name: str, totals: ReplyTotals, listed: list[ListedReply]) -> None:

@@ -1,4 +1,4 @@
-"""`workbench report`: how far the work is, who agrees with whom, and what the agents came to."""
+"""`workbench report`: progress, agreement and the figures of the agents' runs."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _with_one(found: AgreementReport, rater: str) -> AgreementReport:
     if rater not in names:
         raise UnknownName(
             "No labels",
-            f"No rater called {rater!r} has a label that stands.",
+            f"No rater called {rater!r} has a current label.",
             f"Those with labels: {', '.join(names) or 'nobody yet'}.",
         )
     return replace(found, pairs=tuple(pair for pair in found.pairs if rater in pair.raters))

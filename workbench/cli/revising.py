@@ -1,4 +1,4 @@
-"""What scripts say of the texts of an item: revise."""
+"""`workbench revise`: edits of an item's texts by command."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _text_of(file: Path) -> str:
 
 
 def _revise(opened: OpenWorkspace, number: int, part: str, text: str, rater: RaterRef) -> dict[str, Any]:
-    """Record a text, unless it is the one that stands; return what is told of it."""
+    """Record a text, unless it is the current one; return its JSON fields."""
     from sqlalchemy import select
 
     from store.kinds.spec import task_kinds

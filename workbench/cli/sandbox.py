@@ -1,4 +1,4 @@
-"""`workbench sandbox`: make the image for test programs, try the sandboxes out, run one program in one."""
+"""`workbench sandbox`: builds the image for test programs, checks the sandboxes, runs a program in one."""
 
 from __future__ import annotations
 

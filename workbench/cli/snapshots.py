@@ -1,4 +1,4 @@
-"""`workbench sandbox snapshots`: the environments that repairs left here, and which of them can go."""
+"""`workbench sandbox snapshots`: lists and removes the environments that repairs made."""
 
 from __future__ import annotations
 
@@ -146,12 +146,12 @@ def _print(lines: list[dict[str, Any]], unread: dict[str, str], *, remove: bool)
         )
     going = [line for line in lines if (line["removed"] if remove else line["can_go"])]
     size = sum(line["bytes"] for line in going) / 1e6
-    said = f"{pluralize(len(lines), 'snapshot')}, {sum(line['bytes'] for line in lines) / 1e6:,.1f} MB"
+    text = f"{pluralize(len(lines), 'snapshot')}, {sum(line['bytes'] for line in lines) / 1e6:,.1f} MB"
     if remove:
-        said += f" · removed {len(going):,}, {size:,.1f} MB"
+        text += f" · removed {len(going):,}, {size:,.1f} MB"
     elif going:
-        said += f" · --remove would remove {len(going):,}, {size:,.1f} MB"
-    say(said)
+        text += f" · --remove would remove {len(going):,}, {size:,.1f} MB"
+    say(text)
     for sandbox, why in unread.items():
         note(f"Not listed: {sandbox}: {why}")
 

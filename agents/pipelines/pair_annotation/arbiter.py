@@ -1,4 +1,4 @@
-"""What the arbiter of Algorithm 1 reads of an execution, or of a prediction, as JSON."""
+"""Executions and predictions as JSON, for the arbiter of Algorithm 1."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class _Work:
     Attributes:
         executed: Its last execution.
         made: The repairs that hold, each starting from the one before.
-        tries: What the model is told of every repair so far.
+        tries: The texts about every repair so far, for the model.
         installed: Distributions whose direct installation was tried.
     """
 
@@ -166,7 +166,7 @@ class BugFixer:
         """Make what the record says was made, where it is not on this machine (any more)."""
         for place, report in enumerate(work.made):
             again = await recorder.repair(
-                REPAIR, report.action, self._sandbox, work.start_of(place), anew=True
+                REPAIR, report.action, self._sandbox, work.start_of(place), again=True
             )
             if again.outcome != "done":
                 raise SandboxError(
@@ -179,13 +179,13 @@ class BugFixer:
 
 def _failure(report: ExecutionReport) -> str:
     """Tell the model why a program could not be executed, as JSON."""
-    told = {
+    fields = {
         "error": report.error,
         "trace": _end(report.trace),
         "stderr": _end(report.stderr),
         "packages": list(report.packages[:_MAX_PACKAGES]),
     }
-    return json.dumps(told, ensure_ascii=False, indent=1)
+    return json.dumps(fields, ensure_ascii=False, indent=1)
 
 
 def _end(text: str) -> str:

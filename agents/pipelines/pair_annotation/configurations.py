@@ -1,7 +1,7 @@
 """The configurations of Table VI of CoSQA+: which agents take part in labelling a pair, as data.
 
 What a configuration lacks is taken away and nothing else is changed: a screener asks in the same words
-whatever comes after it, so that its replies serve all of them. The arbiter is told what was found out and
+whatever comes after it, so that its replies serve all of them. The arbiter gets the findings and
 nothing more (Algorithm 1, line 16: query, code, test program, result), by a prompt for each case.
 """
 

@@ -1,4 +1,4 @@
-"""Which distribution of the package index a missing module comes from.
+"""The distribution of the package index that a missing module comes from.
 
 The libraries that keep such a mapping are no fit: pipreqs pins a release of IPython and takes no Python from
 3.13 on, pigar brings a database of 80 MB and a pip of its own. The rule is that a distribution is called

@@ -1,4 +1,4 @@
-"""Tells what the environment could not do from what a test found, and what could mend it."""
+"""Distinguishes errors of the environment from findings of a test, and names what could repair them."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class PairPipeline:
     Args:
         configuration: Which agents take part.
         sandbox: Where test programs run; None where nothing is executed.
-        settings: What test programs may use, and how they are repaired and checked.
+        settings: Limits of test programs, and how they are repaired and checked.
     """
 
     def __init__(

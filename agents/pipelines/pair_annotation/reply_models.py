@@ -1,4 +1,4 @@
-"""What the agents of Algorithm 1 answer, as the forms that a model's reply must fit."""
+"""The replies of the agents of Algorithm 1, as pydantic models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line of bubblewrap: what a program is cut off from, what it sees, and as whom it runs."""
+"""The command line of bubblewrap: namespaces, mounts and user of a program."""
 
 from __future__ import annotations
 

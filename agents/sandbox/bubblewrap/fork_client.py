@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Seconds that the interpreter may take to start and to make its trial, which on a busy machine is long.
 START_PATIENCE = 60.0
-# Seconds that it may take to take what it is told, and to end a program. One that takes longer does not work,
+# Seconds that it may take to read a request, and to end a program. One that takes longer does not work,
 # and is ended with all that it started.
 PATIENCE = 10.0
 
@@ -41,7 +41,7 @@ class Fork:
 
     Attributes:
         capture: What it writes.
-        status: How it ended, as waitpid tells it; None until then, and where that cannot be known.
+        status: How it ended, as waitpid reports it; None until then, and where that cannot be known.
         trouble: Why there was none.
         gone: Done when nothing of it is left.
         exited: Done then too, and when it must be ended since it floods.
@@ -125,8 +125,10 @@ class ForkServer:
             return server
         server._lose()
         ending = await process.run(GRACE)  # what it says comes before its end
-        said = ending.stderr.decode("utf-8", "backslashreplace").strip().splitlines()
-        raise ServerFailed(said[-1] if said else f"the sandbox did not start within {START_PATIENCE:g} s")
+        message = ending.stderr.decode("utf-8", "backslashreplace").strip().splitlines()
+        raise ServerFailed(
+            message[-1] if message else f"the sandbox did not start within {START_PATIENCE:g} s"
+        )
 
     @property
     def works(self) -> bool:
@@ -135,7 +137,7 @@ class ForkServer:
 
     async def run(
         self,
-        told: bytes,
+        program_input: bytes,
         limits: Limits,
         *,
         user: int | None,
@@ -148,7 +150,7 @@ class ForkServer:
         killed before this returns.
 
         Args:
-            told: What the program is (`interpreter.program_input`).
+            program_input: What the program is (`interpreter.program_input`).
             limits: Wall time and output are held here, the others by the harness.
             user: Whom it runs as; None where it stays who the server is.
             room: Bytes of each scratch folder, and of the folder of the program's own files.
@@ -165,7 +167,7 @@ class ForkServer:
         try:
             who, count = "-" if user is None else user, DESCRIPTORS + len(entrances)
             words = f"run {number} {who} {room[0]} {room[1]} {count}"
-            await self._begin(words, told, entrances, fork, pipes)
+            await self._begin(words, program_input, entrances, fork, pipes)
             await asyncio.wait({fork.exited}, timeout=limits.wall_seconds)
             if fork.capture.flooded:
                 stopped = "output"
@@ -185,7 +187,7 @@ class ForkServer:
     async def _begin(
         self,
         words: str,
-        told: bytes,
+        program_input: bytes,
         entrances: Sequence[int],
         fork: Fork,
         pipes: Pipes,
@@ -196,7 +198,7 @@ class ForkServer:
             with ExitStack() as stack:
                 source = os.memfd_create("workbench")
                 stack.callback(os.close, source)
-                os.write(source, told)
+                os.write(source, program_input)
                 os.lseek(source, 0, os.SEEK_SET)
                 given = [source]
                 takes = (
@@ -253,15 +255,15 @@ class ForkServer:
 
     def _hear(self) -> None:
         try:
-            heard = self._control.recv(PACKET)
+            received = self._control.recv(PACKET)
         except BlockingIOError:
             return
         except OSError:
-            heard = b""
-        if not heard:
+            received = b""
+        if not received:
             self._lose()
             return
-        what, _, rest = heard.decode("utf-8", "replace").partition(" ")
+        what, _, rest = received.decode("utf-8", "replace").partition(" ")
         number, _, detail = rest.partition(" ")
         if what == "ready":
             settle(self._ready)

@@ -167,7 +167,7 @@ class BubblewrapSandbox:
     ) -> ForkServer | None:
         if lost is not None:
             await _close([lost])
-        # Whatever is missing here, a run meets and tells it.
+        # A run meets and reports what is missing here.
         with suppress(SandboxError, OSError, ServerFailed):
             return await self._start_server(seed, {})
         return None

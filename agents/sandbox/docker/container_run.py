@@ -1,4 +1,4 @@
-"""One container from its making to its removal: started, told what to do, read, and ended."""
+"""One container from its creation to its removal: start, input, output and end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PIECE = 65536
 _LONGEST_TROUBLE = 65536
-# What stands before each piece of the engine's stream, and of the supervisor's stream within it.
+# The header of each piece of the engine's stream, and of the supervisor's stream within it.
 _ENGINE_HEAD, _SUPERVISOR_HEAD = 8, 5
 _RECORD, _SKIPPED, _LAST = b"R", b"S", b"Z"
 _OUTPUTS = {b"O": STDOUT, b"E": STDERR}
@@ -177,7 +177,7 @@ class ProgramContainer(Container):
         state: dict[str, Any] = {}
         if not in_time:
             self.kill()
-        if not stream.ended:  # its supervisor did not tell the end, so that the engine has to
+        if not stream.ended:  # its supervisor did not report the end, so that the engine has to
             state = self.final_state()
         return stream.capture.result(
             state.get("ExitCode"),
@@ -197,7 +197,7 @@ class _SupervisorStream:
         self.trouble = bytearray()
         """The container's own stderr: the reason why it could not begin."""
         self.ended = False
-        """Whether the supervisor said that it has nothing more to say."""
+        """Whether the supervisor has ended its stream."""
         self._mixed = bytearray()
 
     def take(self, source: int, piece: bytes) -> None:

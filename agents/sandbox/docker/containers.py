@@ -30,7 +30,7 @@ PYTHON_LABEL = "workbench.python"
 """On an image: the path of its interpreter."""
 
 _MIB = 1024 * 1024
-# The kernel counts a user's processes over all containers, so this only stands behind the container's own.
+# The kernel counts a user's processes over all containers, so this only backs up the container's own.
 _USER_PROCESSES = 8192
 # Seconds after which a container of another machine's workbench is nobody's.
 _ABANDONED = 3600.0
@@ -188,7 +188,7 @@ def remove(client: Any, container: str) -> None:
 
 
 def owner() -> str:
-    """Name this process so that it can be told from every other one, also after a restart of the machine."""
+    """Name this process so that it differs from every other one, also after a restart of the machine."""
     return " ".join((socket.gethostname(), _boot(), str(os.getpid()), start_of(os.getpid())))
 
 

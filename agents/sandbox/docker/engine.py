@@ -1,4 +1,4 @@
-"""The Docker Engine, or another that speaks its API: where it is, and what it says when it is not there."""
+"""The connection to a Docker Engine, or to another that speaks its API, and the error where there is none."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def connect(settings: SandboxSettings, version: str = "auto") -> Any:
 
     Args:
         settings: Where it listens; empty for where DOCKER_HOST or its usual socket is.
-        version: Version of the API, as a client told it that was opened before; `auto` to ask the engine.
+        version: Version of the API, as an earlier client reported it; `auto` to ask the engine.
 
     Returns:
         The client, a `docker.DockerClient`, to be closed.

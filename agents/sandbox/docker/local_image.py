@@ -49,10 +49,10 @@ def write_image(
 ) -> None:
     """Write an image as `docker load` takes it.
 
-    Everything lies where it lies on this machine, so nothing has to be told where to find the rest.
+    Everything lies where it lies on this machine, so nothing needs a path to find the rest.
 
     Args:
-        place: A binary file, written from where it stands.
+        place: A binary file, written from its position.
         python: The interpreter.
         name: The image's name, with its tag.
         architecture: The engine's, as it names it.
@@ -125,7 +125,7 @@ def _make(archive: tarfile.TarFile, folder: Path, made: set[Path], rights: int =
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes, rights: int = 0o644) -> None:
-    """Add a file; what is not said of it, its time and its owner, is 0."""
+    """Add a file; its time and its owner are 0."""
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = len(content), rights
     archive.addfile(entry, io.BytesIO(content))
@@ -149,13 +149,13 @@ def _compiled(python: Path, sources: list[Path]) -> Iterator[bytes]:
     """Have an interpreter compile modules; the same interpreter, in the same order, with the same seed."""
     asked = b"".join(os.fsencode(path) + b"\n" for path in sources)
     command = [str(python), "-s", "-S", "-B", str(_COMPILING)]
-    told = subprocess.run(
+    data = subprocess.run(
         command, input=asked, capture_output=True, check=True, timeout=600, env={"PYTHONHASHSEED": "0"}
     ).stdout
     at = 0
-    while at < len(told):
-        end = at + 8 + int.from_bytes(told[at : at + 8], "big")
-        yield told[at + 8 : end]
+    while at < len(data):
+        end = at + 8 + int.from_bytes(data[at : at + 8], "big")
+        yield data[at + 8 : end]
         at = end
 
 

@@ -146,7 +146,7 @@ class ContainerPool:
         container: ProgramContainer | None = None
         self.rest()
         try:
-            with suppress(SandboxError):  # whoever needs one meets the same failure, and tells it
+            with suppress(SandboxError):  # whoever needs one meets and reports the same failure
                 container = self._start()
         finally:
             with self._lock:

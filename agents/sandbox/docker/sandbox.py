@@ -50,14 +50,14 @@ _RUNS = 64
 _REMOVERS = 4
 # How often a program is begun whose engine breaks off, the seconds that are waited for it, and those between.
 _ATTEMPTS, _BACK, _PAUSE = 2, 10.0, 0.5
-# Seconds for which an image's name is taken to stand for the same image.
+# Seconds for which an image's name is assumed to name the same image.
 _FRESH = 2.0
 _BUILD_HINT = "Make it with: workbench sandbox build"
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the engine said of the image, and when."""
+    """The engine's answer about the image, and its time."""
 
     image: dict[str, Any]
     at: float

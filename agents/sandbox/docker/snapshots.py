@@ -1,4 +1,4 @@
-"""Repaired environments as images: which an engine has, and how they are removed."""
+"""Repaired environments as images: listing and removal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waits in a started interpreter for a program, reads it, and returns what the supervisor is to be told.
+"""Waits in a started interpreter for a program, reads it, and returns the supervisor's input.
 
 Standard library only, Python 3.8 or newer. The interpreter is given this source by -c and behind it the call
 (`interpreter.waiting_source`, `interpreter.forking_source`), so that it needs no file to begin with. While it

@@ -1,4 +1,4 @@
-"""Compiles modules for an image: the interpreter that will run them is told to run this file.
+"""Compiles modules for an image; run by the interpreter that will import them.
 
 Standard library only, Python 3.8 or newer. On stdin stand paths of modules, one a line. On stdout go, for
 each, eight bytes of length and so many bytes: the content of its `.pyc`, or nothing where it cannot be

@@ -1,4 +1,4 @@
-"""Runs the tests of a program and says what became of each, in a process that `supervisor.py` made for it.
+"""Runs the tests of a program and reports each outcome, in a process that `supervisor.py` started.
 
 Standard library only, Python 3.8 or newer. On stdout stands one line per test for people to read. What the
 workbench counts goes to the supervisor as records, one a line after a secret (see `encode`), so that nothing
