@@ -60,5 +60,5 @@ class FailurePolicy:
         return WorkbenchError(
             "Agents keep failing",
             f"{pluralize(self._in_a_row, 'item')} in a row failed, at last: {last.title}: {last.message}",
-            last.hint or "Fix the cause, then go on: items that failed are tried again by the next job.",
+            last.hint or "Mend the cause, then go on: items that failed are tried again by the next job.",
         )

@@ -627,7 +627,7 @@ def test_jobs_paused_by_failures(
     reason = WorkbenchError(
         "Agents keep failing",
         "20 items in a row failed, at last: Model unreachable: no answer.",
-        "Fix the cause, then go on: items that failed are tried again by the next job.",
+        "Mend the cause, then go on: items that failed are tried again by the next job.",
     )
     steps = job_steps(app, built[1], reason=reason)
     assert snap_compare(app, terminal_size=size, run_before=steps)
