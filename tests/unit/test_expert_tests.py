@@ -16,7 +16,7 @@ from small_workspace import rows
 from sqlalchemy import delete, insert, update
 
 from agents.jobs.expert_tests import ExpertRun, ExpertTests
-from agents.jobs.recorded_reports import told_of
+from agents.jobs.recorded_reports import step_reply
 from agents.jobs.run_record import committed
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.registry import find_sandbox
@@ -148,7 +148,7 @@ def test_a_repaired_environment_that_was_removed_is_made_again(workspace: Worksp
                 role="repair",
                 outcome="ok",
                 request_hash=action.snapshot(after),
-                reply=told_of(report),
+                reply=step_reply(report),
                 created_at=now(),
             )
             await committed(workspace.lane.submit(lambda c, s=step: c.execute(row_of_step(s))))
