@@ -12,65 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-STORE = """
-from store.formats.fields import Field, Layout
-from store.formats.protocol import JSON, Format
-from store.kinds.spec import QuestionSpec, QueueSpec, RecordSpec, TaskKind
-from store.record.scales import Scale, ScaleValue
-from sqlalchemy import BigInteger, Column, MetaData, String, Table
-
-TABLE = Table("report", MetaData(), Column("item_id", BigInteger), Column("product", String), Column("text", String))
-SORT = QuestionSpec(
-    "report.sort", "What is this report?",
-    Scale("nominal", (ScaleValue(1, "bug", "b"), ScaleValue(2, "feature", "f"), ScaleValue(3, "neither", "n"))),
-)
-TONE = QuestionSpec(
-    "report.tone", "Is it polite?", Scale("ordinal", (ScaleValue(0, "rude", "0"), ScaleValue(1, "polite", "1"))), "manners"
-)
-KIND = TaskKind(
-    name="report", plural="reports", questions=(SORT, TONE), guideline_version="1", guideline="Read, then sort.",
-    record=RecordSpec(
-        table="report", columns={"product": "text", "text": "text"}, identity=("text",),
-        schema="CREATE TABLE IF NOT EXISTS report "
-        "(item_id BIGINT NOT NULL, product VARCHAR NOT NULL, text VARCHAR NOT NULL)",
-    ),
-    queue=QueueSpec(title="text", detail="product"),
-)
-FORMAT = Format(
-    name="reports", description="reports: number, text; and product", containers=JSON,
-    layouts=(Layout("report", (
-        Field("external_id", ("number",), "id", required=True),
-        Field("text", ("report",), required=True),
-        Field("product", ("product",)),
-    )),),
-)
-"""
-
-SCREEN = """
-from report_kind.store import KIND, TABLE
-from screens.items.history import history
-from screens.items.views import ItemView, PaneText, QuestionPrompt, ReviewPart
-from sqlalchemy import select
-from store.queries.item import item_access, load_history, load_own, question_ids
-from store.tables.columns import table_of
-from store.tables.imported import Item
-from store.tables.record import QuestionTarget
-
-def load(connection, scope, item_id):
-    item = table_of(Item)
-    name = connection.execute(select(item.c.external_id).where(item.c.id == item_id)).scalar_one()
-    text = connection.execute(select(TABLE.c.text).where(TABLE.c.item_id == item_id)).scalar_one()
-    keys = question_ids(connection, [question.name for question in KIND.questions])
-    asks = tuple(QuestionPrompt(question, QuestionTarget(keys[question.name])) for question in KIND.questions)
-    access = item_access(connection, scope, item_id)
-    records = load_history(connection, item_id, scope.rater_id if access.blind else None)
-    return ItemView(
-        item_id, name, "report", "Read this report.", PaneText("text", "Report", text, kind="reply"),
-        (history(records, asks, "Nothing yet."),), asks, load_own(connection, scope, item_id),
-    )
-
-PART = ReviewPart("report", load)
-"""
+import recipes
 
 AGENTS = """
 from agents.jobs.outcome import Response, Score
@@ -133,29 +75,21 @@ PART = AgentsPart(
 PROMPT = "version: 1\n=== system ===\nAnswer in JSON.\n=== user ===\n"
 
 ENTRY_POINTS = """[workbench.task_kinds]
-report.store = report_kind.store:KIND
-report.screen = report_kind.screen:PART
 report.agents = report_kind.agents:PART
-
-[workbench.formats]
-reports = report_kind.store:FORMAT
 """
 
 REPORTS = ("It crashes when I save.", "Please add a dark theme, thank you.", "lol", "Saving loses a line.")
 
 
 def install(folder: Path) -> None:
-    """Put the package where a path entry finds it, as an installer would."""
-    package, info = folder / "report_kind", folder / "report_kind-1.0.dist-info"
-    for each in (package, info):
-        each.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    (package / "store.py").write_text(STORE)
-    (package / "screen.py").write_text(SCREEN)
+    """Put the package where a path entry finds it: the kind as CONTRIBUTING.md has it, and its agents part."""
+    recipes.install("A task kind", folder)
+    package, info = folder / "report_kind", folder / "report_agents-1.0.dist-info"
+    info.mkdir()
     (package / "agents.py").write_text(AGENTS)
     (package / "answer.txt").write_text(PROMPT + "[[text]]\n")
     (package / "judge.txt").write_text(PROMPT + "[[text]]\n[[answer]]\n")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: report-kind\nVersion: 1.0\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: report-agents\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(ENTRY_POINTS)
 
 

@@ -1,9 +1,13 @@
-"""The recipes of CONTRIBUTING.md: each is followed to the letter, and does what it says."""
+"""The recipes of CONTRIBUTING.md: each is followed to the letter, and does what it says.
+
+That for a task kind is followed by tests/flows/test_fourth_kind.py.
+"""
 
 from __future__ import annotations
 
 import json
 
+import pytest
 from recipes import change, install, run
 
 from store.workspace.duckdb import Workspace
@@ -34,6 +38,25 @@ def test_a_format(tmp_path):
         "question_id": "2",
         "label": 1.0,
     }
+
+
+def test_a_measure(tmp_path):
+    install("A measure", tmp_path)
+    pairs = [{"id": number, "query": "double it", "code": f"{number} * 2"} for number in range(4)]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)))
+    command(tmp_path, "import", "w.duckdb", "pairs.jsonl")
+    given = {"dana": (1, 1, 0), "eli": (1, 0, 0, 1)}
+    labels = [
+        {"item": item, "rater": rater, "value": value}
+        for rater, values in given.items()
+        for item, value in enumerate(values)
+    ]
+    (tmp_path / "labels.jsonl").write_text("\n".join(map(json.dumps, labels)))
+    command(tmp_path, "import", "w.duckdb", "labels.jsonl")
+    (pair,) = command(tmp_path, "report", "w.duckdb", "agreement")["pairs"]
+    assert pair["bias_index"] == pytest.approx(2 / 3 - 1 / 3)
+    assert pair["cohen_kappa"] == pytest.approx(0.4)
+    assert "bias index" in run(tmp_path, COMMAND, "report", "w.duckdb", "agreement")
 
 
 KEY = """
