@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 FORMATS = (
@@ -81,8 +82,12 @@ class Baseline:
         self._folder, self._work, self._python = folder, work, python
 
     def run(self, *words: str) -> str:
-        """Run a command of the product; return what it printed, and its exit code where that is not 0."""
-        return self._python_says("-m", "workbench", *words)
+        """Run a command of the product; return what it printed, objects sorted, and its exit code if not 0."""
+        printed = self._python_says("-m", "workbench", *words)
+        if "--json" in words:
+            with suppress(json.JSONDecodeError):
+                return json.dumps(json.loads(printed), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        return printed
 
     def keep(self, name: str, text: str, kept: Callable[[str], str] = lambda text: text) -> None:
         """Store a text without what differs from run to run."""
