@@ -29,7 +29,7 @@ from screens.input_guard.guard import InputGuard
 from screens.jobs.jobs import JobReported, Jobs
 from screens.memory import collect_when_idle, freeze_existing
 from screens.notices import Notices
-from screens.recording import KEY_SECONDS, Recorder, UndoResult
+from screens.recorder import KEY_SECONDS, Recorder, UndoResult
 from screens.test_runner import TestRunner
 from store.errors import WorkbenchError
 from store.formatting import pluralize

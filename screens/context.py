@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from screens.input_guard.guard import LastKey
     from screens.jobs.jobs import Jobs
     from screens.notices import Notices
-    from screens.recording import Recorder
+    from screens.recorder import Recorder
     from screens.settings import ScreenSettings
     from screens.test_runner import TestRunner
     from store.events import Report

@@ -15,7 +15,7 @@ from agents.jobs.events import ItemEnded, JobEnded, JobEvent, JobStarted
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
 from screens.home.facts import TITLE_CELLS, HomeFacts, for_agents, paragraph, read_facts
-from screens.home.importing import ImportScreen
+from screens.home.import_dialog import ImportScreen
 from screens.jobs.job_line import JobLine
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine

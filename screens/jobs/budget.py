@@ -36,7 +36,7 @@ UNITS = {
 _NUMBER = re.compile(r"\$?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?P<cents>\.\d+)?")
 
 
-class NotABudget(WorkbenchError):
+class InvalidBudget(WorkbenchError):
     """The input is not a valid budget."""
 
 
@@ -55,11 +55,11 @@ def raised(budget: Budget, used_up: BudgetReached, typed: str) -> Budget:
     found = _NUMBER.fullmatch(typed.strip())
     if found is None or (found["cents"] and what != "money"):
         kind = "an amount of dollars, such as 12.50" if what == "money" else "a whole number, such as 20,000"
-        raise NotABudget("Not a budget", f"Type {kind}.")
+        raise InvalidBudget("Not a budget", f"Type {kind}.")
     text = found[0].removeprefix("$").replace(",", "")
     limit = float(text) if what == "money" else int(text)
     if limit <= used_up.spent:
-        raise NotABudget(
+        raise InvalidBudget(
             "Not more",
             f"{format_amount(what, used_up.spent)} are spent already; the budget must be higher than that.",
         )
@@ -129,7 +129,7 @@ class BudgetScreen(ModalScreen["Budget | None"]):
         """Go on with the typed budget, or show what is wrong with it."""
         try:
             budget = raised(self._budget, self._used_up, self.query_one("#limit", Input).value)
-        except NotABudget as error:
+        except InvalidBudget as error:
             self.query_one("#wrong", Static).update(Content(f"! {error.message}"))
         else:
             self.dismiss(budget)

@@ -23,7 +23,7 @@ Key = Callable[[str], str]
 NOT_READ = "What the agents recorded is not touched by this; it is tried again with the next event."
 
 
-def unread(failure: Exception) -> list[str]:
+def read_error_status(failure: Exception) -> list[str]:
     """Return the message for runs that could not be read."""
     return ["! The runs could not be read.", one_line(str(failure), 300), NOT_READ]
 
@@ -35,7 +35,7 @@ def labelled_items(listed: ListedRun, job: Job | None) -> int:
     return max(job.progress.labelled, listed.labelled)
 
 
-def of_job(
+def job_status(
     job: Job, listed: ListedRun, status: JobStatus, stages: Sequence[RoleFigures], key: Key, *, width: int
 ) -> list[str]:
     """Return the status of a job's run.
@@ -84,7 +84,7 @@ def _budget(budget: Budget) -> str:
     return f"budget {', '.join(parts)}" if parts else ""
 
 
-def of_earlier(listed: ListedRun, stages: Sequence[RoleFigures], width: int) -> list[str]:
+def past_run_status(listed: ListedRun, stages: Sequence[RoleFigures], width: int) -> list[str]:
     """Return the status of a run of an earlier session."""
     run = listed.run
     words = [f"{STATE_GLYPHS[run.state]} {run.state}", f"{listed.labelled:,} of {run.total:,} labelled"]
@@ -94,7 +94,7 @@ def of_earlier(listed: ListedRun, stages: Sequence[RoleFigures], width: int) -> 
     return [bar(listed.labelled, run.total, width), " · ".join(words), *([cost] if cost else [])]
 
 
-def nothing_yet(job: Job | None, problem: Sequence[str], key: Key, *, has_items: bool = True) -> list[str]:
+def no_runs_status(job: Job | None, problem: Sequence[str], key: Key, *, has_items: bool = True) -> list[str]:
     """Return the message for a workspace without runs.
 
     Args:

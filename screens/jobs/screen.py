@@ -358,17 +358,17 @@ class JobsScreen(BaseScreen):
     def _now(self) -> list[str]:
         """Return the status of the run under the cursor, in a few lines."""
         if self.failure is not None:
-            return run_status.unread(self.failure)
+            return run_status.read_error_status(self.failure)
         shown, job = self.run_shown, self.context.jobs.latest
         if self.runs is None:
             return ["Reading …"]
         if shown is None:
-            return run_status.nothing_yet(job, self._problem(), self.key_of, has_items=self._has_items)
+            return run_status.no_runs_status(job, self._problem(), self.key_of, has_items=self._has_items)
         width = max(20, self.app.size.width - 6)
         if job is None or job.run_id != shown.run.id:
-            return [*run_status.of_earlier(shown, self.stages or (), width), *self._problem()]
+            return [*run_status.past_run_status(shown, self.stages or (), width), *self._problem()]
         status, stages = self.context.jobs.status, self.stages or ()
-        return run_status.of_job(job, shown, status, stages, self.key_of, width=width)
+        return run_status.job_status(job, shown, status, stages, self.key_of, width=width)
 
     def _write_log(self) -> None:
         """Write the lines that came since the last time, all at once."""

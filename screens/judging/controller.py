@@ -15,7 +15,7 @@ from screens.judging.keys import group_digits
 from screens.judging.order import ReviewOrder
 from screens.judging.reasons import ReasonMenu, ReasonRequest, overridden
 from screens.judging.undo_text import describe_undo, target_of
-from screens.recording import Override, UndoResult
+from screens.recorder import Override, UndoResult
 from screens.widgets.line import harmless_line
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize

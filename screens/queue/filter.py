@@ -1,4 +1,4 @@
-"""A line of a form on which one of a few values is chosen with the arrow keys."""
+"""The dialog in which a queue's filter is chosen, with the keyboard alone."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from screens.judging.order import OrderPlace, ReviewOrder
 from screens.judging.paint_guard import PaintGuard
 from screens.navigator import Navigator
 from screens.queue.query import QueueQuery
-from screens.recording import UndoResult
+from screens.recorder import UndoResult
 from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, ReviewHeader
 from screens.review.citations import Citations, format_citations
 from screens.review.copying import TextCopier

@@ -1,4 +1,4 @@
-"""Keeping where a rater is: scroll places, the open part of the case, and drafts, across sessions."""
+"""Keeps a review's state across sessions: item, scroll places, the active pane, and drafts."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from textual.widgets import Input, Static
 
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
-from screens.home.importing import ImportScreen, matching_files
+from screens.home.import_dialog import ImportScreen, matching_files
 from screens.home.screen import HomeScreen, NextStep
 from screens.jobs.screen import JobsScreen
 from screens.queue.screen import QueueScreen
@@ -316,8 +316,8 @@ async def test_a_long_import_shows_how_far_it_is(
     empty: Workspace, in_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import_of(in_folder, PAIRS, "some_pairs.jsonl")
-    monkeypatch.setattr("screens.home.importing.TICK_SECONDS", 0.02)
-    monkeypatch.setattr("screens.home.importing.BAR_AFTER_SECONDS", 3600.0)
+    monkeypatch.setattr("screens.home.import_dialog.TICK_SECONDS", 0.02)
+    monkeypatch.setattr("screens.home.import_dialog.BAR_AFTER_SECONDS", 3600.0)
     go_on = threading.Event()
 
     def slowly(path: Path, report: Report) -> ImportReport:
@@ -334,7 +334,7 @@ async def test_a_long_import_shows_how_far_it_is(
         await pilot.press(*"some_pairs.jsonl", "enter")
         await pilot.pause(0.2)
         assert "━" not in str(outcome.content)
-        monkeypatch.setattr("screens.home.importing.BAR_AFTER_SECONDS", 0.0)
+        monkeypatch.setattr("screens.home.import_dialog.BAR_AFTER_SECONDS", 0.0)
         await until(pilot, lambda: "━" in str(outcome.content))
         _, bar, words = str(outcome.content).splitlines()
         assert bar.count("━") == len(bar) // 4

@@ -27,7 +27,7 @@ from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import ReviewOrder
 from screens.judging.paint_guard import PaintGuard
 from screens.navigator import Navigator
-from screens.recording import UndoResult
+from screens.recorder import UndoResult
 from screens.widgets.line import Line
 from store.record.actions import Action
 from store.record.evidence import Citation

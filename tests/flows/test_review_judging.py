@@ -43,7 +43,7 @@ from screens.home.screen import HomeScreen
 from screens.jobs.jobs import JobReported
 from screens.judging.keys import JudgingKeyLine
 from screens.queue.query import QueueQuery
-from screens.recording import Recorder
+from screens.recorder import Recorder
 from screens.review.bars import ClaimLine, PlaceLine
 from screens.review.end_card import count_list
 from screens.settings import ScreenSettings

@@ -29,7 +29,7 @@ from textual.pilot import Pilot
 from screens.app import WorkbenchApp
 from screens.home.facts import REVIEW_SESSION
 from screens.judging.keys import JudgingKeyLine
-from screens.recording import Recorder
+from screens.recorder import Recorder
 from screens.review.text_revisions import RevisionEditor
 from screens.widgets.text.code_area import CodeArea
 from store.ingest.importing import import_files

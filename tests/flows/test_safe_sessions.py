@@ -29,7 +29,7 @@ from textual.widgets import Input
 from screens.home.screen import HomeScreen
 from screens.items.views import ItemView
 from screens.queue.query import QueueQuery
-from screens.recording import Recorder
+from screens.recorder import Recorder
 from screens.review.bars import ClaimLine, PlaceLine
 from screens.widgets.text.view import TextPane
 from store.queries.rows import QueueFilter, QueueSort

@@ -34,7 +34,7 @@ from agents.jobs.events import ItemEnded, JobLog, JobPaused, JobProgressed, JobS
 from agents.jobs.runner import JobRequest
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
-from screens.home.importing import ImportScreen
+from screens.home.import_dialog import ImportScreen
 from screens.home.screen import HomeScreen
 from screens.jobs.jobs import JobReported
 from screens.jobs.outcomes import OutcomesScreen

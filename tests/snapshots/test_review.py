@@ -39,7 +39,7 @@ from screens.jobs.job_line import JobLine
 from screens.jobs.jobs import JobReported
 from screens.judging.judgment_builder import SessionProgress
 from screens.queue.query import QueueQuery
-from screens.recording import Recorder
+from screens.recorder import Recorder
 from screens.review.bars import ClaimLine
 from store.queries.queue import queue_ids
 from store.queries.rows import QueueFilter

@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 
 from screens.app import WorkbenchApp
 from screens.judging.judgment_builder import SessionProgress
-from screens.recording import Recorder
+from screens.recorder import Recorder
 from screens.review.bars import ClaimLine
 from screens.review.screen import ReviewScreen
 from store.workspace.duckdb import Workspace

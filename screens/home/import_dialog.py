@@ -1,4 +1,4 @@
-"""The modal in which a file is imported; what was typed stays when something is wrong with it."""
+"""The dialog in which a file is imported; the path stays when something is wrong with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recording what a rater does: actions go to the lane, and what cannot be written is kept and tried again."""
+"""Records the actions of a rater: they go to the write lane, and failed writes are kept and retried."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from store.record.actions import Recorder as Store
     from store.record.rater_ref import RaterRef
     from store.workspace.duckdb import Workspace
-
 
 KEY_SECONDS = 0.05
 """How long handling a key and painting what it changed takes at most, nearly always."""
