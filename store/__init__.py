@@ -1,1 +1,1 @@
-"""What is kept: the workspace file, its record, its queries, measures and formats. Imports nothing above."""
+"""Storage: the workspace file, its record, queries, measures and formats. Imports no floor above."""

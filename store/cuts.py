@@ -39,7 +39,7 @@ def cut_of_text(stored: str) -> Cut | None:
 
 
 def with_note(text: str, cut: Cut | None) -> str:
-    """Return a text with a line that says what is missing, in the place where it is."""
+    """Return a text with a line that describes the missing part in its place."""
     if cut is None:
         return text
     head, tail = text[: cut.at], text[cut.at :]

@@ -124,4 +124,4 @@ class JudgmentRefused(WorkbenchError):
 
 
 class HiddenData(WorkbenchError):
-    """What was asked for would tell of something that is hidden from the rater."""
+    """The request would reveal something that is hidden from the rater."""

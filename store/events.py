@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an import, export or recovery is.
+    """The progress of an import, export or recovery.
 
     Attributes:
         stage: The operation, as a phrase to show.

@@ -1,4 +1,4 @@
-"""Loading what packages register as entry points, ours and those of others."""
+"""Loading of entry points, of this package and of others."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agents.pipelines.registry import kinds_with_agents
 from screens.widgets.text.sanitize import one_line
 from store.formatting import dollars, pluralize
-from store.kinds.counting import counted_kinds, joined, told_unknown
+from store.kinds.counting import counted_kinds, joined, unknown_kinds_note
 from store.kinds.spec import task_kinds
 from store.record.scope import Scope
 from store.record.session import load_session
@@ -99,7 +99,7 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
     more = len(counts.sources) - SOURCES_NAMED
     source = f" from {named}{f' and {more:,} more' if more > 0 else ''}" if named else ""
     sentences = [f"{counted_kinds(counts.items)}{source}."]
-    if unknown := told_unknown(counts.items):
+    if unknown := unknown_kinds_note(counts.items):
         sentences.append(unknown)
     if judges:
         own = f"You judged {counts.judged:,}"

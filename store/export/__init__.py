@@ -1,1 +1,1 @@
-"""Export: what is read of a workspace to be written to files."""
+"""Export: the rows of a workspace that formats write to files."""

@@ -14,7 +14,7 @@ from store.errors import ExportFailed
 from store.events import Progress, Report
 from store.export import labels, records
 from store.export.items import pending, stored_items
-from store.formats.protocol import Made, Rows, StoredItem, Written
+from store.formats.protocol import Entity, Rows, StoredItem, WriteResult
 from store.kinds.spec import task_kinds
 from store.record.revisions import current_texts
 from store.sql import count, quoted
@@ -34,7 +34,7 @@ class SelectedRows:
     content: WorkspaceContent
     select: str
     columns: tuple[str, ...]
-    written: Written
+    written: WriteResult
 
     def of(self, *names: str) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the values of some columns, in batches of rows."""
@@ -43,7 +43,7 @@ class SelectedRows:
         while batch := rows.fetchmany(_ROWS):
             yield [tuple(row[place] for place in places) for row in batch]
 
-    def copy(self, form: Literal["jsonl", "csv", "parquet"]) -> Written:
+    def copy(self, form: Literal["jsonl", "csv", "parquet"]) -> WriteResult:
         """Write them to the export's target, and return how many they are."""
         content, total = self.content, self.written.records
         content.progress(Progress("writing", 0, total))
@@ -73,7 +73,7 @@ class WorkspaceContent:
         """Return every judgment and mark, with the items."""
         select = records.records(self.cursor)
         total = count(self.cursor, "SELECT (SELECT count(*) FROM judgment) + (SELECT count(*) FROM mark)")
-        return SelectedRows(self, select, records.RECORD_COLUMNS, Written(total))
+        return SelectedRows(self, select, records.RECORD_COLUMNS, WriteResult(total))
 
     def labels(self, kind: str) -> Rows:
         """Return the rater's current labels of a kind."""
@@ -88,13 +88,13 @@ class WorkspaceContent:
         """Return the current labels of the rater or of all, one for each item, question and rater."""
         select = labels.long_labels(self.cursor, self.rater_id)
         total = count(self.cursor, f"SELECT count(*) FROM {labels.CURRENT_LABEL}")
-        return SelectedRows(self, select, labels.LONG_COLUMNS, Written(total))
+        return SelectedRows(self, select, labels.LONG_COLUMNS, WriteResult(total))
 
     def items(self, kind: str, *, chunks: bool = False, responses: bool = False) -> Iterator[StoredItem]:
         """Yield every item of a kind, in the order of import."""
         return stored_items(self.cursor, task_kinds()[kind], chunks=chunks, responses=responses)
 
-    def responses(self, kind: str) -> Iterator[tuple[Made, list[Made]]]:
+    def responses(self, kind: str) -> Iterator[tuple[Entity, list[Entity]]]:
         """Yield the wanted responses to items of a kind with their scores, those without an item last."""
         for entry in self.items(kind, responses=True):
             yield from (found for found in entry.responses if self.wanted(found[0]))
@@ -131,11 +131,13 @@ class WorkspaceContent:
         """Return the texts of items that experts revised, by item and column."""
         return current_texts(self.cursor)
 
-    def wanted(self, made: Made) -> bool:
+    def wanted(self, made: Entity) -> bool:
         """Return whether something is of the setting that is wanted."""
         return self.setting is None or made.fields["setting"] == self.setting
 
-    def write_lines(self, records: Iterator[Mapping[str, Any] | None], table: str, nothing: str) -> Written:
+    def write_lines(
+        self, records: Iterator[Mapping[str, Any] | None], table: str, nothing: str
+    ) -> WriteResult:
         """Write records as JSON lines to the target; None for one that is left out.
 
         Raises:
@@ -155,4 +157,4 @@ class WorkspaceContent:
         if not written:
             raise ExportFailed("Nothing to export", nothing, "See what is there: workbench items WORKSPACE")
         self.progress(Progress("writing", written, written))
-        return Written(written, left_out)
+        return WriteResult(written, left_out)

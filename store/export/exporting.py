@@ -14,7 +14,7 @@ import duckdb
 from store.errors import ExportFailed, UnknownName
 from store.events import Report, silent
 from store.export.content import WorkspaceContent
-from store.formats.protocol import Choice, Format, Written, find_format, formats
+from store.formats.protocol import Choice, Format, WriteResult, find_format, formats
 from store.record.raters import find_rater
 from store.workspace.duckdb import Workspace
 from store.workspace.protected_paths import own_files, refuse_to_replace
@@ -61,7 +61,7 @@ def export(
     progress: Report | None = None,
     overwrite: bool = False,
 ) -> ExportReport:
-    """Write the full record, labels, or items and what models made of them, to a file: whole or not there.
+    """Write the full record, labels, or items and responses of models, to a file: whole or not at all.
 
     Args:
         workspace: The open workspace.
@@ -96,7 +96,7 @@ def export(
     try:
         if form.folder:
             partial.mkdir()
-        # One snapshot, so that what is judged meanwhile is in all of the file or in none.
+        # One snapshot, so that a judgment made meanwhile is in all of the file or in none.
         cursor.execute("BEGIN")
         wanted = WorkspaceContent(
             cursor, partial, rater_id, progress or silent, target.name, setting, only_kept
@@ -186,7 +186,7 @@ def _check(target: Path, form: Format, *, overwrite: bool) -> None:
         )
 
 
-def _write(form: Format, wanted: WorkspaceContent) -> Written:
+def _write(form: Format, wanted: WorkspaceContent) -> WriteResult:
     assert form.write is not None
     try:
         return form.write(wanted)
@@ -197,7 +197,7 @@ def _write(form: Format, wanted: WorkspaceContent) -> Written:
 
 
 def _put_in_place(partial: Path, target: Path) -> None:
-    """Put what was written where it belongs; a folder only in place of one that holds files of these names.
+    """Move what was written to its destination; a folder only replaces one with files of these names.
 
     Raises:
         ExportFailed: The folder holds others, which would be lost.
@@ -210,7 +210,7 @@ def _put_in_place(partial: Path, target: Path) -> None:
         raise ExportFailed(
             "Folder in use", f"{target} also holds {', '.join(others[:3])}.", "Choose an empty folder."
         )
-    # By two renames, so that old and new files are never mixed, and both are kept until all is in place.
+    # By two renames, so that old and new files are never mixed, and both exist until all is in place.
     replaced = target.with_name(f".{target.name}.{os.getpid()}.old")
     os.replace(target, replaced)
     try:

@@ -10,11 +10,11 @@ from typing import Any
 
 import duckdb
 
-from store.formats.protocol import Made, StoredItem
+from store.formats.protocol import Entity, StoredItem
 from store.kinds.spec import TaskKind
 
 _ITEMS = 1_000
-"""How many items are held at once, with all that belongs to them."""
+"""How many items are held at once, with their chunks, responses and scores."""
 
 _ALWAYS = frozenset({"prompt", "reference", "right_context", "question"})
 """Texts that every item has, if only as an empty one; another one that is empty is missing."""
@@ -53,13 +53,13 @@ def stored_items(
         yield from entries.values()
 
 
-def _item(kind: TaskKind, row: tuple[Any, ...]) -> Made:
+def _item(kind: TaskKind, row: tuple[Any, ...]) -> Entity:
     _, external_id, extra, *values = row
     fields = {"external_id": external_id}
     for (name, type_), value in zip(kind.record.columns.items(), values, strict=True):
         lacking = value == "" and name not in _ALWAYS
         fields[name] = json.loads(value) if type_ in ("list", "object") else None if lacking else value
-    return Made(kind.name, fields, json.loads(extra))
+    return Entity(kind.name, fields, json.loads(extra))
 
 
 def _add_chunks(
@@ -79,7 +79,7 @@ def _add_chunks(
             placed = {"kind": kind.name, "item": entry.item.fields["external_id"]}
             fields = {**placed, **dict(zip(names, values, strict=True))}
             fields["path"] = fields["path"] or None
-            entry.chunks.append(Made("chunk", fields, json.loads(extra)))
+            entry.chunks.append(Entity("chunk", fields, json.loads(extra)))
 
 
 def _add_responses(
@@ -104,19 +104,19 @@ def _add_responses(
     for number, item_id, extra, *values in found.fetchall():
         if (entry := entries.get(item_id)) is not None:
             placed = {"kind": kind.name, "item": entry.item.fields["external_id"], "reference": None}
-            response = Made(
+            response = Entity(
                 "response", {**placed, **dict(zip(_RESPONSE, values, strict=True))}, json.loads(extra)
             )
             entry.responses.append((response, [_score(response, row) for row in scores.get(number, ())]))
 
 
-def _score(response: Made, row: tuple[Any, ...]) -> Made:
+def _score(response: Entity, row: tuple[Any, ...]) -> Entity:
     *values, extra = row
     key = {name: response.fields[name] for name in ("kind", "item", "model", "setting", "trial")}
-    return Made("score", {**key, **dict(zip(_SCORE, values, strict=True))}, json.loads(extra))
+    return Entity("score", {**key, **dict(zip(_SCORE, values, strict=True))}, json.loads(extra))
 
 
-def pending(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Iterator[tuple[Made, list[Made]]]:
+def pending(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Iterator[tuple[Entity, list[Entity]]]:
     """Yield the pending responses of a kind with their scores, in the order of import.
 
     Args:
@@ -132,6 +132,6 @@ def pending(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Iterator[tuple
         for external_id, joined_by, extra, scores, *values in batch:
             placed = {"kind": kind.name, "item": external_id, "reference": joined_by}
             fields = {**placed, **dict(zip(_RESPONSE, values, strict=True))}
-            response = Made("response", fields, json.loads(extra))
+            response = Entity("response", fields, json.loads(extra))
             rows_of = [tuple(score[name] for name in (*_SCORE, "extra")) for score in json.loads(scores)]
             yield response, [_score(response, row) for row in rows_of]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import duckdb
 
 from store.errors import ExportFailed
-from store.formats.protocol import Written
+from store.formats.protocol import WriteResult
 from store.formatting import pluralize
 from store.kinds.spec import TaskKind, task_kinds
 from store.record.response_names import response_name_sql
@@ -161,7 +161,7 @@ def long_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> str:
         ) ORDER BY place, model NULLS FIRST, setting, trial, asked, rater"""
 
 
-def written_labels(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Written:
+def written_labels(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> WriteResult:
     """Return how many the labels selected before are: of a kind, its items left out, of other kinds."""
     total = count(cursor, "SELECT count(*) FROM kind_label")
     unlabelled = count(
@@ -169,7 +169,7 @@ def written_labels(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Written
         f"SELECT count(*) FROM item WHERE kind = {quoted(kind.name)} "
         "AND id NOT IN (SELECT item_id FROM kind_label)",
     )
-    return Written(total, unlabelled, _others_labelled(cursor, kind))
+    return WriteResult(total, unlabelled, _others_labelled(cursor, kind))
 
 
 def _others_labelled(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> dict[str, int]:

@@ -28,7 +28,7 @@ record of an item of a kind without columns here, the item."""
 
 
 def _refuse_unknown_kinds(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Refuse a record that would lack what its items consist of."""
+    """Refuse a record whose items are of an unknown kind."""
     strange = cursor.execute(
         "SELECT DISTINCT kind FROM item WHERE NOT list_contains($kinds, kind) AND "
         "(id IN (SELECT item_id FROM judgment) OR id IN (SELECT item_id FROM mark)) ORDER BY kind",

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace
 
 LINES = 96
-"""How many lines are read: more than any terminal shows at once."""
+"""The number of lines read: more than any terminal shows at once."""
 
 QUEUE_SESSION = "queue"
-"""Under which key the queue that a rater left is kept."""
+"""The key of a rater's last queue in the session."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstLook:
-    """What a start found.
+    """The first reads of a start.
 
     Attributes:
         rater: The person who judges; None when the workspace does not know them yet.
@@ -46,7 +46,7 @@ class FirstLook:
 
 
 def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = LINES) -> FirstLook:
-    """Read what a start shows; what cannot be read here is left to those who read it later and say why.
+    """Read the first lines of a start; failures are left to later reads, which report them.
 
     Args:
         workspace: The open workspace.

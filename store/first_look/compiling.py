@@ -1,4 +1,4 @@
-"""Compiles what a start reads from the queries that the program reads by otherwise, into text files."""
+"""Compiles the statements of a start from the program's own queries into text files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from store.tables.people import Rater, SessionState
 
 FOLDER = Path(__file__).parent
 
-# Numbers that stand for what is known at the start only; nothing else in a statement looks like them.
+# Numbers in place of values that are known at the start only; nothing else in a statement looks like them.
 _RATER, _ITEM, _LIMIT = 987_654_321_001, 987_654_321_002, 987_654_321_003
 
 

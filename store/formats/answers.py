@@ -6,19 +6,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from store.formats.fields import recognized_by
-from store.formats.protocol import JSON, Export, Format, Known, Made, Written, nothing_of
-from store.formats.record_reader import RecordReader, as_it_stood, attempt, put_back, scored, tell_score
+from store.formats.protocol import JSON, Entity, Export, FileContext, Format, WriteResult, nothing_of
+from store.formats.record_reader import (
+    RecordReader,
+    attempt_fields,
+    count_score,
+    original_score,
+    parse_score,
+    put_back,
+)
 from store.formats.values import Refused
 
 
 class Answers:
     """Makes responses of models' answers, and their scores."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: FileContext) -> None:
         self.counts: dict[str, int] = {}
         self._known = known
 
-    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
         """Return an answer and its scores.
 
         Raises:
@@ -29,25 +36,25 @@ class Answers:
         model = whole.text("model", filled=True, short=True) or self._known.model
         if not model:
             raise Refused("missing field 'model'")
-        of = {"kind": "answer", "item": item, "model": model, **attempt(whole, self._known.setting)}
+        of = {"kind": "answer", "item": item, "model": model, **attempt_fields(whole, self._known.setting)}
         text = whole.text("answer", required=True)
         scores = [self._score(score, of) for score in whole.objects("scores")]
-        response = Made("response", {**of, "reference": None, "text": text}, whole.rest())
+        response = Entity("response", {**of, "reference": None, "text": text}, whole.rest())
         for score in scores:
-            tell_score(self.counts, score.fields["value"])
+            count_score(self.counts, score.fields["value"])
         return [response, *scores]
 
-    def _score(self, score: RecordReader, of: Mapping[str, Any]) -> Made:
+    def _score(self, score: RecordReader, of: Mapping[str, Any]) -> Entity:
         fields = {
             "judge": score.text("judge", required=True, filled=True, short=True),
             "measure": score.text("measure", required=True, filled=True, short=True),
             "reason": score.text("reason") or "",
         }
-        value, raw = scored(score.there("score"), score.named("score"))
-        return Made("score", {**of, **fields, "value": value, "raw": raw}, score.take_rest())
+        value, raw = parse_score(score.there("score"), score.named("score"))
+        return Entity("score", {**of, **fields, "value": value, "raw": raw}, score.take_rest())
 
 
-def write_answer(response: Made, scores: Sequence[Made]) -> dict[str, Any]:
+def write_answer(response: Entity, scores: Sequence[Entity]) -> dict[str, Any]:
     """Return the record of an answer with its scores."""
     fields = response.fields
     record: dict[str, Any] = {
@@ -63,16 +70,16 @@ def write_answer(response: Made, scores: Sequence[Made]) -> dict[str, Any]:
     return put_back(record, response.extra)
 
 
-def _score(score: Made) -> dict[str, Any]:
+def _score(score: Entity) -> dict[str, Any]:
     fields = score.fields
     record = {name: fields[name] for name in ("judge", "measure")}
-    record["score"] = as_it_stood(fields["value"], fields["raw"])
+    record["score"] = original_score(fields["value"], fields["raw"])
     if fields["reason"]:
         record["reason"] = fields["reason"]
     return put_back(record, score.extra)
 
 
-def write_answers(export: Export) -> Written:
+def write_answers(export: Export) -> WriteResult:
     """Write models' answers with judges' scores, those whose question is not here at the end."""
 
     def records() -> Iterator[Mapping[str, Any]]:

@@ -6,15 +6,15 @@ import json
 
 from store.events import Progress
 from store.formats.fields import Field, Layout
-from store.formats.protocol import JSON, Export, Format, Written
+from store.formats.protocol import JSON, Export, Format, WriteResult
 from store.formats.table import LABEL_VALUES
 from store.kinds.pair import PAIR
 
 _OWN = ("idx", "doc", "code", "label")
 
 
-def write_cosqa(export: Export) -> Written:
-    """Write one rater's current labels as CoSQA records, with the fields that an import kept."""
+def write_cosqa(export: Export) -> WriteResult:
+    """Write one rater's current labels as CoSQA records, with their extra fields."""
     labels = export.labels(PAIR.name)
     written = 0
     with export.target.open("w", encoding="utf-8", newline="\n") as file:

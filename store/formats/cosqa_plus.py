@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from store.events import Progress
 from store.formats.fields import Field, Layout
-from store.formats.protocol import JSON, Export, Format, Written
+from store.formats.protocol import JSON, Export, Format, WriteResult
 from store.formats.table import LABEL_VALUES
 from store.kinds.pair import PAIR
 
@@ -53,7 +53,7 @@ class _Numbered:
         return self.numbers[text]
 
 
-def write_cosqa_plus(export: Export) -> Written:
+def write_cosqa_plus(export: Export) -> WriteResult:
     """Write one rater's current labels as the three files of CoSQA+."""
     labels = export.labels(PAIR.name)
     queries, codes = _Numbered(QUERY_INDEX), _Numbered(CODE_INDEX)

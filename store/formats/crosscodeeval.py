@@ -13,7 +13,7 @@ from typing import Any
 
 from store.errors import ExportFailed
 from store.formats.fields import recognized_by
-from store.formats.protocol import JSON, Export, Format, Known, Made, Written, bare_name
+from store.formats.protocol import JSON, Entity, Export, FileContext, Format, WriteResult, bare_name
 from store.formats.record_reader import RecordReader, put_back
 from store.kinds.completion import COMPLETION, KEEP
 
@@ -31,7 +31,7 @@ _TEXT = "crossfile_context.text"
 """The extra field of a first chunk that holds the text of all, where that is none that can be made again."""
 
 _SETTING = "line_completion"
-"""What the names of CrossCodeEval's own files begin with; what follows says how context was retrieved."""
+"""The prefix of CrossCodeEval's own file names; the rest says how context was retrieved."""
 
 
 def parse_stem(stem: str) -> tuple[str, str]:
@@ -59,11 +59,11 @@ def language(task_id: str, path: str | None) -> str | None:
 class Tasks:
     """Makes completions and their chunks of CrossCodeEval's tasks."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: FileContext) -> None:
         self.counts: dict[str, int] = {}
         self._setting = known.setting or parse_stem(known.stem)[1]
 
-    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
         """Return a task and its chunks.
 
         Raises:
@@ -102,10 +102,10 @@ class Tasks:
         if not chunks and isinstance(found := record.get("crossfile_context"), dict):
             # Nothing was retrieved, or nobody looked: which of the two only the field itself says.
             extra["crossfile_context"] = found
-        return [Made("completion", fields, extra), *chunks]
+        return [Entity("completion", fields, extra), *chunks]
 
 
-def _made_chunk(rank: int, chunk: RecordReader, task_id: str, setting: str) -> Made:
+def _made_chunk(rank: int, chunk: RecordReader, task_id: str, setting: str) -> Entity:
     fields = {
         "kind": "completion",
         "item": task_id,
@@ -115,10 +115,10 @@ def _made_chunk(rank: int, chunk: RecordReader, task_id: str, setting: str) -> M
         "text": chunk.text("retrieved_chunk", required=True),
         "score": chunk.number("score"),
     }
-    return Made("chunk", fields, chunk.take_rest())
+    return Entity("chunk", fields, chunk.take_rest())
 
 
-def context(language: str | None, chunks: Sequence[Made]) -> str:
+def context(language: str | None, chunks: Sequence[Entity]) -> str:
     """Return the text of some chunks as the published files give it to models: comments of the language."""
     sign = "//" if language in _SLASHES else "#"
     parts = [f"{sign} Here are some relevant code fragments from other files of the repo:\n\n"]
@@ -129,7 +129,7 @@ def context(language: str | None, chunks: Sequence[Made]) -> str:
     return "".join(parts)
 
 
-def write_task(task: Made, chunks: Sequence[Made], stem: str = "") -> dict[str, Any]:
+def write_task(task: Entity, chunks: Sequence[Entity], stem: str = "") -> dict[str, Any]:
     """Return the CrossCodeEval record of a task.
 
     Args:
@@ -165,7 +165,7 @@ def write_task(task: Made, chunks: Sequence[Made], stem: str = "") -> dict[str, 
     return put_back(record, task.extra)
 
 
-def _chunk(chunk: Made) -> dict[str, Any]:
+def _chunk(chunk: Entity) -> dict[str, Any]:
     named = {"retrieved_chunk": "text", "filename": "path", "score": "score"}
     found = {ours: chunk.fields[name] for ours, name in named.items() if chunk.fields[name] is not None}
     return put_back(found, {name: value for name, value in chunk.extra.items() if name != _TEXT})
@@ -175,7 +175,7 @@ _KEPT = 1.0
 """The answer to `completion.keep` that an example stays in the dataset."""
 
 
-def write_tasks(export: Export) -> Written:
+def write_tasks(export: Export) -> WriteResult:
     """Write completion tasks as CrossCodeEval has them, each with the context of one setting.
 
     With a rater, each has that rater's answers under `annotation`: the sign of the value by what was asked.

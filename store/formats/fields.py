@@ -1,4 +1,4 @@
-"""What the records of a file hold: their fields, by name and type."""
+"""The fields of the records of a file, by name and type."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Field:
 
     Attributes:
         name: Our name for it, the column it is staged in.
-        columns: What files call it, the preferred name first.
+        columns: Its names in files, the preferred one first.
         type: `text`; `id` (a text that is not empty, or a whole number); `integer` of 64 bits; `number`
             (finite); `scores` (an object model -> number, or one number); `object` (a JSON object, in CSV
             and Parquet as text); `list` (a JSON list, likewise); `uuid`; `boolean`; `moment` (ISO 8601
@@ -63,12 +63,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The fields of one sort of record, and what such records make.
+    """The fields of one sort of record, and the rows that such records make.
 
     Attributes:
         makes: The name of a task kind: its items; `query`, `code`: texts that pairs refer to; `label`: labels
             of items; `judgment`: the full record.
-        fields: What a record holds; every other field is extra.
+        fields: The fields of a record; every other field is extra.
         extra: Whether there is a place for extra fields; otherwise they are left out, and said to be.
     """
 

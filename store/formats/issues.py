@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from store.formats.fields import recognized_by
-from store.formats.protocol import JSON, Format, Known, Made
+from store.formats.protocol import JSON, Entity, FileContext, Format
 from store.formats.questions import reactions
-from store.formats.record_reader import RecordReader, tell
+from store.formats.record_reader import RecordReader, add_count
 from store.formats.threads import Thread, Threads, is_pull_request, place, poster, without_users
 from store.formats.values import Refused, wrong
 
@@ -32,7 +32,7 @@ _PROSE = "satisfaction_conditions"
 class Issues:
     """Makes a repository question of every issue, with its comments, also those of separate records."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: FileContext) -> None:
         self.counts: dict[str, int] = {}
         self._stem = known.stem
         self._threads: Threads = known.shared.setdefault("issue threads", Threads())
@@ -62,7 +62,7 @@ class Issues:
             # Its faults are reported when it is converted.
             return
 
-    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
         """Return the question of an issue; nothing for a pull request, nor for a comment, which is joined.
 
         Raises:
@@ -72,13 +72,13 @@ class Issues:
             if _is_comment(record):
                 return self._apart(record)
             if is_pull_request(record):
-                tell(self.counts, PULL_REQUESTS)
+                add_count(self.counts, PULL_REQUESTS)
                 return []
             return [self._issue(record)]
         except RecursionError as error:
             raise Refused("JSON nested too deeply") from error
 
-    def _apart(self, record: Mapping[str, Any]) -> list[Made]:
+    def _apart(self, record: Mapping[str, Any]) -> list[Entity]:
         if place(record) is None:
             raise Refused("'issue_url' names no issue")
         poster(record)
@@ -87,12 +87,12 @@ class Issues:
         comment.rest()
         thread = self._threads.of(self._key(record))
         if thread.pull_request or is_pull_request(record):
-            tell(self.counts, OF_PULL_REQUESTS)
+            add_count(self.counts, OF_PULL_REQUESTS)
         elif not thread.issue:
-            tell(self.counts, WITHOUT_ISSUE)
+            add_count(self.counts, WITHOUT_ISSUE)
         return []
 
-    def _issue(self, record: Mapping[str, Any]) -> Made:
+    def _issue(self, record: Mapping[str, Any]) -> Entity:
         key = self._key(record)
         thread = self._threads.of(key)
         poster(record)
@@ -127,7 +127,7 @@ class Issues:
         extra |= {"comments": left} if left else {}
         extra |= {"labels": of_labels} if of_labels else {}
         extra |= {"reactions": counted} if counted else {}
-        return Made("answer", fields, self._extra(extra, thread))
+        return Entity("answer", fields, self._extra(extra, thread))
 
     def _comments(
         self, record: Mapping[str, Any], whole: RecordReader, thread: Thread
@@ -169,7 +169,7 @@ class Issues:
     def _text(self, text: str, thread: Thread, *, count: bool = True) -> str:
         found, mentions = self._threads.text(text, thread)
         if count:
-            tell(self.counts, MENTIONS, mentions)
+            add_count(self.counts, MENTIONS, mentions)
         return found
 
     def _public(self, text: str | None) -> str | None:
@@ -218,7 +218,7 @@ def _reactions(part: RecordReader) -> dict[str, int]:
 
 
 def _labels(whole: RecordReader) -> tuple[list[str], list[dict[str, Any]]]:
-    """Take labels, which are texts or objects with a name: their names, and what else they hold."""
+    """Take labels, which are texts or objects with a name: their names, and their other fields."""
     given = whole.there("labels") if whole.has("labels") else []
     if not isinstance(given, list):
         raise wrong(given, "labels", "a list")

@@ -51,10 +51,10 @@ RECORD_FIELDS = (
     Field("content", ("content",), "object"),
     *(Field(name, (name,), type_) for name, type_ in _OPTIONAL.items()),
 )
-"""What is read of a judgment or mark, and staged under the same names."""
+"""The fields of a judgment or mark, which are staged under the same names."""
 
 _WORD = Field("word", ("word",))
-"""The word of the value, for people; the value itself is what is read."""
+"""The word of the value, for people; only the value itself is read."""
 
 JUDGMENTS = Format(
     name="judgments",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from store.formats.fields import Field, Layout
-from store.formats.protocol import ANY, Export, Format, Written
+from store.formats.protocol import ANY, Export, Format, WriteResult
 
 _ENDINGS: dict[str, Literal["jsonl", "parquet"]] = {
     ".jsonl": "jsonl",
@@ -15,7 +15,7 @@ _ENDINGS: dict[str, Literal["jsonl", "parquet"]] = {
 }
 
 
-def write_labels(export: Export) -> Written:
+def write_labels(export: Export) -> WriteResult:
     """Write current labels, of one rater or of all; as JSON or Parquet where the file's name says so."""
     return export.long_labels().copy(
         next((form for end, form in _ENDINGS.items() if export.name.lower().endswith(end)), "csv")

@@ -14,8 +14,16 @@ from typing import Any
 
 from store.formats import values
 from store.formats.fields import recognized_by
-from store.formats.protocol import JSON, Export, Format, Known, Made, Written, nothing_of
-from store.formats.record_reader import RecordReader, as_it_stood, attempt, put_back, scored, tell, tell_score
+from store.formats.protocol import JSON, Entity, Export, FileContext, Format, WriteResult, nothing_of
+from store.formats.record_reader import (
+    RecordReader,
+    add_count,
+    attempt_fields,
+    count_score,
+    original_score,
+    parse_score,
+    put_back,
+)
 from store.formats.values import wrong
 
 KEPT_WHOLE = "prompts without the marks of a known template, each kept whole as a question of its own"
@@ -24,7 +32,7 @@ DIFFERS = "scores that differ from the last [[n]] of their judgment"
 _RATED = re.compile(r"\[\[(\d+(?:\.\d+)?)\]\]")
 _RATING = "rating"
 _DIGITS = 12
-"""How much of a prompt's hash tells it from the other prompts of one question."""
+"""Digits of a prompt's hash that distinguish the prompts of one question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +112,11 @@ def _talk(prompt: str) -> tuple[str, str, str] | None:
 class Single:
     """Makes a question, an answer to it and a score of each judgment."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: FileContext) -> None:
         self.counts: dict[str, int] = {}
         self._known = known
 
-    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
         """Return the question, the answer and the score of a judgment.
 
         Raises:
@@ -120,12 +128,12 @@ class Single:
         judge, judge_extra = _judge(whole)
         prompt = whole.text("user_prompt", required=True, filled=True)
         reason = whole.text("judgment") or ""
-        value, raw = scored(whole.there("score"), whole.named("score"))
+        value, raw = parse_score(whole.there("score"), whole.named("score"))
         turn = whole.whole("turn")
         if turn is not None and turn < 1:
             raise wrong(turn, "turn", "a number from 1")
         setting = " ".join(filter(None, (self._known.setting, f"turn {turn}" if (turn or 1) > 1 else "")))
-        attempted = attempt(whole, setting)
+        attempted = attempt_fields(whole, setting)
         measure = whole.text("measure", short=True) or _RATING
         extra = {**whole.rest(), **judge_extra, "user_prompt": prompt}
         if turn is not None:
@@ -140,18 +148,18 @@ class Single:
         self._tell(found is not None, value, reason)
         score = {"judge": judge, "measure": measure, "value": value, "raw": raw, "reason": reason}
         return [
-            Made("answer", _question(item, question, reference), {}),
-            Made("response", {**of, "reference": None, "text": answer}, {}),
-            Made("score", {**of, **score}, extra),
+            Entity("answer", _question(item, question, reference), {}),
+            Entity("response", {**of, "reference": None, "text": answer}, {}),
+            Entity("score", {**of, **score}, extra),
         ]
 
     def _tell(self, known: bool, value: float | None, reason: str) -> None:
         if not known:
-            tell(self.counts, KEPT_WHOLE)
-        tell_score(self.counts, value)
+            add_count(self.counts, KEPT_WHOLE)
+        count_score(self.counts, value)
         rated = _RATED.findall(reason)
         if rated and (value is None or float(rated[-1]) != value):
-            tell(self.counts, DIFFERS)
+            add_count(self.counts, DIFFERS)
 
 
 def _judge(record: RecordReader) -> tuple[str, dict[str, Any]]:
@@ -184,7 +192,7 @@ def _prompt(question: str, reference: str, answer: str) -> str:
     return marks.question + question + given + marks.answer + answer + marks.end
 
 
-def write_judgment(item: Made, response: Made, score: Made) -> dict[str, Any]:
+def write_judgment(item: Entity, response: Entity, score: Entity) -> dict[str, Any]:
     """Return the record of a score; where no prompt was kept, one of the known form is made."""
     fields, extra = score.fields, dict(score.extra)
     turn = extra.pop("turn", None)
@@ -196,7 +204,7 @@ def write_judgment(item: Made, response: Made, score: Made) -> dict[str, Any]:
         "user_prompt": extra.pop("user_prompt", None)
         or _prompt(item.fields["question"], item.fields["reference"], response.fields["text"]),
         "judgment": fields["reason"],
-        "score": as_it_stood(fields["value"], fields["raw"]),
+        "score": original_score(fields["value"], fields["raw"]),
     }
     if turn is not None:
         record["turn"] = turn
@@ -209,7 +217,7 @@ def write_judgment(item: Made, response: Made, score: Made) -> dict[str, Any]:
     return put_back(record, extra)
 
 
-def write_judgments(export: Export) -> Written:
+def write_judgments(export: Export) -> WriteResult:
     """Write judges' scores of answers as MT-bench has them; answers that nobody scored are left out."""
 
     def records() -> Iterator[Mapping[str, Any] | None]:

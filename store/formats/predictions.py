@@ -7,8 +7,17 @@ from typing import Any
 
 from store.formats.crosscodeeval import LANGUAGES, parse_stem
 from store.formats.fields import recognized_by
-from store.formats.protocol import JSON, Export, Format, Known, Made, Written, bare_name, nothing_of
-from store.formats.record_reader import RecordReader, attempt, put_back, tell
+from store.formats.protocol import (
+    JSON,
+    Entity,
+    Export,
+    FileContext,
+    Format,
+    WriteResult,
+    bare_name,
+    nothing_of,
+)
+from store.formats.record_reader import RecordReader, add_count, attempt_fields, put_back
 
 WITHIN = "language"
 """The field of a row that names no task which says among whose tasks its reference is looked for."""
@@ -29,11 +38,11 @@ class Predictions:
     and are joined by their reference.
     """
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: FileContext) -> None:
         self.counts: dict[str, int] = {}
         self._known = known
 
-    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
         """Return the response that a row makes.
 
         Raises:
@@ -55,7 +64,7 @@ class Predictions:
             "item": item,
             "reference": reference,
             "model": own or model,
-            **attempt(row, self._known.setting or setting),
+            **attempt_fields(row, self._known.setting or setting),
             "text": text,
         }
         extra = row.rest()
@@ -65,11 +74,11 @@ class Predictions:
             # The same reference may stand in tasks of several languages.
             extra.setdefault(WITHIN, of_file)
         if not own:
-            tell(self.counts, f"{FROM_NAME}: {model}")
-        return [Made("response", fields, extra)]
+            add_count(self.counts, f"{FROM_NAME}: {model}")
+        return [Entity("response", fields, extra)]
 
 
-def write_prediction(response: Made, stem: str = "") -> dict[str, Any]:
+def write_prediction(response: Entity, stem: str = "") -> dict[str, Any]:
     """Return the row of a response: `task_id, pred`, or `groundtruth, prediction` where it has no task.
 
     Args:
@@ -91,7 +100,7 @@ def write_prediction(response: Made, stem: str = "") -> dict[str, Any]:
     return put_back(row, response.extra)
 
 
-def write_predictions(export: Export) -> Written:
+def write_predictions(export: Export) -> WriteResult:
     """Write models' completions, those whose task is not here at the end."""
     stem = bare_name(export.name)
 

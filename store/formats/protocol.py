@@ -44,12 +44,12 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Entity:
     """One item, or one text or score that belongs to an item, as it was made of a record.
 
     Attributes:
-        makes: What it is: an item of the task kind of that name, or what belongs to one.
-        fields: Its fields, all of them; what the record lacks is None, or "" for a text that cannot lack.
+        makes: Its sort: an item of the task kind of that name, or a chunk, response or score.
+        fields: Its fields, all of them; missing ones are None, or "" for a required text.
 
             - `completion`: external_id, language, repository, path, prompt, reference, right_context,
               prompt_line, reference_line, right_context_line (lines as the file counts them)
@@ -70,14 +70,14 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of a file before its records are read.
+class FileContext:
+    """The context of a file before its records are read.
 
     Attributes:
         stem: Its name without folder and endings.
         model: The model that the user named for it; "" for none.
         setting: The setting that the user named for it; "" for none.
-        shared: What the converters of one import keep for each other: one dict for all files of it.
+        shared: The state that the converters of one import share: one dict for all its files.
     """
 
     stem: str
@@ -90,13 +90,13 @@ class Converter(Protocol):
     """Makes the records of one file; another one is made for every file.
 
     Attributes:
-        counts: What is reported of the file when it is read, and how often: "pull requests left out".
+        counts: Notes that are reported of the file, and how often: "pull requests left out".
     """
 
     counts: dict[str, int]
 
-    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
-        """Return what a record makes.
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
+        """Return the rows that a record is converted to.
 
         Args:
             record: Its fields as they stand in the file.
@@ -118,28 +118,28 @@ class TwoPassConverter(Converter, Protocol):
 
 @dataclass(slots=True)
 class StoredItem:
-    """An item of a workspace with what belongs to it.
+    """An item of a workspace with its chunks and responses.
 
     Attributes:
         item_id: Its key.
         item: The item.
         chunks: Its pieces of context, by setting and rank.
-        responses: What models made of it, by model, setting and trial, each with its scores.
+        responses: Responses of models, by model, setting and trial, each with its scores.
     """
 
     item_id: int
-    item: Made
-    chunks: list[Made] = field(default_factory=list)
-    responses: list[tuple[Made, list[Made]]] = field(default_factory=list)
+    item: Entity
+    chunks: list[Entity] = field(default_factory=list)
+    responses: list[tuple[Entity, list[Entity]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """How much a writer wrote.
 
     Attributes:
-        records: What is in the file.
-        left_out: What is of its sort and is not: items without a label, answers without a score.
+        records: How many are in the file.
+        left_out: Rows of its sort that are not in the file: items without a label, answers without a score.
         others: Items of other kinds that have labels of the rater, by kind.
     """
 
@@ -152,22 +152,22 @@ class Rows(Protocol):
     """Rows of a workspace that can be written as a table.
 
     Attributes:
-        written: How many they are, and what is left out.
+        written: How many they are, and how many are left out.
     """
 
-    written: Written
+    written: WriteResult
 
     def of(self, *names: str) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the values of some columns, in batches of rows."""
         ...
 
-    def copy(self, form: Literal["jsonl", "csv", "parquet"]) -> Written:
+    def copy(self, form: Literal["jsonl", "csv", "parquet"]) -> WriteResult:
         """Write them to the export's target, and return how many they are."""
         ...
 
 
 class Export(Protocol):
-    """What a writer is given: the workspace's content at one moment, and what is wanted of it.
+    """The input of a writer: the workspace's content at one moment, and the choices of an export.
 
     Attributes:
         target: The file to write, or the folder, made already, when the format is one of several files.
@@ -210,7 +210,7 @@ class Export(Protocol):
         """
         ...
 
-    def responses(self, kind: str) -> Iterator[tuple[Made, list[Made]]]:
+    def responses(self, kind: str) -> Iterator[tuple[Entity, list[Entity]]]:
         """Yield the wanted responses to items of a kind with their scores, those without an item last."""
         ...
 
@@ -230,17 +230,19 @@ class Export(Protocol):
         """Return the texts of items that experts revised, by item and column."""
         ...
 
-    def wanted(self, made: Made) -> bool:
+    def wanted(self, made: Entity) -> bool:
         """Return whether something is of the setting that is wanted."""
         ...
 
-    def write_lines(self, records: Iterator[Mapping[str, Any] | None], table: str, nothing: str) -> Written:
+    def write_lines(
+        self, records: Iterator[Mapping[str, Any] | None], table: str, nothing: str
+    ) -> WriteResult:
         """Write records as JSON lines to the target.
 
         Args:
-            records: What goes into the file in order, and None for each that is left out.
+            records: The records of the file in order, and None for each that is left out.
             table: The table whose number of rows is about how many they are.
-            nothing: What is said when there is none.
+            nothing: The message when there is none.
 
         Raises:
             ExportFailed: There is none.
@@ -250,7 +252,7 @@ class Export(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format: what its records hold, and how it is written.
+    """A file format: the layouts of its records, its converter and its writer.
 
     Attributes:
         name: What it is called on the command line.
@@ -260,10 +262,10 @@ class Format:
         unless: Columns whose presence shows another format.
         write: Writes the workspace's records; None when it cannot be written.
         needs_rater: Whether only the labels of one rater can be written.
-        choices: What an export can choose of it.
-        holds: What its records are called when it is written, one and several; None where they are labels of
+        choices: The choices that an export has.
+        holds: The words for one and several of its records when it is written; None where they are labels of
             one rater, or the full record.
-        leaves_out: What is left out of it is called, one and several, where that is no item without a label.
+        leaves_out: The words for one and several rows left out, where these are no items without a label.
         folder: Whether it is written as a folder of several files.
         converter: Makes a converter of the records of one file; None where each record is one item or label.
     """
@@ -273,13 +275,13 @@ class Format:
     containers: frozenset[Container]
     layouts: tuple[Layout, ...]
     unless: frozenset[str] = frozenset()
-    write: Callable[[Export], Written] | None = None
+    write: Callable[[Export], WriteResult] | None = None
     needs_rater: bool = False
     choices: frozenset[Choice] = frozenset({"rater"})
     holds: tuple[str, str] | None = None
     leaves_out: tuple[str, str] | None = None
     folder: bool = False
-    converter: Callable[[Known], Converter] | None = None
+    converter: Callable[[FileContext], Converter] | None = None
 
     def detect(self, sample: Sample) -> str | None:
         """Return why a file is of this format, or None when it is not."""
@@ -310,7 +312,7 @@ def bare_name(name: str) -> str:
 
 
 def nothing_of(what: str, setting: str | None) -> str:
-    """Say that there is nothing to write."""
+    """Return the message that there is nothing to write."""
     return f"There are no {what}{'' if setting is None else f' under the setting {setting!r}'}."
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from store.formats.fields import recognized_by
-from store.formats.protocol import JSON, Export, Format, Known, Made, Written
+from store.formats.protocol import JSON, Entity, Export, FileContext, Format, WriteResult
 from store.formats.record_reader import RecordReader, put_back
 from store.formats.values import wrong
 
@@ -25,11 +25,11 @@ _TEXTS = {"question": "question", "reference": "answer"}
 class Questions:
     """Makes repository questions and their chunks."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: FileContext) -> None:
         self.counts: dict[str, int] = {}
         self._known = known
 
-    def convert(self, record: Mapping[str, Any], number: int) -> list[Made]:
+    def convert(self, record: Mapping[str, Any], number: int) -> list[Entity]:
         """Return a question and its chunks; without an id it is called after the file and its number.
 
         Raises:
@@ -70,8 +70,8 @@ class Questions:
                 "text": chunk.text("text", required=True),
                 "score": chunk.number("score"),
             }
-            chunks.append(Made("chunk", of_chunk, chunk.take_rest()))
-        return [Made("answer", fields, whole.rest()), *chunks]
+            chunks.append(Entity("chunk", of_chunk, chunk.take_rest()))
+        return [Entity("answer", fields, whole.rest()), *chunks]
 
 
 def _comment(comment: RecordReader) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def reactions(comment: RecordReader) -> dict[str, int]:
 
 
 def write_question(
-    item: Made, chunks: Sequence[Made], revised: Mapping[str, str] | None = None
+    item: Entity, chunks: Sequence[Entity], revised: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Return the record of a repository question.
 
@@ -117,7 +117,10 @@ def write_question(
         "answer": fields["reference"],
     }
     issue = {name: fields[ours] for ours, name in _ISSUE.items()}
-    issue |= {"labels": fields["labels"] or None, "comments": [*map(_told, fields["comments"])] or None}
+    issue |= {
+        "labels": fields["labels"] or None,
+        "comments": [*map(_comment_record, fields["comments"])] or None,
+    }
     record["issue"] = {name: value for name, value in issue.items() if value is not None} or None
     record["chunks"] = [_chunk(chunk) for chunk in chunks] or None
     imported = {name: item.fields[ours] for ours, name in _TEXTS.items() if ours in (revised or {})}
@@ -130,17 +133,17 @@ def write_question(
     return put_back({name: value for name, value in record.items() if value is not None}, extra)
 
 
-def _told(comment: Mapping[str, Any]) -> dict[str, Any]:
+def _comment_record(comment: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in comment.items() if value is not None and value != {}}
 
 
-def _chunk(chunk: Made) -> dict[str, Any]:
+def _chunk(chunk: Entity) -> dict[str, Any]:
     named = {"file": "path", "text": "text", "score": "score", "setting": "setting"}
     found = {ours: chunk.fields[name] for ours, name in named.items() if chunk.fields[name] is not None}
     return put_back(found, chunk.extra)
 
 
-def write_questions(export: Export) -> Written:
+def write_questions(export: Export) -> WriteResult:
     """Write repository questions, each with its context; revised ones with the imported text beside."""
     export.settings("answer")
     revised = export.revised()

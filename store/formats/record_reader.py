@@ -23,7 +23,7 @@ class RecordReader:
         self._parts: dict[str, RecordReader | list[RecordReader]] = {}
 
     def named(self, name: str) -> str:
-        """Return what reasons call a field of this object."""
+        """Return the full name of a field, as reasons give it."""
         return f"{self.path}.{name}" if self.path else name
 
     def names(self) -> list[str]:
@@ -199,7 +199,7 @@ def put_back(record: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]
 
     Args:
         record: The fields of ours, as a file names them.
-        extra: What `RecordReader.rest` returned.
+        extra: The result of `RecordReader.rest`.
     """
     for name, value in extra.items():
         if name not in record:
@@ -213,18 +213,18 @@ def put_back(record: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]
     return record
 
 
-def tell(counts: dict[str, int], what: str, of: int = 1) -> None:
+def add_count(counts: dict[str, int], what: str, of: int = 1) -> None:
     """Add to the counts that are reported of a file."""
     if of:
         counts[what] = counts.get(what, 0) + of
 
 
-def attempt(record: RecordReader, setting: str) -> dict[str, str]:
+def attempt_fields(record: RecordReader, setting: str) -> dict[str, str]:
     """Take the setting and the trial of a record.
 
     Args:
         record: The record.
-        setting: What the setting is when the record says none.
+        setting: The setting of a record without one.
 
     Raises:
         Refused: One of them is of the wrong type.
@@ -236,7 +236,7 @@ def attempt(record: RecordReader, setting: str) -> dict[str, str]:
 NOT_PARSED = "scores that the judge's reply did not tell (-1, none, or no number)"
 
 
-def scored(value: Any, name: str) -> tuple[float | None, str]:
+def parse_score(value: Any, name: str) -> tuple[float | None, str]:
     """Return a score as a number and as written.
 
     Args:
@@ -257,18 +257,18 @@ def scored(value: Any, name: str) -> tuple[float | None, str]:
     return (None if found == -1 else found), json.dumps(value)
 
 
-def as_it_stood(value: float | None, raw: str) -> Any:
-    """Return what `scored` was given."""
+def original_score(value: float | None, raw: str) -> Any:
+    """Return the argument of `scored`."""
     found = _number(raw)
     if value is None:
         return found if found == -1 and raw == raw.strip() else raw or None
     return found if found == value else value
 
 
-def tell_score(counts: dict[str, int], value: float | None) -> None:
+def count_score(counts: dict[str, int], value: float | None) -> None:
     """Count a score that was not parsed."""
     if value is None:
-        tell(counts, NOT_PARSED)
+        add_count(counts, NOT_PARSED)
 
 
 def _number(raw: str) -> float | None:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Literal
 
 from store.formats.fields import Field, Layout
-from store.formats.protocol import JSON, Export, Format, Written
+from store.formats.protocol import JSON, Export, Format, WriteResult
 from store.kinds.pair import MATCH, PAIR
 
 LABEL_VALUES = tuple(value.value for value in MATCH.scale.values)
@@ -37,7 +37,7 @@ TABLE = Layout(
 )
 
 
-def write_table(form: Literal["jsonl", "csv", "parquet"], export: Export) -> Written:
+def write_table(form: Literal["jsonl", "csv", "parquet"], export: Export) -> WriteResult:
     """Write the full record, or one rater's labels, as a table.
 
     Args:

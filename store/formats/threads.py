@@ -15,42 +15,13 @@ from store.formats.names import SOMEBODY, Names, without_mentions
 from store.formats.values import wrong
 
 _USER_FIELDS = frozenset(
-    {
-        "actor",
-        "assignedto",
-        "assignee",
-        "assignees",
-        "author",
-        "authorid",
-        "authorlogin",
-        "authorname",
-        "authors",
-        "avatarurl",
-        "collaborators",
-        "commenter",
-        "committer",
-        "contributor",
-        "contributors",
-        "creator",
-        "editor",
-        "email",
-        "gravatarid",
-        "login",
-        "member",
-        "mentions",
-        "participants",
-        "poster",
-        "reporter",
-        "requestedreviewers",
-        "reviewer",
-        "reviewers",
-        "sender",
-        "user",
-        "userid",
-        "userlogin",
-        "username",
-        "users",
-    }
+    (
+        *("actor", "assignedto", "assignee", "assignees", "author", "authorid", "authorlogin"),
+        *("authorname", "authors", "avatarurl", "collaborators", "commenter", "committer"),
+        *("contributor", "contributors", "creator", "editor", "email", "gravatarid", "login", "member"),
+        *("mentions", "participants", "poster", "reporter", "requestedreviewers", "reviewer"),
+        *("reviewers", "sender", "user", "userid", "userlogin", "username", "users"),
+    )
 )
 
 _DONE_BY = re.compile(
@@ -58,26 +29,18 @@ _DONE_BY = re.compile(
     "merg|modifi|open|pinn|post|rais|remov|reopen|report|request|resolv|review|submitt|transferr|updat)edby"
     "|(?:writt|chos)enby)"
 )
-"""What somebody did, as in `assigned_by`; `sorted_by`, `required_by` and `triggered_by` often name no one."""
+"""Fields for who did something, such as `assigned_by`; `sorted_by` or `triggered_by` often name no one."""
 
 UNKNOWN = "someone"
 """The name of a poster whose account is deleted or unknown."""
 
 _OF_A_USER = frozenset(
-    {
-        "login",
-        "name",
-        "username",
-        "email",
-        "displayname",
-        "fullname",
-        "handle",
-        "nickname",
-        "realname",
-        "screenname",
-    }
+    (
+        *("login", "name", "username", "email", "displayname", "fullname", "handle", "nickname"),
+        *("realname", "screenname"),
+    )
 )
-"""What a user is called, in an object that is one: elsewhere these fields name other things as well."""
+"""The name fields of an object that is a user: elsewhere they name other things as well."""
 
 _ISSUE = re.compile(
     r"https?://[^/\s]+/(?:api/v3/)?(?:repos/)?([^/\s]+/[^/\s]+)/(?:issues|pulls?)/(\d+)(?![^/?#\s])"
@@ -151,7 +114,7 @@ class Thread:
     pull_request: bool = False
 
     def called(self, name: str | None) -> str | None:
-        """Return what a poster is called; None for somebody who wrote nothing here."""
+        """Return the public name of a poster; None for somebody who wrote nothing here."""
         if name is None:
             return UNKNOWN
         if name == self.asker:

@@ -1,4 +1,4 @@
-"""What a value of a record may be, one rule for each type of field, and the reason why another is refused.
+"""The values of a record: one rule for each type of field, and the reason why another value is refused.
 
 Each rule takes the value and what the file calls the field, and returns the value as it is stored.
 """
@@ -38,7 +38,7 @@ class Refused(ValueError):
 
 
 def object_of(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object: what Python's parser calls for each, at any depth.
+    """Return a JSON object; Python's parser calls it for each, at any depth.
 
     Raises:
         Refused: A field occurs twice, of which only one could be kept.
@@ -287,4 +287,4 @@ _WRITTEN: dict[FieldType, Rule] = {
     "list": _written(partial(json.loads, object_pairs_hook=object_of), "a JSON list"),
     "boolean": lambda value, _: {"true": True, "false": False}.get(value, value),
 }
-"""How a text is read as the value that it is written for."""
+"""The parsers of values that are written as texts."""

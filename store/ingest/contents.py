@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from store.formats.fields import Field, FieldType, Layout
-from store.formats.protocol import Made
+from store.formats.protocol import Entity
 from store.formats.values import Refused
 from store.ingest.layout import plan_of
 from store.kinds.spec import task_kinds
@@ -47,7 +47,7 @@ _CONTENT = Layout(
 )
 
 
-def made_of(kind: str, external_id: str, extra: str | None, content: str) -> Iterator[Made]:
+def made_of(kind: str, external_id: str, extra: str | None, content: str) -> Iterator[Entity]:
     """Yield the item in a record's content, its chunks, responses and scores.
 
     Args:
@@ -63,19 +63,19 @@ def made_of(kind: str, external_id: str, extra: str | None, content: str) -> Ite
         return
     whole, _ = _values(json.loads(content), _CONTENT)
     fields, _ = _values(json.loads(whole["fields"]), _layout(kind, {}, task_kinds()[kind].record.columns))
-    yield Made(kind, {"external_id": external_id, **fields}, json.loads(extra or "{}"))
+    yield Entity(kind, {"external_id": external_id, **fields}, json.loads(extra or "{}"))
     placed = {"kind": kind, "item": external_id}
     for chunk in _each(whole["chunks"]):
         found, own = _values(chunk, _CHUNK)
-        yield Made("chunk", {**placed, **found}, own)
+        yield Entity("chunk", {**placed, **found}, own)
     for one in _each(whole["responses"]):
         response, own = _values(one, _RESPONSE)
         scores = _each(response.pop("scores"))
-        yield Made("response", {**placed, **response}, own)
+        yield Entity("response", {**placed, **response}, own)
         key = {name: response[name] for name in ("model", "setting", "trial")}
         for score in scores:
             found, own = _values(score, _SCORE)
-            yield Made("score", {**placed, **key, **found}, own)
+            yield Entity("score", {**placed, **key, **found}, own)
 
 
 def _each(text: str | None) -> list[Any]:

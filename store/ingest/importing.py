@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from store.errors import ImportFailed, JudgmentRefused, RecordsRefused, place
 from store.events import Progress, Report, silent
-from store.formats.protocol import Converter, Known, TwoPassConverter, bare_name
+from store.formats.protocol import Converter, FileContext, TwoPassConverter, bare_name
 from store.ingest.contents import made_of
 from store.ingest.files import RECORD_BYTES, prepare
 from store.ingest.inputs import Input, detect_input, listed
@@ -42,7 +42,7 @@ from store.ingest.resolve_responses import (
     resolve_responses,
     response_counts,
 )
-from store.ingest.staging import Stages, shared_sorts
+from store.ingest.staging import Stages, Staging, shared_sorts
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.processes import own_folder
 from store.record.ids import now
@@ -144,12 +144,10 @@ class _Import:
         self._progress = progress
         self._problems: list[Problem] = []
         self._stages = Stages(cursor)
-        self._records: list[int] = []
+        self._staged: list[Staging] = []
         self._label_ids = (0, 0)
         self._label_as: str | None = None
         self._raters: dict[int, str] = {}
-        self._extra: list[tuple[str, ...]] = []
-        self._counts: list[Mapping[str, int]] = []
         self._names = [given.file.name for given in inputs]
         self._questions = {
             spec.name: NamedQuestion(kind, spec) for kind in task_kinds().values() for spec in kind.questions
@@ -167,9 +165,7 @@ class _Import:
                     "Nothing was imported.",
                     "Check where it came from.",
                 )
-            self._records.append(staging.records)
-            self._extra.append(staging.extra)
-            self._counts.append(staging.counts)
+            self._staged.append(staging)
             self._problems += staging.problems
         if self._problems and self._rejects is None:
             self._refuse(self._problems)
@@ -186,7 +182,7 @@ class _Import:
         shared: dict[str, Any] = {}
         converters = {
             given.file.number: given.format.converter(
-                Known(bare_name(given.file.path.name), model, setting, shared)
+                FileContext(bare_name(given.file.path.name), model, setting, shared)
             )
             for given in self._inputs
             if given.format.converter is not None
@@ -208,7 +204,7 @@ class _Import:
             self._reject(problems)
         self._add_questions()
         # Labels are compared with the current ones, so records from now on must be later.
-        self._label_ids = reserve(self._workspace.ids, sum(self._records))
+        self._label_ids = reserve(self._workspace.ids, sum(one.records for one in self._staged))
         self._workspace.lane.submit(lambda _: None, urgent=True).result()
         self._label_as = label_as
         self._raters = self._label_raters(label_as)
@@ -274,11 +270,10 @@ class _Import:
     def _report(self, *, dry_run: bool) -> ImportReport:
         refused = [problem.file for problem in self._problems]
         files = []
-        every = zip(self._inputs, self._records, self._extra, self._counts, strict=True)
-        for given, records, extra, counts in every:
+        for given, staged in zip(self._inputs, self._staged, strict=True):
             number = given.file.number
             queries, codes = (
-                text_count(self._cursor, text, self._stages.offsets[number], records)
+                text_count(self._cursor, text, self._stages.offsets[number], staged.records)
                 for text in ("query", "code")
             )
             labels, labels_known = label_counts(self._cursor, number)
@@ -292,12 +287,12 @@ class _Import:
                     format=given.format.name,
                     detected=given.detected,
                     why=given.why,
-                    records=records,
+                    records=staged.records,
                     **item_counts(self._cursor, number),
                     **response_counts(self._cursor, number),
                     queries_added=queries,
                     codes_added=codes,
-                    told=dict(counts),
+                    told=dict(staged.counts),
                     judgments_added={**judgments, **labels},
                     judgments_known=labels_known + records_known,
                     rater_assumed=number in self._raters
@@ -305,8 +300,8 @@ class _Import:
                     and bool(labels or labels_known),
                     marks_added=marks,
                     rejected=refused.count(number),
-                    extra_kept=extra if given.layout.extra else (),
-                    extra_ignored=() if given.layout.extra else extra,
+                    extra_kept=staged.extra if given.layout.extra else (),
+                    extra_ignored=() if given.layout.extra else staged.extra,
                     source_id=known[0] if known else None,
                     imported_before=bool(known and known[0] is not None),
                 )

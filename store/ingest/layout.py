@@ -60,7 +60,7 @@ def plan_of(layout: Layout, container: Container) -> Plan:
 
 
 class Plan:
-    """What is done with each field of a layout.
+    """The conversion of each field of a layout.
 
     Args:
         layout: The fields.
@@ -177,14 +177,14 @@ def _are_texts(values: Sequence[Any], rule: Rule) -> bool:
 
 
 def _name_in(record: Record, one: Field) -> str:
-    """Return what a record calls a field: the first name with a value, else the first that is there."""
+    """Return the name of a field in a record: the first name with a value, else the first that is there."""
     names = one.columns
     found = next((name for name in names if record.get(name) is not None), None)
     return found or next((name for name in names if name in record), names[0])
 
 
 def _rule(one: Field, *, texts: bool) -> Rule:
-    """Return what checks and converts a value of a field."""
+    """Return the rule that checks and converts a value of a field."""
     if one.type == "scores":
         return partial(_scores, texts=texts)
     rule = rule_of_texts(one.type) if texts else RULES[one.type]
@@ -238,7 +238,7 @@ def _scores(given: tuple[Any, dict[str, Any]], name: str, *, texts: bool) -> dic
 
 @lru_cache(maxsize=4_096)
 def _model(model: Any, name: str) -> tuple[str, str]:
-    """Return a model's name, and what reasons call its score."""
+    """Return a model's name, and the name of its score in reasons."""
     return short_text(text(model, name), f"{name}'s model"), f"{name} of {model}"
 
 

@@ -211,7 +211,7 @@ class _Source:
         self.at = self._counted = at
 
     def following(self) -> str:
-        """Go on to what is no blank, and return it; empty at the end."""
+        """Go on to the next character that is no blank, and return it; empty at the end."""
         while True:
             self.go(_next(self.text, self.at))
             if self.at < len(self.text):

@@ -23,7 +23,7 @@ class FileReport:
         records: How many records it holds.
         items_added: New items.
         items_known: Items that were there already, with the same content.
-        items_differing: Those of them whose other fields (rank, origin, extra) differ; what is stored stays.
+        items_differing: Those of them whose other fields (rank, origin, extra) differ; stored values stay.
         queries_added: New query texts.
         codes_added: New snippets.
         responses_added: New responses of models to items that are here.
@@ -80,10 +80,10 @@ class FileReport:
         return bool(self.items_added or beside or self.marks_added or sum(self.judgments_added.values()))
 
     def sentence(self, *, dry_run: bool = False) -> str:
-        """Return what came of the file as one line to read.
+        """Return the result of the file as a line to read.
 
         Args:
-            dry_run: Whether it says what would come of it.
+            dry_run: Whether nothing was imported.
         """
         how = f"detected: {self.why}" if self.detected else "as named"
         would = "would be " if dry_run else ""
@@ -139,24 +139,24 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What came of an import.
+    """The result of an import.
 
     Attributes:
         files: Of each file, in the order given.
         dry_run: Whether nothing was imported since nothing was to be.
         rejects: Where refused records were written; None when they were not, as in a dry run.
-        found_items: Pending responses whose item came with this import.
-        staying_aside: Those that stay pending though their item is here: it has another text of the same
-            model, setting and trial.
-        asked_anew: Items that were judged without responses and get some, so that they are judged again.
+        attached_responses: Pending responses whose item came with this import.
+        conflicting_responses: Those that stay pending though their item is here: it has another text of the
+            same model, setting and trial.
+        reopened_items: Items that were judged without responses and get some, so that they are judged again.
     """
 
     files: tuple[FileReport, ...]
     dry_run: bool = False
     rejects: str | None = None
-    found_items: int = 0
-    staying_aside: int = 0
-    asked_anew: int = 0
+    attached_responses: int = 0
+    conflicting_responses: int = 0
+    reopened_items: int = 0
 
     @property
     def adds(self) -> bool:
@@ -188,19 +188,19 @@ class ImportReport:
         return totals
 
     def beside_files(self) -> list[str]:
-        """Return what came of items and responses that no file of this import holds, in sentences."""
+        """Return the effects on items and responses that are in no file of this import, as sentences."""
         notes = []
-        if self.found_items:
-            notes.append(f"Pending responses attached to their item: {self.found_items:,}.")
-        if self.staying_aside:
+        if self.attached_responses:
+            notes.append(f"Pending responses attached to their item: {self.attached_responses:,}.")
+        if self.conflicting_responses:
             notes.append(
-                f"Still pending: {pluralize(self.staying_aside, 'response')} of an item that has another "
-                "text of the same model, setting and trial. Number several of one setting: trial."
+                f"Still pending: {pluralize(self.conflicting_responses, 'response')} of an item that has "
+                "another text of the same model, setting and trial. Number several of one setting: trial."
             )
-        if self.asked_anew:
+        if self.reopened_items:
             notes.append(
-                f"Open again: {pluralize(self.asked_anew, 'item')}, judged without responses and now with "
-                "some. What was said of the reference or the thread stays in the record, and counts no more."
+                f"Open again: {pluralize(self.reopened_items, 'item')}, judged without responses and now "
+                "with some. Labels of the reference or the thread stay in the record, and count no more."
             )
         return notes
 
@@ -223,8 +223,8 @@ class ImportReport:
             "rejects": self.rejects,
             "responses_added": sum(file.responses_added for file in self.files),
             "responses_aside": sum(file.responses_aside for file in self.files),
-            "responses_found_items": self.found_items,
-            "responses_staying_aside": self.staying_aside,
-            "items_asked_anew": self.asked_anew,
+            "responses_found_items": self.attached_responses,
+            "responses_staying_aside": self.conflicting_responses,
+            "items_asked_anew": self.reopened_items,
             "files": [asdict(file) for file in self.files],
         }

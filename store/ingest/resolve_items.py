@@ -24,7 +24,7 @@ from store.kinds.spec import SharedText, TaskKind, task_kinds
 from store.sql import any_row, count
 
 _EMPTY: dict[FieldType, str] = {"text": "''", "list": "'[]'", "object": "'{}'"}
-"""What is stored in a column for which a file holds nothing."""
+"""The stored value of a column for which a file has none."""
 
 _OF_STAGED = "ON s.position = n.position AND s.file = n.file"
 _OF_TEXTS = "ON x.position = n.position AND x.file = n.file"
@@ -140,7 +140,7 @@ def _resolve_texts(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> None:
         )
         seen = "given_at"
         if about and any_row(cursor, f"stage_{name} s WHERE {given} <> ''"):
-            # A text may be given both with and without what is otherwise derived from it.
+            # A text may be given both with and without descriptions.
             seen = f"min(given_at) OVER (PARTITION BY text_hash, {', '.join(about)})"
         same = "".join(f" AND w.{column} = n.{column}" for column in about)
         _text_stage(table).fill(

@@ -19,16 +19,8 @@ from store.sql import any_row
 from store.tables.record import MARK_KINDS
 
 _SAME = (
-    "action",
-    "item_id",
-    "rater_id",
-    "assignment_id",
-    "phase",
-    "origin",
-    "supersedes",
-    "target_action",
-    "restores",
-    "created_at",
+    *("action", "item_id", "rater_id", "assignment_id", "phase", "origin", "supersedes", "target_action"),
+    *("restores", "created_at"),
 )
 _SAME_JUDGMENT = (*_SAME, "question_id", "response_ref_id", "value", "reason", "comment", "evidence")
 _SAME_MARK = (*_SAME, "kind", "active", "text")

@@ -1,4 +1,4 @@
-"""Stages: the named tables of an import between the staged records and what is published.
+"""Stages: the named tables of an import between the staged and the published rows.
 
 Each stage declares its columns and the other stages that it is made from, beside tables of the workspace and
 staged records; a statement that names others, or lacks a column, fails. Stages of shared texts depend on the
@@ -128,7 +128,7 @@ NEW_CHUNK = Stage(
     ),
     (ITEM_KEY,),
 )
-"""Every staged piece of context whose item is known, and what its item has under the setting already."""
+"""Every staged piece of context whose item is known, and the pieces of its item under the setting."""
 
 _PENDING = (*_RESPONSE, "pending_id", "source_id", "external_id", "text", "extra", "scores")
 MATCHED = Stage("matched", _PENDING, (ITEM_KEY, JOIN_KEY))
@@ -171,7 +171,7 @@ NEW_LABEL = Stage(
     (SINGLE_LABEL, STAGED_KEY, FILE_RATER, ASKED),
     view=True,
 )
-"""Every label, those in files of items among them, with the keys of what it names."""
+"""Every label, those in files of items among them, with the keys of its names."""
 
 HELD_LABEL = Stage(
     "held_label",
@@ -201,7 +201,7 @@ _RECORD = (
     *("question_id", "rater_id", "known_kind", "held"),
 )
 KEYED_RECORD = Stage("keyed_record", _RECORD, (ASKED, ITEM_KEY))
-"""Every staged judgment and mark with the keys of what it names, and whether the workspace has it."""
+"""Every staged judgment and mark with the keys of its names, and whether the workspace has it."""
 
 REPEATED_RECORD = Stage("repeated_record", ("id", "first", "differing"), (KEYED_RECORD,))
 """Records that occur several times in the import, the first place of each, and whether they differ."""

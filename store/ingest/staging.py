@@ -16,7 +16,7 @@ import pyarrow
 from store.events import Progress, Report
 from store.formats.fields import STAGED, FieldType, Makes
 from store.formats.judgments import RECORD_FIELDS
-from store.formats.protocol import Converter, Made
+from store.formats.protocol import Converter, Entity
 from store.formats.values import Refused, as_json
 from store.ingest.inputs import Input
 from store.ingest.layout import Plan, plan_of
@@ -204,7 +204,7 @@ class Stages:
         return Staging(count, tuple(problems), tuple(names), dict(converter.counts) if converter else {})
 
     def unpack(
-        self, makes: Makes, columns: Sequence[str], unpacked: Callable[..., Iterator[Made]]
+        self, makes: Makes, columns: Sequence[str], unpacked: Callable[..., Iterator[Entity]]
     ) -> list[Problem]:
         """Stage the items that the records of one sort carry.
 
@@ -343,7 +343,7 @@ class _Tables:
                 names.update(dict.fromkeys(one.extra))
         return refused
 
-    def add(self, made: Iterable[Made], number: int, line: int) -> list[Made]:
+    def add(self, made: Iterable[Entity], number: int, line: int) -> list[Entity]:
         """Stage what a record was converted to, all of it or nothing.
 
         Raises:
@@ -365,7 +365,7 @@ class _Tables:
         for makes, table in self._tables.items():
             self._stages.add_part(Part(table, makes, self._file, self._offset, self._prefix))
 
-    def _row(self, made: Made, number: int, line: int) -> tuple[Any, ...]:
+    def _row(self, made: Entity, number: int, line: int) -> tuple[Any, ...]:
         columns = stage_columns()[made.makes]
         fields = dict(made.fields)
         if made.makes not in task_kinds():

@@ -6,7 +6,7 @@ from store.kinds.spec import EditSpec, QuestionSpec, QueueSpec, RecordSpec, Task
 from store.record.scales import Scale, ScaleValue
 
 Bands = tuple[str, str, str, str, str]
-"""What two points each mean, from 1 and 2 up to 9 and 10."""
+"""The meaning of two points each, from 1 and 2 up to 9 and 10."""
 
 ACCURACY: Bands = (
     "mostly wrong",

@@ -1,4 +1,4 @@
-"""Items counted by their kind, as a person says it: "85 pairs, 12 completions and 9 repository questions"."""
+"""Phrases for numbers of items by kind: "85 pairs, 12 completions and 9 repository questions"."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def joined(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def told_unknown(kinds: Iterable[str]) -> str:
+def unknown_kinds_note(kinds: Iterable[str]) -> str:
     """Return that nothing installed knows some of the kinds, as a sentence; empty where all are known.
 
     Args:

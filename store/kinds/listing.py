@@ -1,4 +1,4 @@
-"""How the items of a kind are listed, searched and read: selects that follow from its record and queue."""
+"""Selects that list, search and read the items of a kind, derived from its record and queue."""
 
 from __future__ import annotations
 

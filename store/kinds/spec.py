@@ -72,7 +72,7 @@ class QuestionSpec:
 
 @dataclass(frozen=True, slots=True)
 class SharedText:
-    """A text that many items share, stored once in a table (id, text, text_hash, and what describes it).
+    """A text that many items share, stored once in a table (id, text, text_hash, and descriptions).
 
     The kind's table refers to it in the column `TABLE_id`. A file may hold these texts alone, for records of
     items in another file that refer to them by `TABLE_ref`.
@@ -80,8 +80,8 @@ class SharedText:
     Attributes:
         table: That table.
         column: The kind's column that holds the text.
-        about: The kind's columns that describe the text, each with what is stored where a file says nothing:
-            SQL over `text`.
+        about: The kind's columns that describe the text, each with its default where a file has
+            none: SQL over `text`.
     """
 
     table: str
@@ -91,11 +91,11 @@ class SharedText:
 
 @dataclass(frozen=True, slots=True)
 class RecordSpec:
-    """What an item of a kind consists of, and how it is stored.
+    """The columns of an item of a kind, and their storage.
 
     Attributes:
         table: The table of the kind's own columns, with `item_id`.
-        columns: What an item consists of, in order, with the type that files have for each; `list` and
+        columns: The columns of an item, in order, with the type that files have for each; `list` and
             `object` are stored as JSON text.
         identity: Those of the columns that make up an item: one with the same id and others of these is
             refused. The rest only describes it, and stays as it was first imported.
@@ -172,7 +172,7 @@ class QueueSpec:
     Attributes:
         title: The column that a queue shows of an item.
         detail: The column that it shows beside that.
-        detail_word: What the detail is, in a word that heads its column.
+        detail_word: The heading of the detail's column.
         searched: The columns in which a text is searched; title and detail by default.
         label: The name of the question whose value queues show; the first question by default, empty for a
             kind whose items have no single such value.
@@ -207,14 +207,14 @@ class TaskKind:
 
     Attributes:
         name: The kind's name, the `kind` of its items.
-        plural: What screens call its items.
-        singular: What they call one of them; the kind's name by default.
+        plural: The word for its items.
+        singular: The word for one of them; the kind's name by default.
         questions: The questions of the kind, in the order in which they are asked.
         guideline_version: The version of the guideline text.
         guideline: The instructions for raters.
-        record: What an item consists of, and how it is stored.
+        record: The columns of an item, and their storage.
         queue: How items are listed.
-        editing: What experts may rewrite.
+        editing: The texts that experts may rewrite.
         order: The kind's place in lists; kinds of other packages are last.
     """
 
@@ -287,7 +287,7 @@ def ranked_kinds() -> frozenset[str]:
 
 
 def part_title(part: str) -> str:
-    """Return what screens call a column that can be rewritten: the word of the first kind that has one."""
+    """Return the title of a column that can be rewritten: the word of the first kind that has one."""
     titles = (kind.editing.columns[part] for kind in task_kinds().values() if part in kind.editing.columns)
     return next(titles, part.replace("_", " "))
 

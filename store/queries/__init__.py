@@ -1,1 +1,1 @@
-"""What screens, commands and reports ask of a workspace, as SQLAlchemy Core expressions."""
+"""The queries of screens, commands and reports, as SQLAlchemy Core expressions."""

@@ -20,7 +20,7 @@ from store.tables.runs import ExecutionRow, Run, StepRow
 
 @dataclass(frozen=True, slots=True)
 class VerdictView:
-    """The agents' label of an item, with what it rests on."""
+    """The agents' label of an item, with its reasons."""
 
     id: UUID
     value: float
@@ -54,13 +54,13 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class AgentCase:
-    """What the agents say of an item and why, and what experts found by running its test.
+    """The agents' label of an item with its reasons, and the expert runs of its test.
 
     Attributes:
         verdict: The agents' label.
         steps: Their turns, in order.
         execution: The execution that the verdict saw.
-        expert_runs: What experts ran, in order.
+        expert_runs: The expert runs, in order.
     """
 
     verdict: VerdictView | None

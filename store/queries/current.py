@@ -226,7 +226,7 @@ def _latest(
 
 
 def _among(table: Table, item_ids: Collection[int] | None) -> list[ColumnElement[bool]]:
-    """Return the condition that keeps some items; inside the window, which hides it from outside."""
+    """Return the condition that selects some items; inside the window, which hides it from outside."""
     return [] if item_ids is None else [among(table.c.item_id, item_ids)]
 
 

@@ -1,4 +1,4 @@
-"""How many questions an item is asked, and how many of them a rater has answered.
+"""The number of questions of an item, and how many of them a rater has answered.
 
 An item is asked every question of its kind; one that is asked of responses once for each response, and of
 the item itself where it has none. Other answers, such as those to an item that got responses since, stay in
@@ -84,7 +84,7 @@ def required_count(
         many = of_responses[kind.name]
         once = literal(len(kind.questions) - many)
         whens.append((item.c.kind == kind.name, once + many * number if many else once))
-    # Of an unknown kind, it is not known what is asked.
+    # The questions of an unknown kind are unknown.
     return case(*whens, else_=1), counts
 
 

@@ -1,4 +1,4 @@
-"""The tests that experts ran, and what tells an edited test from the agents'."""
+"""The tests that experts ran, and whether they were edited."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from store.tables.runs import ExecutionRow, Step, StepRow
 TEST_WRITER = "test_writer"
 """The role in which agents write test programs."""
 REPAIR = "repair"
-"""The role in which a sandbox carries out what repairs an environment."""
+"""The role of the steps in which a sandbox repairs an environment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One item as a review shows it: its texts, the responses of models, and what was recorded of it."""
+"""One item as a review shows it: its texts, the responses of models, and its records."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class ItemDetails:
 
 @dataclass(frozen=True, slots=True)
 class ItemAccess:
-    """Under which assignment a rater judges an item, and what of it stays hidden.
+    """Under which assignment a rater judges an item, and which part of it stays hidden.
 
     Attributes:
         assignment_id: The assignment; None outside a study.
@@ -137,7 +137,7 @@ class ItemAccess:
 
 
 def item_access(connection: Connection, scope: Scope, item_id: int) -> ItemAccess:
-    """Return under which assignment a rater judges an item, and what of it stays hidden."""
+    """Return under which assignment a rater judges an item, and which part of it stays hidden."""
     number = cast(item_id, BigInteger)
     blind, models = connection.execute(select(hides_agents(scope, number), hides_models(scope, number))).one()
     return ItemAccess(assignment_of(connection, scope, item_id), bool(blind), bool(models))
@@ -189,7 +189,7 @@ def load_item(connection: Connection, scope: Scope, kind: TaskKind, item_id: int
 
     Args:
         connection: A reading connection.
-        scope: Whose labels and marks are "own", and what stays hidden.
+        scope: Whose labels and marks are "own", and what is hidden.
         kind: The item's kind.
         item_id: The item.
 

@@ -44,7 +44,7 @@ class RaterProgress:
 
 @dataclass(frozen=True, slots=True)
 class KindProgress:
-    """How far a rater and the agents are with the items of one kind.
+    """The progress of a rater and the agents on the items of one kind.
 
     Attributes:
         kind: The task kind.
@@ -64,11 +64,11 @@ class KindProgress:
 
     @property
     def left(self) -> int:
-        """Items that the rater has neither judged nor said to be undecidable."""
+        """Items that the rater has neither judged nor marked as undecidable."""
         return self.items - self.judged - self.cannot_decide
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields, with what is derived from them."""
+        """Return it as JSON-able fields, with derived ones."""
         fields = asdict(self)
         del fields["kind"]
         return {**fields, "left": self.left}
@@ -132,7 +132,7 @@ class Progress:
 
     @property
     def left(self) -> int:
-        """Items that the rater has neither judged nor said to be undecidable."""
+        """Items that the rater has neither judged nor marked as undecidable."""
         return sum(one.left for one in self.kinds)
 
     @property
@@ -146,7 +146,7 @@ class Progress:
         return replace(self, kinds=tuple(one for one in self.kinds if one.kind in kinds))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-able fields, with what is derived from them."""
+        """Return it as JSON-able fields, with derived ones."""
         fields = asdict(self)
         fields |= {
             "items": self.total,
@@ -292,7 +292,7 @@ class ProgressDelta:
 
     Attributes:
         today: Items that are judged, and were given their latest value today.
-        left: Items that are neither judged nor said to be undecidable.
+        left: Items that are neither judged nor marked as undecidable.
         judged: Whether the action gave an item the last value that was due; a redo does not.
     """
 
@@ -302,7 +302,7 @@ class ProgressDelta:
 
 
 def open_among(connection: Connection, scope: Scope, item_ids: Collection[int]) -> set[int]:
-    """Return those of some items that a rater has neither judged nor said to be undecidable."""
+    """Return those of some items that a rater has neither judged nor marked as undecidable."""
     if not item_ids:
         return set()
     item = table_of(Item)
@@ -359,7 +359,7 @@ def progress_delta(connection: Connection, action: Action) -> ProgressDelta:
 
 @dataclass(frozen=True, slots=True)
 class _ItemState:
-    """What an item counted as for a rater at one time."""
+    """The state of an item for a rater at one time."""
 
     judged: bool
     today: bool
@@ -367,7 +367,7 @@ class _ItemState:
 
 
 def _state(records: list[Judgment | Mark], due: set[QuestionTarget], number: int) -> _ItemState:
-    """Return what an item counts as for a rater.
+    """Return the state of an item for a rater.
 
     Args:
         records: What the rater had recorded, in order.

@@ -95,7 +95,7 @@ def items_by_kind(workspace: Workspace) -> dict[str, int]:
 
 
 def _refuse_hidden(workspace: Workspace, scope: Scope, wanted: QueueFilter) -> None:
-    """Refuse what would tell of labels that one of the listed items hides.
+    """Refuse a filter or order that would reveal labels that one of the listed items hides.
 
     Raises:
         HiddenData: One does.
@@ -114,7 +114,7 @@ def _refuse_hidden(workspace: Workspace, scope: Scope, wanted: QueueFilter) -> N
 
 
 def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any]:
-    """Join only what the filter and the order ask for, so that the plain queue stays a plain scan."""
+    """Join only the tables that the filter and the order need, so that the plain queue stays a plain scan."""
     item = table_of(Item)
     statement = select(item.c.id)
     order: Any = item.c.id

@@ -26,7 +26,7 @@ class ChunkView:
 
 @dataclass(frozen=True, slots=True)
 class ScoreView:
-    """What a judge said of a response; `value` is None where its word was no number, which `raw` holds."""
+    """A judge's score of a response; `value` is None where its reply was no number; `raw` holds the reply."""
 
     id: UUID
     judge: str
@@ -38,14 +38,14 @@ class ScoreView:
 
 @dataclass(frozen=True, slots=True)
 class ResponseView:
-    """What a model made of an item.
+    """A model's response to an item.
 
     Attributes:
         id: The key of its reference.
-        letter: What a screen calls it: A, B, and so on.
+        letter: Its letter on a screen: A, B, and so on.
         name: Model, setting and trial as a person reads them; empty where they stay hidden.
-        text: What the model wrote.
-        scores: What judges said of it; none in a blind review.
+        text: The text of the model.
+        scores: Judges' scores; none in a blind review.
     """
 
     id: int
@@ -104,7 +104,7 @@ def _name(model: str, setting: str, trial: int) -> str:
 
 
 def letter(place: int) -> str:
-    """Return what the response at a place, from 0, is called: A to Z, then AA, AB, and so on."""
+    """Return the letter of the response at a place, from 0: A to Z, then AA, AB, and so on."""
     name = ""
     place += 1
     while place:

@@ -62,7 +62,7 @@ class QueueFilter:
         return bool(self.agent or self.agreement or self.path)
 
     def without_agents(self) -> QueueFilter:
-        """Return the filter without what rests on the agents' labels."""
+        """Return the filter without the parts that depend on the agents' labels."""
         return replace(self, agent=None, agreement=None, path=None)
 
     def sentence(self, here: Collection[str] = (), agents: Collection[str] = ()) -> str:

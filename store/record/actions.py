@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from store.errors import JudgmentRefused
 from store.record.evidence import BadEvidence, citations_of
-from store.record.ids import beside, now
+from store.record.ids import following_id, now
 from store.record.rater_ref import RaterRef
 from store.record.response_names import ResponseName, question_name
 from store.record.revisions import REVISION, refused_mark
@@ -108,16 +108,16 @@ class Recorder:
             until: The id of the undo, where it was asked for earlier: only older actions are taken back.
 
         Returns:
-            A future of what was recorded, of None when there is no such action.
+            A future of the recorded action, of None when there is no such action.
         """
-        # The id is of the moment of the key: what is judged before the lane comes to it must be higher.
+        # The id is of the moment of the key: ids of judgments before the lane comes to it must be higher.
         action = until or self._workspace.ids.next()
         return self._workspace.lane.submit(
             lambda connection: self._undo(connection, action, since, until), urgent=True
         )
 
     def redo(self) -> Future[Action | None]:
-        """Bring back the action undone last; a future of what was recorded, None when there is none."""
+        """Bring back the action undone last; a future of the recorded action, None when there is none."""
         action = self._workspace.ids.next()
         return self._workspace.lane.submit(lambda connection: self._redo(connection, action), urgent=True)
 
@@ -138,7 +138,7 @@ class Recorder:
                 fresh.append(_insert(connection, records, further))
                 written.append(fresh[-1])
         if fresh:
-            # Last, so that what the database refuses is not in it.
+            # Last, so that refused records are not in it.
             self._journal.append([self._line(connection, record, item) for record in fresh])
         return Action(action.id, tuple(written))
 
@@ -149,7 +149,7 @@ class Recorder:
         if target is None:
             return None
         # The state before the action is the record next older than its first one of each key. `supersedes`
-        # names it, too, but not what an import brought in between afterwards.
+        # names it, too, but not a record that was imported in between afterwards.
         earliest: dict[tuple[Any, ...], Record] = {}
         about = records_of(connection, target)
         for record in about:
@@ -179,7 +179,7 @@ class Recorder:
         records = []
         for place, (like, content) in enumerate(wanted, start=1):
             fresh = {
-                "id": beside(action, place),
+                "id": following_id(action, place),
                 "action": action,
                 "origin": origin,
                 "target_action": about[0].action,
@@ -280,8 +280,8 @@ def _item(connection: Connection, number: int) -> RowMapping | None:
 
 
 def _read(connection: Connection, item_id: int) -> ItemRecords:
-    """Read what all raters recorded of an item."""
-    # One condition alone, which DuckDB answers from what it knows of each block of rows.
+    """Read the records of all raters of an item."""
+    # One condition alone, which DuckDB answers from its statistics of each block of rows.
     return ItemRecords(
         model(**row)
         for model, table in _MODELS
@@ -345,7 +345,7 @@ def action_to_redo(connection: Connection, rater_id: int) -> UUID | None:
 
 
 def _made(rater_id: int) -> Subquery:
-    """Select what a rater did by hand, undo and redo left out."""
+    """Select the actions of a rater but undo and redo."""
     return _records(rater_id, lambda origin: origin.not_in(("import", "ruling", "undo", "redo"))).subquery(
         "made"
     )

@@ -24,13 +24,13 @@ from uuid import UUID
 
 Part = Literal["code", "test", "log", "context", "completion", "issue", "question", "reference", "answer"]
 PARTS: tuple[Part, ...] = get_args(Part)
-"""What lines can be cited of, in the order in which citations are kept."""
+"""The texts whose lines can be cited, in the order of citations."""
 
 NONE = "[]"
 """The evidence of a judgment that cites nothing."""
 
 TEXT_MOST = 2000
-"""Characters of the cited lines that are kept with a citation."""
+"""Characters of the cited lines that are stored with a citation."""
 
 CITATIONS_MOST = 200
 """Citations that one judgment can have."""
@@ -40,7 +40,7 @@ _HEX = set("0123456789abcdef")
 
 
 class BadEvidence(ValueError):
-    """A text is not of the form that evidence has; the message says what is wrong."""
+    """A text is not of the form that evidence has; the message names the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def cite(
 
 
 def in_order(citations: Iterable[Citation]) -> tuple[Citation, ...]:
-    """Return citations in the order in which they are kept."""
+    """Return citations in their stored order."""
     return tuple(
         sorted(
             citations,
@@ -171,7 +171,7 @@ def _citation(row: Any) -> Citation:
 
 
 def readable_citations(evidence: str) -> tuple[Citation, ...]:
-    """Read the evidence of a judgment to show it; what has another form counts as none."""
+    """Read the evidence of a judgment to show it; one of another form has no citations."""
     try:
         return citations_of(evidence)
     except BadEvidence:

@@ -9,7 +9,7 @@ import uuid
 from datetime import UTC, datetime
 
 ROOM = 4096
-"""How many ids there is place for between one id and the next."""
+"""The number of ids between one id and the next."""
 
 _HIGHEST = (1 << 128) - 1
 
@@ -20,8 +20,8 @@ class IdClock:
     Current records are found by the highest id, so an id made later must be the higher one. A workspace
     raises the floor to what it holds from the clock's future when it is opened.
 
-    After each id there is room for those of records that follow from the one it names (see `beside`): they
-    are found out later, and must be lower than the id of whatever was done in the meantime.
+    After each id there is room for those of records that follow from its record (see `following_id`): they
+    are made later, and must be lower than the ids of records made in the meantime.
     """
 
     def __init__(self, floor: uuid.UUID | None = None) -> None:
@@ -50,8 +50,8 @@ class IdClock:
         return uuid.UUID(int=fresh)
 
 
-def beside(number: uuid.UUID, place: int) -> uuid.UUID:
-    """Return the id of what follows from another record.
+def following_id(number: uuid.UUID, place: int) -> uuid.UUID:
+    """Return the id of a record that follows from another.
 
     Args:
         number: The other record's id.
@@ -70,7 +70,7 @@ def lowest_at(milliseconds: int) -> uuid.UUID:
     return uuid.UUID(int=_at(milliseconds))
 
 
-def tells_order(number: uuid.UUID) -> bool:
+def is_ordered(number: uuid.UUID) -> bool:
     """Return whether an id is of version 7 and up to the year 9999: above there is no room for later ones."""
     return number.version == 7 and number < END
 
@@ -91,7 +91,7 @@ def _after(last: int, step: int) -> int:
 
 
 END = lowest_at(253_402_300_800_000)
-"""Where the ids of the year 10000 begin."""
+"""The first id of the year 10000."""
 
 
 def now() -> datetime:

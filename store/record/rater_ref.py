@@ -30,7 +30,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def name_fault(name: str) -> str | None:
-    """Return what is wrong with a rater's name, as "is blank"; None when nothing is."""
+    """Return the fault of a rater's name, as "is blank"; None for a good one."""
     if not name.strip():
         return "is blank"
     if len(name) > LONGEST_NAME:

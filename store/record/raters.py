@@ -42,7 +42,7 @@ def ensure_rater(workspace: Workspace, name: str, kind: RaterKind = "human") -> 
 
 
 def rater_row(connection: Connection, name: str, kind: RaterKind) -> RaterRef:
-    """Do what `ensure_rater` does, within a write that is already in the lane."""
+    """Like `ensure_rater`, within a write that is already in the lane."""
     table = table_of(Rater)
     rater = _rater(connection, name)
     if rater is None:
@@ -147,7 +147,7 @@ def guideline_number(connection: Connection, kind: str, version: str) -> int:
 
 
 def register_kinds(workspace: Workspace) -> None:
-    """Store what the workspace lacks of every installed kind: its table, its questions, its guideline."""
+    """Store the missing rows of every installed kind: its table, its questions, its guideline."""
     guideline = table_of(Guideline)
 
     def write(connection: Connection) -> None:

@@ -9,14 +9,14 @@ import re
 from dataclasses import dataclass
 
 _ESCAPES = {"%": "%25", "@": "%40", "[": "%5B", "]": "%5D", "#": "%23"}
-"""How the signs of a name are written within the name of a model or a setting; `%` first."""
+"""Escapes of the signs of a name within the name of a model or a setting; `%` first."""
 
 _NAME = re.compile(r"([^@\[\]#]+)@([^@\[\]#]*)(?:\[([^@\[\]#]+)\])?(?:#(\d{1,18}))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ResponseName:
-    """What tells one response to an item from the others.
+    """The name of one response among those of an item.
 
     Attributes:
         model: The model that made it.

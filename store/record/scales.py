@@ -65,7 +65,7 @@ class Scale:
         )
 
     def to_json(self) -> str:
-        """Return the scale as the JSON text that the question table keeps."""
+        """Return the scale as the JSON text of the question table."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod

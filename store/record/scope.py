@@ -1,4 +1,4 @@
-"""Scope: whose judgments are read and made, in which study and phase, and what others' work is visible."""
+"""Scope: the rater, study and phase of judgments, and the visibility of others' work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REVIEW = "review"
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """What a rater may see of the agents' and other raters' work.
+    """The visibility of the agents' and other raters' work.
 
     Attributes:
         blind: Whether it is hidden on every item. Otherwise an item's assignment can still hide it.
@@ -23,7 +23,7 @@ class Visibility:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose judgments and marks count as a person's own, and what that person may see.
+    """The judgments and marks that count as a person's own, and the visibility of others' work.
 
     An assignment belongs to one item, and a scope spans many: it names the study, in which (rater, item,
     phase) has at most one assignment.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from store.record.evidence import NONE
-from store.record.ids import beside
+from store.record.ids import following_id
 
 if TYPE_CHECKING:
     from store.tables.record import Judgment, Mark
@@ -83,7 +83,7 @@ class ItemRecords:
             elif mark.kind == "cannot_decide":
                 further += [_withdrawn(judgment, record) for judgment in judgments]
         return [
-            one.model_copy(update={"id": beside(record.id, place)})
+            one.model_copy(update={"id": following_id(record.id, place)})
             for place, one in enumerate(further, start=1)
         ]
 

@@ -1,4 +1,4 @@
-"""What imports write, and nothing changes afterwards: sources, items, and the own columns of each kind."""
+"""Imported rows, which never change afterwards: sources, items, and the own columns of each kind."""
 
 from __future__ import annotations
 

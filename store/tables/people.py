@@ -1,4 +1,4 @@
-"""Who judges, what they are asked, in which order: raters, questions, guidelines, studies, assignments."""
+"""The people and protocols of judging: raters, questions, guidelines, studies, assignments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Rater(SQLModel, table=True):
 
 
 class Question(SQLModel, table=True):
-    """What is asked of an item, with its scale as JSON (see store.record.scales)."""
+    """A question about items, with its scale as JSON (see store.record.scales)."""
 
     id: int = big(primary_key=True)
     name: str = string()
@@ -68,7 +68,7 @@ class Assignment(SQLModel, table=True):
 
 
 class SessionState(SQLModel, table=True):
-    """Where a rater left off: the open item, scroll places, drafts, as JSON under a key."""
+    """The state of a rater's session: the open item, scroll places, drafts, as JSON under a key."""
 
     rater_id: int = big(primary_key=True)
     key: str = string(primary_key=True)

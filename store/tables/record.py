@@ -1,4 +1,4 @@
-"""The append-only record of what raters did: judgments and marks, grouped into actions.
+"""The append-only record of raters' actions: judgments and marks, grouped into actions.
 
 A record is a frozen value; its row is the same class as a table. Nothing here is ever updated or
 deleted: a change of mind, an undo and a redo are new rows that supersede older ones.
@@ -14,10 +14,10 @@ from sqlmodel import SQLModel
 from store.tables.columns import UUID, big, datetime, moment, real, string, uid
 
 ORIGINS = ("independent", "accept", "override", "withdraw", "undo", "redo", "import", "ruling")
-"""How a judgment came about. `withdraw`: the rater decided that they cannot decide; its value is None."""
+"""The origins of judgments. `withdraw`: the rater decided that they cannot decide; its value is None."""
 
 MARK_KINDS = ("cannot_decide", "skip", "flag", "comment")
-"""What a rater can say of an item without judging it. None of them enters a measure."""
+"""The kinds of marks, beside revisions. None of them enters a measure."""
 
 
 class QuestionTarget(NamedTuple):
@@ -83,7 +83,7 @@ class JudgmentRow(Judgment, table=True):
 
 
 class Mark(SQLModel):
-    """What a rater says of an item without judging it: cannot decide, skip, flag, comment, a revision.
+    """A rater's mark on an item, which is no judgment: cannot decide, skip, flag, comment, a revision.
 
     Its key is (item, rater, assignment, phase, kind). `active` False takes the mark away. The text of a
     revision replaces the imported one; of several raters' revisions the latest is current.

@@ -38,7 +38,7 @@ class ResponseRef(SQLModel, table=True):
 
 
 class Response(SQLModel, table=True):
-    """What a model answered to an item: a completion, an answer. `id` is that of its `ResponseRef`.
+    """A model's response to an item: a completion, an answer. `id` is that of its `ResponseRef`.
 
     `source_id` names the file that it was imported from, `run_id` and `step_id` the run that made it.
     """
@@ -52,7 +52,7 @@ class Response(SQLModel, table=True):
 
 
 class Score(SQLModel, table=True):
-    """What a judge said of a response under a measure, once for each time that it was asked.
+    """A judge's score of a response under a measure, once for each time that the judge was asked.
 
     `value` is None where the judge's reply was no number; `raw` holds the text in its place. `sequence`
     is the order of the scores in their files: of several the last one counts. `run_id` and `step_id` name

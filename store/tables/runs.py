@@ -1,4 +1,4 @@
-"""What agents did: runs, steps, replies, executions with test outcomes, verdicts.
+"""The work of agents: runs, steps, replies, executions with test outcomes, verdicts.
 
 Only two things ever change: a run's state, and a reply when a person has the same request sent again.
 """

@@ -124,7 +124,7 @@ MERGED_TABLES = (
     MergedTable("reply"),
     MergedTable("execution", replaced={"rater_id": "p.ours"}, joined=(RATERS,)),
     MergedTable("test_outcome", ("execution_id", "position")),
-    # A run has one verdict on a question of an item: the one here is kept.
+    # A run has one verdict on a question of an item: the one here stays.
     MergedTable(
         "verdict",
         replaced={"run_id": "r.ours", "question_id": "q.ours", "response_ref_id": "f.ours"},
@@ -307,7 +307,7 @@ class Comparison:
         self._cursor = cursor
 
     def unmatched_items(self, shown: int) -> tuple[int, list[tuple[str, str]]]:
-        """Return how many of the copy's items are not the same here, and what is wrong with the first."""
+        """Return how many of the copy's items are not the same here, and the faults of the first."""
         found = self._rows(_ITEMS, shown=shown)
         return (found[0][2] if found else 0), [(name, fault) for name, fault, _ in found]
 
@@ -397,7 +397,7 @@ class Comparison:
         return added
 
     def highest(self) -> UUID | None:
-        """Return the highest id of what the copy has."""
+        """Return the highest id of the copy."""
         ((number,),) = self._rows(_HIGHEST)
         return number if isinstance(number, UUID) else None
 

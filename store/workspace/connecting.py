@@ -92,7 +92,7 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
     _spare_searches()
     try:
         # Made absolute, since DuckDB has a meaning of its own for names such as ":memory:" and "md:x".
-        # A file of another program is refused, rather than read by what would be fetched from the network.
+        # A file of another program is refused, rather than read by an extension fetched from the network.
         connection = duckdb.connect(str(path.absolute()), config={"autoinstall_known_extensions": False})
         # See Workspace._checkpoint.
         connection.execute("SET GLOBAL checkpoint_threshold = '1TB'")
@@ -149,7 +149,7 @@ def _unreadable(path: Path, error: duckdb.Error) -> WorkspaceError:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Tell whether what DuckDB says is that a file's content is not what it wrote."""
+    """Return whether an error of DuckDB means that a file is damaged."""
     return _DAMAGE.search(str(error)) is not None
 
 

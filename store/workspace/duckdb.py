@@ -155,7 +155,7 @@ class Workspace:
             raise
 
     def share_cores(self) -> None:
-        """Leave half of the cores to what else this process does: keys, models' replies, test programs.
+        """Leave half of the cores to the other work of this process: keys, models' replies, test programs.
 
         Short queries are quicker on few threads (the lines of a page: 20 ms instead of 30 on two cores), and
         a long one, such as an import's, no longer holds up those who type.
@@ -169,7 +169,7 @@ class Workspace:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection for reads by one thread; what it reads is a snapshot of committed data.
+        """Give a connection for reads by one thread; it reads a snapshot of committed data.
 
         Raises:
             WorkspaceError: What was asked could not be read.
@@ -226,7 +226,7 @@ class Workspace:
         return uuid.UUID(row[0])
 
     def close(self) -> None:
-        """Write what is queued, release the file. Closing twice is harmless."""
+        """Finish queued writes and release the file. Closing twice is harmless."""
         self.lane.close()
         self._closed = True
         self._give_back()
@@ -274,14 +274,14 @@ class Workspace:
                 cursor.execute("CHECKPOINT")
             self._checkpoint_at = CHECKPOINT_BYTES
         except duckdb.TransactionException:
-            # An import is being written, or somebody reads what was changed since.
+            # An import is being written, or a reader holds rows that were changed since.
             self._checkpoint_at = size + CHECKPOINT_BYTES // 16
         except duckdb.Error as error:
             return self._mend(error)
         return False
 
     def _mend(self, error: BaseException) -> bool:
-        """Connect again after an error that has made the database useless; what was committed is on disk."""
+        """Connect again after an error that has made the database useless; commits are on disk."""
         if not isinstance(_cause(error), _USELESS):
             return False
         self._give_back()
@@ -291,7 +291,7 @@ class Workspace:
                 self._master = connect(self.path)
                 self._limit_threads()
                 break
-            except WorkspaceError:  # every later write says so, and tries again
+            except WorkspaceError:  # every later write fails likewise, and tries again
                 time.sleep(0.1)
         return True
 
@@ -304,7 +304,7 @@ def _cores() -> int:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return what DuckDB said where SQLAlchemy passed it on."""
+    """Return the error of DuckDB that SQLAlchemy wrapped."""
     return getattr(error, "orig", None) or error
 
 

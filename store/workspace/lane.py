@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 Write = Callable[["Connection"], Any]
 
-# In this order: what a person waits for, what agents do, a wait until both are done, the end of the lane.
+# In this order: writes that a person waits for, those of agents, a wait for both, the end of the lane.
 # The last is none of these: it only has the lane look up.
 URGENT, BATCH, _BARRIER, _END, _WAKE = 0, 1, 2, 3, 4
 
@@ -124,7 +124,7 @@ class WriteLane:
         self._still_until = time.monotonic() + seconds
 
     def hold(self, seconds: float) -> None:
-        """Begin nothing for a moment, not even what is urgent: the screen is about to be painted.
+        """Begin nothing for a moment, not even urgent writes: the screen is about to be painted.
 
         Args:
             seconds: How long, from now, unless `go_on` comes before; a hold is not made longer by another.
@@ -133,7 +133,7 @@ class WriteLane:
             self._held_until = now + seconds
 
     def go_on(self) -> None:
-        """End what `hold` began."""
+        """End the pause of `hold`."""
         if self._held_until:
             self._held_until = 0.0
             self._put(_WAKE, None)
@@ -157,7 +157,7 @@ class WriteLane:
         return True
 
     def close(self) -> None:
-        """Write what is queued, then stop; nothing can be submitted afterwards. Closing twice is harmless."""
+        """Finish queued writes, then stop; nothing can be submitted afterwards. Closing twice is harmless."""
         with self._gate:
             if not self._closing:
                 self._closing = True
@@ -208,7 +208,7 @@ class WriteLane:
                 self._arrive()
 
     def _patience(self, now: float) -> float | None:
-        """Return for how many seconds a batch that is kept waiting still waits, None when none is."""
+        """Return for how many seconds a waiting batch still waits, None when none is."""
         if not self._ready or self._ready[0].priority != BATCH:
             return None
         if self._overtaken_since is None:
@@ -218,7 +218,7 @@ class WriteLane:
         return self._overtaken_since + self._patience_seconds - now
 
     def _arrive(self) -> None:
-        """Take in what was submitted meanwhile."""
+        """Take the writes that were submitted meanwhile."""
         with suppress(Empty):
             while True:
                 self._sort_in(self._arrivals.get_nowait())
@@ -280,7 +280,7 @@ class WriteLane:
             return None
 
     def _let_go(self) -> None:
-        """Give up the connection: after a failure, what state it is in is not worth finding out."""
+        """Give up the connection: its state after a failure is unknown."""
         connection, self._connection = self._connection, None
         if connection is not None:
             from sqlalchemy.exc import SQLAlchemyError

@@ -21,7 +21,7 @@ def own_files(workspace_path: Path) -> tuple[Path, ...]:
 def refuse_to_replace(
     target: Path, kept: Iterable[Path], error: type[WorkbenchError], *, option: str = "the destination"
 ) -> None:
-    """Refuse a place to write to that is one of the files to keep, by whatever name it is called.
+    """Refuse a place to write to that is one of the protected files, under any name.
 
     Raises:
         WorkbenchError: (of the type `error`) It is one of them.

@@ -20,7 +20,7 @@ from store.events import Progress, Report, silent
 from store.kinds.spec import question_named
 from store.record.expert_runs import TYPE as EXPERT_RUN
 from store.record.expert_runs import add_execution
-from store.record.ids import tells_order
+from store.record.ids import is_ordered
 from store.record.rater_ref import name_fault
 from store.record.raters import guideline_number, rater_row, register_kinds, response_ref_number
 from store.record.response_names import split_question
@@ -312,7 +312,7 @@ def _keys(connection: Connection, record: Judgment | Mark | Execution, place: _P
             "Other content", f"{place.kind} {place.item!r} has other content than the judged one"
         )
     ids = (record.id,) if isinstance(record, Execution) else (record.id, record.action)
-    if not all(map(tells_order, ids)):
+    if not all(map(is_ordered, ids)):
         raise JudgmentRefused("Without order", f"{record.id} is no UUID of version 7 up to the year 9999")
     keys: dict[str, Any] = {"item_id": found.id}
     if isinstance(record, Judgment):

@@ -11,7 +11,7 @@ from store.formats.crosscodeeval import Tasks, write_task
 from store.formats.issues import Issues
 from store.formats.mt_bench import Single, write_judgment
 from store.formats.predictions import Predictions, write_prediction
-from store.formats.protocol import Known
+from store.formats.protocol import FileContext
 from store.formats.questions import Questions, write_question
 
 
@@ -23,7 +23,7 @@ def records(path):
 
 def test_tasks_are_written_back_as_they_stood(shared_data):
     tasks = records(shared_data("crosscodeeval") / "python_sample.jsonl.gz")
-    converter = Tasks(Known("python_sample"))
+    converter = Tasks(FileContext("python_sample"))
     chunks = 0
     for number, task in enumerate(tasks, start=1):
         made, *found = converter.convert(task, number)
@@ -41,7 +41,7 @@ def test_tasks_are_written_back_as_they_stood(shared_data):
 def test_result_rows_are_written_back_as_they_stood(shared_data, model, setting):
     stem = f"python.{model}.line_completion{setting}"
     rows = records(shared_data("crosscodeeval") / "results" / f"{stem}.jsonl.gz")
-    converter = Predictions(Known(stem))
+    converter = Predictions(FileContext(stem))
     for number, row in enumerate(rows, start=1):
         (made,) = converter.convert(row, number)
         assert made.fields["reference"] == row["groundtruth"]
@@ -54,7 +54,7 @@ def test_result_rows_are_written_back_as_they_stood(shared_data, model, setting)
 def test_questions_are_written_back_as_they_stood(shared_data):
     count = 0
     for path in sorted(shared_data("swe-qa").glob("*.jsonl")):
-        converter = Questions(Known(path.stem))
+        converter = Questions(FileContext(path.stem))
         for number, record in enumerate(records(path), start=1):
             made, *chunks = converter.convert(record, number)
             assert chunks == []
@@ -65,7 +65,7 @@ def test_questions_are_written_back_as_they_stood(shared_data):
 
 def test_judgments_are_written_back_as_they_stood(shared_data):
     judgments = records(shared_data("japanese-mtbench") / "gpt-4_single.part.jsonl.gz")
-    converter = Single(Known("gpt-4_single"))
+    converter = Single(FileContext("gpt-4_single"))
     items = {}
     for number, judgment in enumerate(judgments, start=1):
         question, response, score = converter.convert(judgment, number)
@@ -82,7 +82,7 @@ def test_judgments_are_written_back_as_they_stood(shared_data):
 def test_no_user_name_of_an_issue_thread_is_left(shared_data):
     threads = records(shared_data("codeassistbench") / "cab_recent.part.jsonl.gz")
     names = {one["author"] for one in threads} | {by["user"] for one in threads for by in one["comments"]}
-    converter = Issues(Known("cab_recent"))
+    converter = Issues(FileContext("cab_recent"))
     for thread in threads:
         converter.look(thread)
     made = [one for number, thread in enumerate(threads, 1) for one in converter.convert(thread, number)]
@@ -95,5 +95,5 @@ def test_no_user_name_of_an_issue_thread_is_left(shared_data):
     texts = [text for one in made for part in (one.fields, one.extra) for text in strings(dict(part))]
     assert not [text for text in texts if pattern.search(text)]
     assert [len(one.fields["comments"]) for one in made] == [len(issue["comments"]) for issue in issues]
-    back = Questions(Known("x"))
+    back = Questions(FileContext("x"))
     assert [back.convert(write_question(one, []), 1) for one in made] == [[one] for one in made]

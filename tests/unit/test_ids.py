@@ -14,7 +14,7 @@ from scopes import scope
 
 import store.record.ids
 from store.queries.item import OwnLabel, load_own
-from store.record.ids import ROOM, IdClock, beside, lowest_at, now
+from store.record.ids import ROOM, IdClock, following_id, lowest_at, now
 from store.tables.record import QuestionTarget
 from store.workspace.duckdb import Workspace
 
@@ -74,11 +74,11 @@ def test_beside_each_id_there_is_room_that_no_other_takes(monkeypatch):
     Clock(monkeypatch)
     ids = IdClock()
     for first, second in itertools.pairwise([ids.next() for _ in range(500)]):
-        assert first < beside(first, 1) < beside(first, ROOM) < second
-        assert beside(first, ROOM).version == 7
+        assert first < following_id(first, 1) < following_id(first, ROOM) < second
+        assert following_id(first, ROOM).version == 7
     for place in (0, ROOM + 1):
         with pytest.raises(ValueError, match="room"):
-            beside(ids.next(), place)
+            following_id(ids.next(), place)
 
 
 def test_chance_takes_no_room_away(monkeypatch):
@@ -89,7 +89,7 @@ def test_chance_takes_no_room_away(monkeypatch):
         ids, "_random", SimpleNamespace(getrandbits=lambda bits: next(drawn) if bits > 12 else 0)
     )
     for first, second in itertools.pairwise([ids.next() for _ in range(50)]):
-        assert beside(first, ROOM) < second
+        assert following_id(first, ROOM) < second
 
 
 def test_after_the_last_id_there_is_none():

@@ -82,7 +82,7 @@ def test_what_was_kept_aside_finds_its_item_when_that_comes(workspace, tasks, tm
     assert file.responses_aside == 2
     import_files(workspace, [json_lines(tmp_path / "more.jsonl", rows[2:])])
     report = import_files(workspace, [tasks])
-    assert report.found_items == 2
+    assert report.attached_responses == 2
     assert [(row[0], row[4]) for row in kept(workspace, "response")["response"]] == [
         ("project_cc_python/1", "a"),
         ("project_cc_python/3", "c"),
@@ -98,7 +98,7 @@ def test_a_second_text_of_one_name_stays_pending_and_is_reported(workspace, tmp_
     import_files(workspace, [json_lines(tmp_path / "rows.jsonl", rows)])
     second = json_lines(tmp_path / "second.jsonl", [task(2)])
     report = import_files(workspace, [second])
-    assert (report.found_items, report.staying_aside) == (1, 1)
+    assert (report.attached_responses, report.conflicting_responses) == (1, 1)
     path = workspace.path
     workspace.close()
     told = workbench("import", path, second).out
@@ -162,7 +162,7 @@ def test_a_reference_is_looked_for_among_the_tasks_of_the_files_language(workspa
     (file,) = import_files(workspace, [json_lines(tmp_path / "M.line_completion.jsonl", others)]).files
     assert (file.responses_added, file.responses_aside) == (0, 1)
     assert not import_files(workspace, [results]).adds
-    assert import_files(workspace, [java]).found_items == 1
+    assert import_files(workspace, [java]).attached_responses == 1
     # Where nothing tells the language, the reference has to be that of one task only.
     (file,) = import_files(workspace, [json_lines(tmp_path / "N.jsonl", rows)]).files
     assert (file.responses_added, file.responses_aside) == (0, 1)
@@ -340,7 +340,7 @@ def test_what_is_kept_aside_is_one_text_a_name_and_loses_no_score(workspace, tmp
     (file,) = import_files(workspace, [scored]).files
     assert (file.responses_aside, file.scores_aside) == (0, 1)
     assert not import_files(workspace, [scored]).adds
-    assert import_files(workspace, [question]).found_items == 1
+    assert import_files(workspace, [question]).attached_responses == 1
     assert [row[-4:-1] for row in kept(workspace, "score")["score"]] == [(7.0, "7", "r")]
     assert many(workspace, "response") == 1
     assert many(workspace, "response_aside") == 0

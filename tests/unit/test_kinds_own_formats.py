@@ -11,7 +11,7 @@ from kinds import Expert, json_lines, kept, many, new_workspace, task
 from store.errors import ExportFailed
 from store.export.exporting import export
 from store.formats.crosscodeeval import context
-from store.formats.protocol import Made
+from store.formats.protocol import Entity
 from store.ingest.importing import import_files
 
 FORMS = ("crosscodeeval", "predictions", "questions", "answers")
@@ -141,7 +141,7 @@ def test_tasks_are_written_with_the_context_of_one_setting(workspace, tmp_path):
     first, second, _ = rows(tmp_path / "oracle.jsonl")
     (chunk,) = first["crossfile_context"]["list"]
     assert chunk == {"retrieved_chunk": "x\ny", "filename": "y.py", "why": 1}
-    made = Made("chunk", {"path": "y.py", "text": "x\ny"}, {})
+    made = Entity("chunk", {"path": "y.py", "text": "x\ny"}, {})
     assert first["crossfile_context"]["text"] == context("python", [made])
     assert "crossfile_context" not in second
     with new_workspace(tmp_path) as again:

@@ -11,9 +11,9 @@ from made import spoilt, taken
 from store.formats.answers import Answers, write_answer
 from store.formats.crosscodeeval import Tasks, write_task
 from store.formats.mt_bench import Single, parts, write_judgment
-from store.formats.protocol import Known, Made
+from store.formats.protocol import Entity, FileContext
 from store.formats.questions import Questions, write_question
-from store.formats.record_reader import as_it_stood, scored
+from store.formats.record_reader import original_score, parse_score
 from store.formats.values import Refused
 
 QUESTION = {
@@ -93,7 +93,7 @@ JUDGMENT = {
 
 
 def test_a_question_its_issue_and_its_chunks():
-    question, *chunks = Questions(Known("till", setting="sparse")).convert(QUESTION, 1)
+    question, *chunks = Questions(FileContext("till", setting="sparse")).convert(QUESTION, 1)
     assert question.fields["external_id"] == "12"
     assert question.fields["comments"] == [
         {
@@ -117,7 +117,7 @@ def test_a_question_its_issue_and_its_chunks():
 
 
 def test_a_question_alone_is_called_after_its_file_and_number():
-    (made,) = Questions(Known("requests")).convert({"question": "Why?", "answer": None}, 7)
+    (made,) = Questions(FileContext("requests")).convert({"question": "Why?", "answer": None}, 7)
     assert (made.fields["external_id"], made.fields["reference"]) == ("requests-7", "")
     assert write_question(made, []) == {"id": "requests-7", "question": "Why?", "answer": ""}
 
@@ -125,7 +125,7 @@ def test_a_question_alone_is_called_after_its_file_and_number():
 @settings(deadline=None)
 @given(spoilt(QUESTION))
 def test_a_question_is_refused_with_a_reason_or_comes_back(record):
-    known = Known("till")
+    known = FileContext("till")
     if made := taken(Questions(known), record):
         assert Questions(known).convert(write_question(made[0], made[1:]), 1) == made
 
@@ -133,13 +133,13 @@ def test_a_question_is_refused_with_a_reason_or_comes_back(record):
 @settings(deadline=None)
 @given(spoilt(ANSWER))
 def test_an_answer_is_refused_with_a_reason_or_comes_back(record):
-    known = Known("till", model="given", setting="given")
+    known = FileContext("till", model="given", setting="given")
     if made := taken(Answers(known), record):
         assert Answers(known).convert(write_answer(made[0], made[1:]), 1) == made
 
 
 def test_scores_that_are_no_number_stay_as_they_stood():
-    converter = Answers(Known("answers"))
+    converter = Answers(FileContext("answers"))
     response, *scores = converter.convert(ANSWER, 1)
     assert response.fields["trial"] == "1"
     assert [(score.fields["value"], score.fields["raw"]) for score in scores] == [
@@ -157,15 +157,15 @@ def test_scores_that_are_no_number_stay_as_they_stood():
 def test_an_answer_needs_a_model_of_its_own_or_of_the_users():
     record = {"question_id": 1, "answer": ""}
     with pytest.raises(Refused, match="missing field 'model'"):
-        Answers(Known("m")).convert(record, 1)
-    (made,) = Answers(Known("answers", model="m", setting="s")).convert(record, 1)
+        Answers(FileContext("m")).convert(record, 1)
+    (made,) = Answers(FileContext("answers", model="m", setting="s")).convert(record, 1)
     assert [made.fields[name] for name in ("item", "model", "setting")] == ["1", "m", "s"]
 
 
 @given(st.one_of(st.none(), st.text(), st.integers(-2, 11), st.floats(allow_nan=False, allow_infinity=False)))
 def test_every_score_comes_back(value):
-    again = as_it_stood(*scored(value, "score"))
-    assert scored(again, "score") == scored(value, "score")
+    again = original_score(*parse_score(value, "score"))
+    assert parse_score(again, "score") == parse_score(value, "score")
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_the_parts_of_a_prompt(prompt, expected):
 
 
 def test_a_judgment_makes_a_question_an_answer_and_a_score():
-    converter = Single(Known("gpt-4_single"))
+    converter = Single(FileContext("gpt-4_single"))
     question, response, score = converter.convert(JUDGMENT, 1)
     assert (question.fields["external_id"], question.fields["question"]) == ("81", "What is a till?")
     assert (response.fields["item"], response.fields["setting"]) == ("81", "")
@@ -200,7 +200,7 @@ def test_a_judgment_makes_a_question_an_answer_and_a_score():
 
 
 def test_what_is_told_of_judgments():
-    converter = Single(Known("gpt-4_single"))
+    converter = Single(FileContext("gpt-4_single"))
     for change in (
         {"score": -1},
         {"score": -1, "judgment": "None."},
@@ -218,7 +218,7 @@ def test_what_is_told_of_judgments():
 
 def test_a_second_turn_is_of_the_same_question_in_a_setting_of_its_own():
     first, second = (
-        Single(Known("x")).convert(JUDGMENT | {"turn": turn, "user_prompt": prompt}, 1)
+        Single(FileContext("x")).convert(JUDGMENT | {"turn": turn, "user_prompt": prompt}, 1)
         for turn, prompt in [(1, ONE_TURN), (2, TALK)]
     )
     assert first[0] == second[0]
@@ -227,10 +227,10 @@ def test_a_second_turn_is_of_the_same_question_in_a_setting_of_its_own():
 
 
 def test_a_score_that_never_had_a_prompt_is_given_one():
-    question, response, score = Single(Known("x")).convert(JUDGMENT, 1)
-    bare = Made("score", score.fields, {})
+    question, response, score = Single(FileContext("x")).convert(JUDGMENT, 1)
+    bare = Entity("score", score.fields, {})
     written = write_judgment(question, response, bare)
-    assert Single(Known("x")).convert(written, 1)[:2] == [question, response]
+    assert Single(FileContext("x")).convert(written, 1)[:2] == [question, response]
 
 
 @settings(deadline=None)
@@ -240,7 +240,7 @@ def test_a_score_that_never_had_a_prompt_is_given_one():
     )
 )
 def test_a_judgment_is_refused_with_a_reason_or_comes_back(record):
-    known = Known("gpt-4_single")
+    known = FileContext("gpt-4_single")
     if made := taken(Single(known), record):
         assert Single(known).convert(write_judgment(*made), 1) == made
 
@@ -250,9 +250,9 @@ def test_what_the_documents_show_is_read_and_written_back(repository):
     task, question, answer = (
         json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)
     )
-    made = Tasks(Known("tasks")).convert(task, 1)
+    made = Tasks(FileContext("tasks")).convert(task, 1)
     assert write_task(made[0], made[1:]) == task
-    made = Questions(Known("questions")).convert(question, 1)
+    made = Questions(FileContext("questions")).convert(question, 1)
     assert write_question(made[0], made[1:]) == question
-    made = Answers(Known("answers")).convert(answer, 1)
+    made = Answers(FileContext("answers")).convert(answer, 1)
     assert write_answer(made[0], made[1:]) == answer

@@ -7,7 +7,7 @@ from made import spoilt, taken
 
 from store.formats.crosscodeeval import Tasks, parse_stem, write_task
 from store.formats.predictions import Predictions, write_prediction
-from store.formats.protocol import Known
+from store.formats.protocol import FileContext
 from store.formats.values import Refused
 
 TASK = {
@@ -51,12 +51,12 @@ PREDICTIONS = [
 
 
 def only(converter, record):
-    (made,) = converter(Known("till")).convert(record, 1)
+    (made,) = converter(FileContext("till")).convert(record, 1)
     return made
 
 
 def test_a_task_has_its_chunks_in_order_and_its_other_fields_where_they_stood():
-    task, *chunks = Tasks(Known("tasks", setting="bm25")).convert(TASK, 1)
+    task, *chunks = Tasks(FileContext("tasks", setting="bm25")).convert(TASK, 1)
     assert task.fields == {
         "external_id": "project_cc_python/7",
         "language": "python",
@@ -93,12 +93,12 @@ def test_the_text_of_the_chunks_is_made_again_where_it_can_be(language, sign):
     metadata = {"task_id": "1"} | ({"language": language} if language else {})
     task = {"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": metadata}
     task["crossfile_context"] = {"list": chunks, "text": text}
-    made, *found = Tasks(Known("tasks")).convert(task, 1)
+    made, *found = Tasks(FileContext("tasks")).convert(task, 1)
     assert (made.extra, [chunk.extra for chunk in found]) == ({}, [{}, {}])
     assert write_task(made, found) == task
     for other in (text + " ", ""):
         task["crossfile_context"]["text"] = other
-        made, *found = Tasks(Known("tasks")).convert(task, 1)
+        made, *found = Tasks(FileContext("tasks")).convert(task, 1)
         assert (made.extra, bool(found[0].extra)) == ({}, True)
         assert write_task(made, found) == task
 
@@ -108,22 +108,22 @@ def test_the_text_of_the_chunks_is_made_again_where_it_can_be(language, sign):
 )
 def test_a_task_for_which_nothing_was_retrieved_keeps_its_empty_context(empty):
     task = {"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": {"task_id": "1"}}
-    (made,) = Tasks(Known("tasks")).convert({**task, "crossfile_context": empty}, 1)
+    (made,) = Tasks(FileContext("tasks")).convert({**task, "crossfile_context": empty}, 1)
     assert write_task(made, []) == {**task, "crossfile_context": empty}
     # Pieces that come later are what was retrieved.
-    chunks = Tasks(Known("tasks")).convert(
+    chunks = Tasks(FileContext("tasks")).convert(
         {**task, "crossfile_context": {"list": [{"retrieved_chunk": "a"}]}}, 1
     )[1:]
     found = write_task(made, chunks)["crossfile_context"]
     assert ([chunk["retrieved_chunk"] for chunk in found["list"]], "a" in found["text"]) == (["a"], True)
-    (made,) = Tasks(Known("tasks")).convert(task, 1)
+    (made,) = Tasks(FileContext("tasks")).convert(task, 1)
     assert write_task(made, []) == task
 
 
 @settings(deadline=None)
 @given(spoilt(TASK))
 def test_a_task_is_refused_with_a_reason_or_comes_back(record):
-    known = Known("tasks")
+    known = FileContext("tasks")
     if made := taken(Tasks(known), record):
         assert Tasks(known).convert(write_task(made[0], made[1:]), 1) == made
 
@@ -131,7 +131,7 @@ def test_a_task_is_refused_with_a_reason_or_comes_back(record):
 @settings(deadline=None)
 @given(st.sampled_from(PREDICTIONS).flatmap(spoilt))
 def test_a_prediction_is_refused_with_a_reason_or_comes_back(record):
-    known = Known("till")
+    known = FileContext("till")
     if made := taken(Predictions(known), record):
         assert Predictions(known).convert(write_prediction(made[0]), 1) == made
 
@@ -156,10 +156,10 @@ def test_a_model_is_the_records_own_else_the_users_else_the_files():
     row = {"task_id": "1", "pred": ""}
     stem = "java.StarCoder-7B.line_completion_rg1_bm25"
     for record, known, expected in [
-        ({**row, "model": "own"}, Known(stem, model="user"), ("own", "line_completion_rg1_bm25")),
-        (row, Known(stem, model="user", setting="given"), ("user", "given")),
-        (row, Known(stem), ("StarCoder-7B", "line_completion_rg1_bm25")),
-        ({**row, "setting": ""}, Known("plain.name"), ("plain.name", "")),
+        ({**row, "model": "own"}, FileContext(stem, model="user"), ("own", "line_completion_rg1_bm25")),
+        (row, FileContext(stem, model="user", setting="given"), ("user", "given")),
+        (row, FileContext(stem), ("StarCoder-7B", "line_completion_rg1_bm25")),
+        ({**row, "setting": ""}, FileContext("plain.name"), ("plain.name", "")),
     ]:
         converter = Predictions(known)
         (made,) = converter.convert(record, 1)
@@ -223,5 +223,5 @@ def test_a_language_is_the_metadatas_else_the_ids_else_the_files(task_id, path, 
 )
 def test_a_reason_names_the_field(field, value, reason):
     with pytest.raises(Refused) as refusal:
-        Tasks(Known("tasks")).convert({**TASK, field: value}, 1)
+        Tasks(FileContext("tasks")).convert({**TASK, field: value}, 1)
     assert str(refusal.value) == reason

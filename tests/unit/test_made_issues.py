@@ -9,7 +9,7 @@ from made import check, spoilt, strings, taken
 
 from store.formats.issues import Issues
 from store.formats.names import Names, code_spans, without_mentions
-from store.formats.protocol import Known
+from store.formats.protocol import FileContext
 from store.formats.questions import Questions, write_question
 from store.formats.threads import names_users
 from store.formats.values import Refused
@@ -77,7 +77,7 @@ COMMENTS[1]["id"] = 2
 
 
 def made(*records, converter=None):
-    converter = converter or Issues(Known("issues"))
+    converter = converter or Issues(FileContext("issues"))
     for record in records:
         converter.look(record)
     found = [one for number, record in enumerate(records, 1) for one in converter.convert(record, number)]
@@ -134,12 +134,12 @@ def test_a_thread_of_codeassistbench():
     }
     assert counts == {"mentions of users replaced": 5}
     assert not [text for text in texts_of([one]) if whole_word(["ada-till", "bo-smith"]).search(text)]
-    assert Questions(Known("x")).convert(write_question(one, []), 1) == [one]
+    assert Questions(FileContext("x")).convert(write_question(one, []), 1) == [one]
 
 
 def test_a_rest_issue_and_its_comments_that_stand_apart_in_another_file():
-    known = Known("comments")
-    converters = [Issues(known), Issues(Known("issues", shared=known.shared))]
+    known = FileContext("comments")
+    converters = [Issues(known), Issues(FileContext("issues", shared=known.shared))]
     for comment in (*COMMENTS, COMMENTS[0]):
         converters[0].look(comment)
     converters[1].look(ISSUE)
@@ -160,7 +160,7 @@ def test_a_rest_issue_and_its_comments_that_stand_apart_in_another_file():
     assert (one.extra["github_id"], one.extra["author_association"]) == (900, "OWNER")
     assert [left["id"] for left in one.extra["comments"]] == [1, 2]
     assert not [text for text in texts_of([one]) if re.search(r"\b(ada|hal|7)\b", text)]
-    assert Questions(Known("x")).convert(write_question(one, []), 1) == [one]
+    assert Questions(FileContext("x")).convert(write_question(one, []), 1) == [one]
 
 
 def test_pull_requests_and_comments_without_an_issue_are_left_out_and_counted():
@@ -219,12 +219,12 @@ def test_a_reason_names_the_field(change, reason):
 @settings(deadline=None)
 @given(st.lists(st.sampled_from([CAB, ISSUE, *COMMENTS]).flatmap(spoilt), min_size=1, max_size=3))
 def test_records_are_refused_with_a_reason_or_come_back_as_questions(records):
-    converter = Issues(Known("issues"))
+    converter = Issues(FileContext("issues"))
     for record in records:
         converter.look(record)
     for record in records:
         for one in taken(converter, record):
-            assert Questions(Known("x")).convert(write_question(one, []), 1) == [one]
+            assert Questions(FileContext("x")).convert(write_question(one, []), 1) == [one]
 
 
 NAME = st.from_regex(r"[a-zA-Z0-9](?:[a-zA-Z0-9]|-(?=[a-z0-9])){2,8}", fullmatch=True).filter(

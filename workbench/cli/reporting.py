@@ -92,7 +92,7 @@ def report_command(
 
 def _print_progress(name: str, found: Progress) -> None:
     from agents.pipelines.registry import kinds_with_agents
-    from store.kinds.counting import counted_kinds, told_unknown
+    from store.kinds.counting import counted_kinds, unknown_kinds_note
     from store.kinds.spec import task_kinds
     from workbench.output import cost, print_facts, print_table, say, share
 
@@ -135,7 +135,7 @@ def _print_progress(name: str, found: Progress) -> None:
         )
     if found.raters:
         print_table(("rater", "kind", "labels"), [(one.name, one.kind, one.labelled) for one in found.raters])
-    if unknown := told_unknown(found.items):
+    if unknown := unknown_kinds_note(found.items):
         say(unknown)
 
 
