@@ -24,8 +24,10 @@ import agents.sandbox.process  # noqa: F401
 from agents.jobs.run_record import RunRecord
 from agents.jobs.runner import JobRequest, JobRunner
 from agents.llm.scripted import ScriptedModel
+from agents.pipelines.pair_annotation import figures, pipeline  # noqa: F401 - imported once, not by each child
 from agents.settings import JobSettings
 from store.record.actions import Action
+from store.tables.runs import VerdictRow
 from store.workspace.duckdb import Workspace
 from workbench.signals import Stopped, handle_signals, raise_if_stopped
 
@@ -45,15 +47,16 @@ class Log:
 
 def listen(log: Log, delay: float) -> None:
     """Note what the agents ask for and what is acknowledged to them; a model takes its time to answer."""
-    add_step, add_verdict, ask = RunRecord.add_step, RunRecord.add_verdict, ScriptedModel._ask
+    add_step, add_outcomes, ask = RunRecord.add_step, RunRecord.add_outcomes, ScriptedModel._ask
 
     async def step_noted(self: RunRecord, step: Any, *others: Any, **kept: Any) -> None:
         await add_step(self, step, *others, **kept)
         log.note("ok" if step.outcome == "ok" else "failed", step.id, step.item_id, step.role, step.attempt)
 
-    async def verdict_noted(self: RunRecord, verdict: Any, after: Any) -> None:
-        await add_verdict(self, verdict, after)
-        log.note("verdict", verdict.id, verdict.item_id, verdict.value)
+    async def outcomes_noted(self: RunRecord, rows: Any, after: Any) -> None:
+        await add_outcomes(self, rows, after)
+        for verdict in dict(rows)[VerdictRow]:
+            log.note("verdict", verdict.id, verdict.item_id, verdict.value)
 
     async def asked_noted(self: ScriptedModel, request: Any, messages: Any) -> Any:
         log.note("asked", request.subject, request.role)
@@ -61,7 +64,7 @@ def listen(log: Log, delay: float) -> None:
         return await ask(self, request, messages)
 
     RunRecord.add_step = step_noted  # type: ignore[method-assign]
-    RunRecord.add_verdict = verdict_noted  # type: ignore[method-assign]
+    RunRecord.add_outcomes = outcomes_noted  # type: ignore[method-assign]
     ScriptedModel._ask = asked_noted  # type: ignore[method-assign]
 
 
