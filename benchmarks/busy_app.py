@@ -13,6 +13,7 @@ import gc
 import json
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 from large_workspace import RATER
@@ -27,7 +28,7 @@ from screens.app import WorkbenchApp
 from store.ingest.importing import import_files
 from store.workspace.duckdb import Workspace
 from workbench.lazy_config import LazyConfig
-from workbench.wiring import Runners, make_context
+from workbench.wiring import make_context
 
 ANNOTATED = 8_000
 FIRST = 200_000
@@ -84,7 +85,7 @@ def main() -> None:
     bare = sys.argv[4:] == ["bare"]
     # As the program's own start does.
     gc.disable()
-    with Workspace.open(path) as workspace, Runners(workspace) as runners:
+    with Workspace.open(path) as workspace, ExitStack() as runners:
         workspace.share_cores()
         job = annotation(folder) if load == "annotating" else None
         app: App[None]

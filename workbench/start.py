@@ -7,7 +7,7 @@ import gc
 import sys
 import threading
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -133,18 +133,18 @@ def run_app(
     opening = _Opening(path, name, blind=config.screens.blind, queue=start_with == "queue")
     try:
         from screens.app import WorkbenchApp
-        from workbench.wiring import Runners, make_context
+        from workbench.wiring import make_context
 
         workspace, first_look = opening.opened()
     except BaseException:
         opening.abandon()
         raise
-    with workspace, Runners(workspace) as runners:
+    with workspace, ExitStack() as closing:
         context = make_context(
             workspace,
             config,
             rater,
-            runners,
+            closing,
             first_look=first_look,
             annotation=annotation,
             start_with=start_with,

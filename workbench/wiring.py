@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from agents.jobs.events import JobEvent
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.runner import JobRunner
-    from agents.settings import ExpertRunSettings, JobSettings
+    from agents.settings import JobSettings
     from store.events import Report
     from store.first_look import FirstLook
     from store.ingest.report import ImportReport
@@ -35,41 +36,6 @@ if TYPE_CHECKING:
 NO_MODEL_IN_APP = (
     'No model is set. Name one in {path}, under [agents]: model = "openai:NAME" or model = "anthropic:NAME".'
 )
-
-
-class Runners:
-    """Makes the runners that the app asks for, and closes them before the workspace is closed."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._made: list[JobRunner | ExpertTests] = []
-
-    def make(self, emit: Callable[[JobEvent], None]) -> JobRunner:
-        """Make a runner that passes its events to `emit`."""
-        from agents.jobs.runner import JobRunner
-
-        runner = JobRunner(self._workspace, emit)
-        self._made.append(runner)
-        return runner
-
-    def make_expert_runs(self, settings: Callable[[], ExpertRunSettings]) -> ExpertTests:
-        """Make what runs the tests of experts, as the settings say."""
-        from agents.jobs.expert_tests import ExpertTests
-
-        runs = ExpertTests(self._workspace, settings)
-        self._made.append(runs)
-        return runs
-
-    def close(self) -> None:
-        """Stop what is at work; closing twice is harmless."""
-        for runner in self._made:
-            runner.close()
-
-    def __enter__(self) -> Runners:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class Once:
@@ -92,7 +58,7 @@ def make_context(
     workspace: Workspace,
     config: LazyConfig,
     rater: str | None,
-    runners: Runners,
+    closing: ExitStack,
     *,
     first_look: FirstLook | None = None,
     annotation: JobSettings | None = None,
@@ -104,7 +70,7 @@ def make_context(
         workspace: The open workspace.
         config: The configuration.
         rater: The rater's name on the command line; None for the configured one.
-        runners: Makes and closes what runs jobs and tests.
+        closing: Closes the runners of jobs and tests, before the workspace is closed.
         first_look: What was read of the workspace already; it may know the rater.
         annotation: A job that begins once the first screen is shown, and what later ones do; None for
             none, and for what the configuration says.
@@ -117,6 +83,18 @@ def make_context(
         prepare()
         who = _ensure_rater(workspace, name)
 
+    def make_runner(emit: Callable[[JobEvent], None]) -> JobRunner:
+        from agents.jobs.runner import JobRunner
+
+        return closing.enter_context(JobRunner(workspace, emit))
+
+    def make_expert_tests() -> ExpertTests:
+        from agents.jobs.expert_tests import ExpertTests
+
+        tests = ExpertTests(workspace, lambda: expert_run_settings(config.whole))
+        closing.callback(tests.close)
+        return tests
+
     def load_sample() -> JobSettings:
         import_sample(workspace)
         return sample_annotation(config.whole)
@@ -126,8 +104,8 @@ def make_context(
         rater=who,
         settings=config.screens,
         prepare=prepare,
-        make_runner=runners.make,
-        make_expert_runs=lambda: runners.make_expert_runs(lambda: expert_run_settings(config.whole)),
+        make_runner=make_runner,
+        make_expert_runs=make_expert_tests,
         make_plan=lambda: _plan(workspace, config, annotation),
         import_file=lambda path, report: _import_file(workspace, path, report),
         load_sample=load_sample,

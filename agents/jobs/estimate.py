@@ -7,10 +7,13 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from agents.jobs.cached_questions import first_questions_kept
+from agents.jobs.budget import Budget, Spending
+from agents.jobs.pause_gate import Halted
+from agents.jobs.reply_cache import ReplyCache, ReplyResult, reply_key
 from agents.jobs.role_models import RoleModels
 from agents.jobs.run_configuration import run_configuration
-from agents.jobs.run_record import RunRecord
+from agents.jobs.run_record import RecordedSteps, RunRecord
+from agents.jobs.step_recorder import StepRecorder
 from agents.jobs.work_queue import WorkQueue
 from agents.llm.prices import price_of
 from agents.llm.protocol import Usage
@@ -19,17 +22,22 @@ from agents.pipelines.spec import ExpectedRole
 from agents.prompts import load_prompt
 from store.formatting import pluralize
 from store.queries.estimating import ENOUGH, drawn_items, past_replies
+from store.queries.replies import replies_of
 from store.queries.runs import find_run
 from store.record.ids import now
 from store.tables.runs import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from uuid import UUID
 
     from agents.llm.prices import Price
-    from agents.pipelines.spec import AgentsPart, Configuration, WorkItem
+    from agents.llm.protocol import LanguageModel, ModelRequest
+    from agents.llm.settings import ModelSettings
+    from agents.pipelines.spec import AgentsPart, Configuration, Pipeline, WorkItem
     from agents.settings import JobSettings
     from store.queries.estimating import PastReplies
+    from store.tables.runs import Step
     from store.workspace.duckdb import Workspace
 
 DRAWN = 200
@@ -175,7 +183,7 @@ async def _with_models(
     kept = 0
     if settings.cache:
         pipeline = part.make_pipeline(configuration, None, settings.sandboxes)
-        kept = await first_questions_kept(
+        kept = await _count_cached(
             workspace, record, items, pipeline=pipeline, models=models, settings=settings.models
         )
     found: list[RoleEstimate] = []
@@ -271,3 +279,71 @@ def _based_on(roles: Sequence[RoleEstimate], drawn: int, kept: int) -> list[str]
         for role in roles
         if role.earlier
     ]
+
+
+class _KeyCollector(ReplyCache):
+    """Notes under which key the answer to a question would be kept, and asks nobody."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace, Spending(Budget(), {}))
+        self.keys: list[UUID] = []
+
+    async def ask(
+        self,
+        model: LanguageModel,
+        request: ModelRequest,
+        digest: str,
+        paying: Callable[[], Awaitable[None]],
+        new_step: Callable[[], Step],
+    ) -> ReplyResult:
+        """Note the question, which ends the work on its item."""
+        self.keys.append(reply_key(model, request, digest))
+        raise Halted
+
+
+async def _count_cached(
+    workspace: Workspace,
+    record: RunRecord,
+    items: Sequence[WorkItem],
+    *,
+    pipeline: Pipeline,
+    models: RoleModels,
+    settings: ModelSettings,
+) -> int:
+    """Count the items whose first question is answered by a reply that is kept.
+
+    Later questions hang on the answers before them, so that they are not known.
+
+    Args:
+        workspace: The open workspace.
+        record: The run that would work on the items.
+        items: The items.
+        pipeline: What works on them; its first turn asks a model.
+        models: The model of each role.
+        settings: How models are asked.
+    """
+
+    async def at_once() -> None:
+        """Nothing is waited for, since nothing is paid."""
+
+    noted = _KeyCollector(workspace)
+    for item in items:
+        recorder = StepRecorder(
+            record,
+            item.item_id,
+            item.external_id,
+            RecordedSteps(),
+            models=models,
+            settings=settings,
+            replies=noted,
+            passing=at_once,
+            paying=at_once,
+            on_step=lambda _: None,
+        )
+        try:
+            await pipeline.run(item, recorder)
+        except Halted:
+            continue
+    with workspace.reading() as connection:
+        kept = replies_of(connection, list(dict.fromkeys(noted.keys)))
+    return sum(key in kept for key in noted.keys)

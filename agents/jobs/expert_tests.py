@@ -13,15 +13,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from agents.jobs.environment_rebuild import make_again
 from agents.jobs.loop_thread import LoopThread
-from agents.jobs.recorded_reports import rows_of
+from agents.jobs.recorded_reports import action_of, repair_of, rows_of
 from agents.jobs.run_record import committed
 from agents.jobs.step_recorder import RecordedExecution
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.protocol import TestProgram
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
-from agents.sandbox.repair import SnapshotMissing
+from agents.sandbox.repair import RepairAction, SnapshotMissing
 from agents.sandbox.trust import trusted
 from store.errors import UnknownName, WorkbenchError
 from store.queries.expert_runs import agents_tests, place_of, repairs_of
@@ -29,7 +28,9 @@ from store.queries.pair_runs import pair_texts
 from store.record.expert_runs import record_expert_run
 
 if TYPE_CHECKING:
-    from agents.sandbox.protocol import ExecutionReport
+    from collections.abc import Sequence
+
+    from agents.sandbox.protocol import ExecutionReport, Sandbox
     from agents.settings import ExpertRunSettings
     from store.record.rater_ref import RaterRef
     from store.tables.runs import Step
@@ -68,7 +69,7 @@ class ExpertTests:
         self._workspace = workspace
         self._settings = settings
         self._thread = LoopThread("expert-runs")
-        self._idle = asyncio.Semaphore(AT_ONCE)
+        self._slots = asyncio.Semaphore(AT_ONCE)
         self._closed = False
 
     def start(self, run: ExpertRun) -> Future[RecordedExecution]:
@@ -96,7 +97,7 @@ class ExpertTests:
         self._thread.close()
 
     async def _run(self, run: ExpertRun) -> RecordedExecution:
-        async with self._idle:
+        async with self._slots:
             program, rather = await asyncio.to_thread(self._program, run)
             settings = await asyncio.to_thread(self._settings)
             program, report = await self._execute(run.item_id, program, rather, settings)
@@ -136,7 +137,7 @@ class ExpertTests:
                 report = await box.run(program)
             except SnapshotMissing:
                 steps = await asyncio.to_thread(self._repairs_of, item_id)
-                program = replace(program, snapshot=await make_again(program.snapshot, steps, box))
+                program = replace(program, snapshot=await rebuild_snapshot(program.snapshot, steps, box))
                 report = await box.run(program)
         finally:
             await sandbox.close()
@@ -151,3 +152,56 @@ class ExpertTests:
     def _repairs_of(self, item_id: int) -> list[Step]:
         with self._workspace.reading() as connection:
             return repairs_of(connection, item_id)
+
+
+def _repairs_behind(snapshot: str, steps: Sequence[Step]) -> list[RepairAction]:
+    """Find what was done to make a snapshot.
+
+    Args:
+        snapshot: Its name.
+        steps: The repairs recorded for its item; each is named by what it did and what it began with.
+
+    Returns:
+        The actions, in order; none when the record is incomplete.
+    """
+    reports = [(repair_of(action_of(step), step), step.request_hash) for step in steps]
+    known = {report.snapshot: (report.action, name) for report, name in reports if report.outcome == "done"}
+    found: list[RepairAction] = []
+    wanted = snapshot
+    while wanted:
+        if wanted not in known or len(found) > len(known):
+            return []
+        action, name = known[wanted]
+        before = [each for each in ("", *known) if action.snapshot(each) == name]
+        if not before:
+            return []
+        found.insert(0, action)
+        wanted = before[0]
+    return found
+
+
+async def rebuild_snapshot(snapshot: str, steps: Sequence[Step], sandbox: Sandbox) -> str:
+    """Repeat the repairs behind a snapshot.
+
+    Args:
+        snapshot: Its name.
+        steps: The repairs that were recorded for its item.
+        sandbox: Where it is made.
+
+    Returns:
+        The name of what was made; the same one, unless the sandbox's own environment is another one by now.
+
+    Raises:
+        SnapshotMissing: The record does not contain its repairs, or they failed.
+        SandboxError: A repair could not begin.
+    """
+    actions = _repairs_behind(snapshot, steps)
+    if not actions:
+        raise SnapshotMissing(snapshot)
+    made = ""
+    for action in actions:
+        report = await sandbox.repair(action, made)
+        if report.outcome != "done":
+            raise SnapshotMissing(snapshot, f"To make it again failed: {report.error}")
+        made = report.snapshot
+    return made

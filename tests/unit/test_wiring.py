@@ -1,5 +1,6 @@
 """What the app is given: who judges, what may be started, and what is closed at the end."""
 
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from workbench.config import Config
 from workbench.job_settings import annotation_settings, sample_annotation, sandbox_sentence
 from workbench.lazy_config import LazyConfig, config_path
 from workbench.sample import allowed_programs, holds_sample, import_sample
-from workbench.wiring import Runners, make_context
+from workbench.wiring import make_context
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def workspace(tmp_path):
 
 
 def context(workspace, config, rater=None, **options):
-    with Runners(workspace) as runners:
+    with ExitStack() as runners:
         return make_context(workspace, LazyConfig(config=config), rater, runners, **options)
 
 
@@ -116,7 +117,7 @@ def test_where_test_programs_run_is_said_in_a_sentence(settings, says):
 def test_a_job_of_the_app_ends_with_it(workspace):
     import_sample(workspace)
     events = []
-    with Runners(workspace) as runners:
+    with ExitStack() as runners:
         runner = runners.make(events.append)
         runner.start(JobRequest(sample_annotation(Config())))
         assert runner.running is not None
