@@ -28,7 +28,7 @@ from agents.sandbox.settings import SandboxSettings
 from agents.settings import AgentSettings
 from screens.settings import ScreenSettings, SettingRefused
 from store.errors import WorkbenchError
-from workbench.lazy_config import FILE_VARIABLE, PREFIX, config_path
+from workbench.config_path import FILE_VARIABLE, PREFIX, config_path
 from workbench.toml_lines import line_of
 
 if TYPE_CHECKING:

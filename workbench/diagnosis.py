@@ -19,7 +19,7 @@ from store.kinds.spec import GROUP as KINDS
 from store.plugins import fault
 from workbench import __version__
 from workbench.config import Config, LoadedConfig, load_config
-from workbench.lazy_config import config_path
+from workbench.config_path import config_path
 from workbench.rater import rater_name
 from workbench.sample import allowed_programs
 from workbench.start import in_terminal

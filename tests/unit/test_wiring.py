@@ -14,8 +14,9 @@ from store.events import silent
 from store.record.raters import ensure_rater
 from store.workspace.duckdb import Workspace
 from workbench.config import Config
+from workbench.config_path import config_path
 from workbench.job_settings import annotation_settings, sample_annotation, sandbox_sentence
-from workbench.lazy_config import LazyConfig, config_path
+from workbench.lazy_config import LazyConfig
 from workbench.sample import allowed_programs, holds_sample, import_sample
 from workbench.wiring import make_context
 
@@ -27,8 +28,8 @@ def workspace(tmp_path):
 
 
 def context(workspace, config, rater=None, **options):
-    with ExitStack() as runners:
-        return make_context(workspace, LazyConfig(config=config), rater, runners, **options)
+    with ExitStack() as closing:
+        return make_context(workspace, LazyConfig(config=config), rater, closing, **options)
 
 
 def test_the_rater_is_stored_when_there_is_a_name(workspace):
@@ -117,8 +118,9 @@ def test_where_test_programs_run_is_said_in_a_sentence(settings, says):
 def test_a_job_of_the_app_ends_with_it(workspace):
     import_sample(workspace)
     events = []
-    with ExitStack() as runners:
-        runner = runners.make(events.append)
+    with ExitStack() as closing:
+        app = make_context(workspace, LazyConfig(config=Config()), "dana", closing)
+        runner = app.make_runner(events.append)
         runner.start(JobRequest(sample_annotation(Config())))
         assert runner.running is not None
     assert runner.running is None
