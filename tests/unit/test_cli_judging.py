@@ -215,7 +215,7 @@ def test_items_carry_their_query_code_and_language_and_every_field_is_documented
     }
     assert (second["code"], second["language"], second["repository"]) == ("c", "python", "")
     page = (repository / "docs/scripting.md").read_text(encoding="utf-8")
-    table = page[page.index("## The fields of an item") : page.index("## The words")]
+    table = page[page.index("## The fields of an item") : page.index("## Common fields")]
     rows = [line for line in table.splitlines() if line.startswith("| `")]
     for item, kind in ((first, "a pair"), (completion, "a completion"), (question, "a repository question")):
         told = [row.split("|")[1] for row in rows if f"| for {kind}:" in row or "| for a" not in row]
