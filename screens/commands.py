@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -376,11 +376,12 @@ def key_map(keys: Mapping[str, str]) -> dict[str, str]:
     return {command.id: command.key for command in commands_of("review") if keys} | dict(keys)
 
 
-def commands_of(*scopes: Scope) -> Iterable[Command]:
+@cache
+def commands_of(*scopes: Scope) -> tuple[Command, ...]:
     """Return the commands of some scopes, in the catalogue's order."""
     # Looking for the installed task kinds takes its time, which the first screen need not wait for.
     known = all_commands() if "review" in scopes else COMMANDS
-    return (command for command in known if command.scope in scopes)
+    return tuple(command for command in known if command.scope in scopes)
 
 
 class CommandState(Protocol):
