@@ -18,7 +18,7 @@ from agents.jobs.work_queue import WorkQueue
 from agents.llm.prices import price_of
 from agents.llm.protocol import Usage
 from agents.pipelines.registry import agents_part
-from agents.pipelines.spec import ExpectedRole
+from agents.pipelines.spec import ExpectedRole, Workload
 from agents.prompts import load_prompt
 from store.formatting import pluralize
 from store.queries.estimating import ENOUGH, drawn_items, past_replies
@@ -179,7 +179,7 @@ async def _with_models(
         )
         items = part.load(connection, drawn)
         past = past_replies(connection)
-        workload = part.workload(connection, names)
+        workload = part.workload(connection, names) if part.workload else Workload()
     kept = 0
     if settings.cache:
         pipeline = part.make_pipeline(configuration, None, settings.sandboxes)

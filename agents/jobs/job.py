@@ -29,7 +29,7 @@ from agents.jobs.run_record import RunRecord
 from agents.jobs.step_recorder import StepRecorder
 from agents.jobs.work_queue import WorkQueue
 from agents.llm.pacing import Pause, hearing
-from agents.pipelines.registry import agents_part
+from agents.pipelines.registry import agents_part, pipeline_counts
 from agents.sandbox.errors import NeedsSandbox
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
 from store.errors import WorkbenchError
@@ -453,4 +453,4 @@ class PipelineJob:
     def _figures(self, record: RunRecord) -> tuple[RunFigures, PipelineFigures]:
         with self._workspace.reading() as connection:
             counts = run_figures(connection, record.id)
-            return counts, agents_part(record.run.kind).counts(connection, record.run, counts)
+            return counts, pipeline_counts(connection, record.run, counts)

@@ -54,7 +54,13 @@ class JobReport:
         Args:
             blind: Leave out labels and assessments, and figures that disclose them.
         """
-        error, used_up = self.error, self.used_up
+        error, used_up, counts = self.error, self.used_up, self.counts
+        hidden = {
+            **self.pipeline.numbers,
+            "labels": {f"{value:g}": count for value, count in counts.labels.items()},
+            "paths": counts.paths,
+            "steps": counts.steps,
+        }
         return {
             "run": str(self.run_id),
             "name": self.run_name,
@@ -68,42 +74,23 @@ class JobReport:
                 "needs_sandbox": self.waiting,
                 "seconds": round(self.seconds, 3),
             },
-            **counts_as_json(self.counts, self.pipeline, blind=blind),
+            "items": counts.items,
+            "labelled": counts.labelled,
+            **({} if blind else hidden),
+            "needs_sandbox": counts.needs_sandbox,
+            "failed": counts.failed,
+            "reasons": counts.reasons,
+            "causes": counts.causes,
+            "requests": counts.requests,
+            "tokens_in": counts.tokens_in,
+            "tokens_out": counts.tokens_out,
+            "tokens_cached": counts.tokens_cached,
+            "tokens_written": counts.tokens_written,
+            "from_cache": counts.from_cache,
+            "cost": counts.money,
+            "cost_unknown_steps": counts.unpriced,
+            "seconds": round(counts.seconds, 3),
             "budget_reached": used_up
             and {"budget": used_up.what, "limit": used_up.limit, "spent": used_up.spent},
             "error": error and {"title": error.title, "message": error.message, "hint": error.hint},
         }
-
-
-def counts_as_json(counts: RunFigures, pipeline: PipelineFigures, *, blind: bool = False) -> dict[str, Any]:
-    """Return a run's figures as values that JSON knows.
-
-    Args:
-        counts: The figures of every run.
-        pipeline: Those of its pipeline.
-        blind: Leave out labels and assessments, and figures that disclose them.
-    """
-    labels = {
-        "labels": {f"{value:g}": count for value, count in counts.labels.items()},
-        "paths": counts.paths,
-        "steps": counts.steps,
-    }
-    return {
-        "items": counts.items,
-        **({} if blind else pipeline.numbers),
-        "labelled": counts.labelled,
-        **({} if blind else labels),
-        "needs_sandbox": counts.needs_sandbox,
-        "failed": counts.failed,
-        "reasons": counts.reasons,
-        "causes": counts.causes,
-        "requests": counts.requests,
-        "tokens_in": counts.tokens_in,
-        "tokens_out": counts.tokens_out,
-        "tokens_cached": counts.tokens_cached,
-        "tokens_written": counts.tokens_written,
-        "from_cache": counts.from_cache,
-        "cost": counts.money,
-        "cost_unknown_steps": counts.unpriced,
-        "seconds": round(counts.seconds, 3),
-    }

@@ -60,10 +60,10 @@ def verdict_paths() -> tuple[str, ...]:
 def pipeline_counts(connection: Connection, run: Run, figures: RunFigures) -> PipelineFigures:
     """Read the quick figures that only the pipeline of a run knows; none where it is not installed."""
     part = agents_parts().get(run.kind)
-    return PipelineFigures() if part is None else part.counts(connection, run, figures)
+    return part.counts(connection, run, figures) if part and part.counts else PipelineFigures()
 
 
 def pipeline_report(workspace: Workspace, run: Run, figures: RunFigures) -> PipelineFigures:
     """Read all figures that only the pipeline of a run knows; none where it is not installed."""
     part = agents_parts().get(run.kind)
-    return PipelineFigures() if part is None else part.report(workspace, run, figures)
+    return part.report(workspace, run, figures) if part and part.report else PipelineFigures()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from store.errors import UnknownName
@@ -150,16 +151,17 @@ class PipelineFigures:
     table: tuple[tuple[str, ...], Sequence[tuple[Any, ...]]] = ((), ())
 
 
-def _no_counts(_connection: Connection, _run: Run, _figures: RunFigures) -> PipelineFigures:
-    return PipelineFigures()
+def imported(path: str) -> Callable[..., Any]:
+    """Return a function that imports the one of a path, such as "package.module:name", and calls it.
 
+    Whoever looks for the names of pipelines only, as a start does, does not wait for what they import.
+    """
+    module, _, name = path.partition(":")
 
-def _no_report(_workspace: Workspace, _run: Run, _figures: RunFigures) -> PipelineFigures:
-    return PipelineFigures()
+    def call(*arguments: Any) -> Any:
+        return getattr(import_module(module), name)(*arguments)
 
-
-def _each_role_once(_connection: Connection, _models: Mapping[str, str]) -> Workload:
-    return Workload()
+    return call
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,8 @@ class AgentsPart:
         counts: Reads the figures of a run that the Jobs screen and `annotate` show; called while a job works.
         report: Reads all figures of a run, for `report pipeline`.
         paths: The words for how the pipeline comes to a verdict, in the order in which they are listed.
-        workload: Given the model of each role that takes part, returns what the pipeline expects to do.
+        workload: Given the model of each role that takes part, returns what the pipeline expects to do; None
+            where each role asks once for each item.
         placeholder_characters: The lengths of texts that are known only when a prompt is made, by place.
     """
 
@@ -183,10 +186,10 @@ class AgentsPart:
     configurations: tuple[Configuration, ...]
     load: Callable[[Connection, Sequence[int]], Sequence[WorkItem]]
     make_pipeline: Callable[[Configuration, Sandbox | None, SandboxSettings], Pipeline]
-    counts: Callable[[Connection, Run, RunFigures], PipelineFigures] = _no_counts
-    report: Callable[[Workspace, Run, RunFigures], PipelineFigures] = _no_report
+    counts: Callable[[Connection, Run, RunFigures], PipelineFigures] | None = None
+    report: Callable[[Workspace, Run, RunFigures], PipelineFigures] | None = None
     paths: tuple[str, ...] = ()
-    workload: Callable[[Connection, Mapping[str, str]], Workload] = _each_role_once
+    workload: Callable[[Connection, Mapping[str, str]], Workload] | None = None
     placeholder_characters: Mapping[str, int] = field(default_factory=dict)
 
     def configuration(self, name: str) -> Configuration:
