@@ -51,14 +51,13 @@ def view(entry: ItemDetails) -> ItemView:
     editable = editable_of(ANSWER, fields, entry.revisions, blind=blind)
     revised = {one.part: one.revised for one in editable}
     reference = _reference(fields, revised["reference"])
-    nothing = "You have recorded nothing here yet." if blind else "Nobody has recorded anything here yet."
     panes = [
         *(_answer(one) for one in entry.responses),
         *([issue] if issue.text and reference.text else []),
         *([_judges(entry.responses)] if entry.responses and not blind else []),
         context(entry.chunks, fields["language"] or None, _NO_CONTEXT),
         *revisions(ANSWER, entry.revisions, blind=blind),
-        history(entry.history, questions, nothing),
+        history(entry, questions),
         PaneText("guideline", "Guide", GUIDELINE),
     ]
     thread_first = bool(issue.text) and not reference.text

@@ -39,9 +39,6 @@ def view(entry: ItemDetails) -> ItemView:
         QuestionPrompt(spec, QuestionTarget(entry.question_ids[spec.name])) for spec in COMPLETION.questions
     )
     compared = [(one, differences(reference, one.text)) for one in entry.responses]
-    nothing = (
-        "You have recorded nothing here yet." if entry.blind else "Nobody has recorded anything here yet."
-    )
     return ItemView(
         item_id=entry.item_id,
         external_id=entry.external_id,
@@ -54,7 +51,7 @@ def view(entry: ItemDetails) -> ItemView:
             context(entry.chunks, fields["language"] or None, _NO_CONTEXT),
             _comparison(reference, compared, hides_models=entry.hides_models),
             *(_completion(one, found, fields["language"] or None) for one, found in compared),
-            history(entry.history, questions, nothing),
+            history(entry, questions),
             PaneText("guideline", "Guide", GUIDELINE),
         ),
         questions=questions,

@@ -10,31 +10,30 @@ from screens.items.views import Link, PaneText, QuestionPrompt
 from store.formatting import pluralize
 from store.kinds.spec import part_title, question_named
 from store.queries.expert_runs import ExpertRunView
-from store.queries.item import RecordView
+from store.queries.item import ItemDetails, RecordView
 from store.record.evidence import TEXT_MOST, Citation
 from store.record.revisions import REVISION
+
+_EMPTY = "Nobody has recorded anything here yet."
+_EMPTY_BLIND = "You have recorded nothing here yet."
 
 CITED_ROWS = 8
 """Lines of one citation that are shown; Enter goes to all of them."""
 
 
 def history(
-    records: Sequence[RecordView],
-    questions: Sequence[QuestionPrompt],
-    empty: str,
-    runs: Sequence[ExpertRunView] = (),
+    item: ItemDetails, questions: Sequence[QuestionPrompt], runs: Sequence[ExpertRunView] = ()
 ) -> PaneText:
     """Return who recorded what, oldest first, undone things included.
 
     Args:
-        records: What was recorded of the item.
-        questions: The questions that the item is asked.
-        empty: The sentence for no records.
+        item: The item with its records.
+        questions: The questions that it is asked.
         runs: The tests that experts ran on it.
     """
     lines: list[str] = []
     links: list[Link] = []
-    every: list[RecordView | ExpertRunView] = [*records, *runs]
+    every: list[RecordView | ExpertRunView] = [*item.history, *runs]
     for record in sorted(every, key=_place):
         if isinstance(record, ExpertRunView):
             lines.append(f"{local(record.execution.created_at)}  {describe_run(record)}")
@@ -56,7 +55,7 @@ def history(
         "history",
         "History",
         "\n".join(lines),
-        empty=empty,
+        empty=_EMPTY_BLIND if item.blind else _EMPTY,
         landmarks=tuple(link.first for link in links),
         links=tuple(links),
     )

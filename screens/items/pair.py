@@ -69,7 +69,7 @@ def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
     if case is None:
         panes = (
             PaneText("guideline", "Guideline", GUIDELINE),
-            history(pair.history, questions, "You have recorded nothing here yet."),
+            history(pair, questions),
         )
     else:
         own = _OWN_TEST if _first_test(pair) else ""
@@ -78,7 +78,7 @@ def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
             PaneText("verdict", "Verdict", _verdict(case), empty=_NOT_YET),
             *runs[0].panes,
             PaneText("steps", "Steps", describe_steps(case.steps), empty=_NOT_YET),
-            history(pair.history, questions, "Nobody has recorded anything here yet.", case.expert_runs),
+            history(pair, questions, case.expert_runs),
             PaneText("guideline", "Guide", GUIDELINE),
         )
     return ItemView(
