@@ -310,8 +310,8 @@ class HomeScreen(BaseScreen):
             return
         self._loading_sample = True
         self._lay_out()
-        load, group = self.context.program.load_sample, "sample"
-        in_thread(self, load, self._sample_loaded, self._sample_failed, group=group, exclusive=False)
+        load, done, failed = self.context.program.load_sample, self._sample_loaded, self._sample_failed
+        in_thread(self, load, done, failed, group="sample", exclusive=False)
 
     def _sample_failed(self, error: WorkbenchError) -> None:
         self._loading_sample = False

@@ -25,6 +25,9 @@ PASTE_SECONDS = 0.05
 A long paste arrives in several reads of the terminal.
 """
 
+PASTE_PAUSE = 1.0
+"""Seconds without keys after which a paste is over."""
+
 
 def is_text(key: events.Key) -> bool:
     """Return whether a key can come from pasted text: one that is a single character, also a control one."""
@@ -109,10 +112,6 @@ class PasteDetector:
             self._pasted_until = max(self._pasted_until, time + PASTE_SECONDS)
             return True
         return any(0 < abs(other - time) < BURST_SECONDS for other in list(self._times))
-
-
-PASTE_PAUSE = 1.0
-"""Seconds without keys after which a paste is over."""
 
 
 class ShowNotice(Protocol):

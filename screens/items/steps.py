@@ -13,6 +13,19 @@ SIMULATED_ROLE = "simulated_executor"
 
 _WOULD = {"passed": "would pass", "failed": "would fail", "error": "would raise an exception"}
 
+_ROLES = {
+    "annotator": "Single model",
+    "screener": "Screener",
+    "test_writer": "Test writer",
+    "executor": "Execution",
+    SIMULATED_ROLE: "Simulated execution (nothing was run)",
+    "bug_fixer": "Bug fixer",
+    "repair": "Repair",
+    "arbiter": "Arbiter",
+}
+_SNAPSHOT_SHOWN = 12
+"""Characters of a snapshot's name that identify it; the Run pane has the whole."""
+
 
 def prediction_summary(reply: Mapping[str, Any]) -> str:
     """Say in few words what was predicted: "1 of 2 would pass"."""
@@ -36,20 +49,6 @@ def prediction_lines(reply: Mapping[str, Any]) -> Iterator[str]:
 def _tests(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     tests = reply.get("tests")
     return [test for test in tests if isinstance(test, dict)] if isinstance(tests, list) else []
-
-
-_ROLES = {
-    "annotator": "Single model",
-    "screener": "Screener",
-    "test_writer": "Test writer",
-    "executor": "Execution",
-    SIMULATED_ROLE: "Simulated execution (nothing was run)",
-    "bug_fixer": "Bug fixer",
-    "repair": "Repair",
-    "arbiter": "Arbiter",
-}
-_SNAPSHOT_SHOWN = 12
-"""Characters of a snapshot's name that identify it; the Run pane has the whole."""
 
 
 def role_word(role: str) -> str:

@@ -13,6 +13,9 @@ from screens.judging.context import JudgingContext
 DRAFTS_KEPT = 200
 """Drafts of a kind that are kept across sessions, the latest ones."""
 
+COMMENT = "comment"
+"""The id of the line."""
+
 Value = TypeVar("Value")
 
 
@@ -64,10 +67,6 @@ class Drafts(Generic[Value]):
 def text_drafts(name: str) -> Drafts[str]:
     """Return drafts that are texts."""
     return Drafts(name, str, str)
-
-
-COMMENT = "comment"
-"""The id of the line."""
 
 
 class CommentEditor:

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from screens.settings import ScreenSettings
 
 
+_NARROW_FIRST = ("review.accept", "review.undecided", "review.undo", "review.next")
+
+LABELS_NAMED = 5
+"""Values of a scale up to which the line names each."""
+
+
 class ScaleKeys:
     """The keys of a screen's commands while a question is asked.
 
@@ -99,12 +105,6 @@ class ScaleKeys:
             for other in commands_of(self._scope)
             if (label_key(other) is None if item is not None else not other.judging)
         )
-
-
-_NARROW_FIRST = ("review.accept", "review.undecided", "review.undo", "review.next")
-
-LABELS_NAMED = 5
-"""Values of a scale up to which the line names each."""
 
 
 def _is_label(command: Command) -> bool:
