@@ -6,33 +6,15 @@ from store.formats.fields import Field, FieldType, Layout
 from store.formats.protocol import ANY, Format
 from store.tables.record import ORIGINS
 
-_OPTIONAL: dict[str, FieldType] = {
-    "content_hash": "text",
-    "question": "text",
-    "assignment": "uuid",
-    "phase": "text",
-    "value": "number",
-    "supersedes": "uuid",
-    "target_action": "uuid",
-    "restores": "uuid",
-    "shown_verdict": "uuid",
-    "shown_execution": "uuid",
-    "guideline": "text",
-    "blind": "boolean",
-    "reason": "text",
-    "comment": "text",
-    "evidence": "text",
-    "elapsed_ms": "integer",
-    "active_ms": "integer",
-    "active": "boolean",
-    "query": "text",
-    "code": "text",
-    "name": "text",
-    "language": "text",
-    "repository": "text",
-    "path": "text",
-    "licence": "text",
-    "rank": "integer",
+_OPTIONAL: dict[FieldType, tuple[str, ...]] = {
+    "text": (
+        *("content_hash", "question", "phase", "guideline", "reason", "comment", "evidence"),
+        *("query", "code", "name", "language", "repository", "path", "licence"),
+    ),
+    "uuid": ("assignment", "supersedes", "target_action", "restores", "shown_verdict", "shown_execution"),
+    "number": ("value",),
+    "boolean": ("blind", "active"),
+    "integer": ("elapsed_ms", "active_ms", "rank"),
 }
 
 RECORD_FIELDS = (
@@ -49,7 +31,7 @@ RECORD_FIELDS = (
     Field("scores", ("similarity",), "scores"),
     Field("item_extra", ("extra",), "object"),
     Field("content", ("content",), "object"),
-    *(Field(name, (name,), type_) for name, type_ in _OPTIONAL.items()),
+    *(Field(name, (name,), type_) for type_, names in _OPTIONAL.items() for name in names),
 )
 """The fields of a judgment or mark, which are staged under the same names."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -97,7 +98,8 @@ def recover(
     replay = _Replay()
     report = progress or silent
     try:
-        for batch in _batches(read_journal(path)):
+        lines = read_journal(path)
+        while batch := list(islice(lines, _BATCH)):
             _replay_batch(workspace, batch, replay)
             report(Progress("replaying the journal", replay.lines, None))
     except OSError as error:
@@ -180,48 +182,33 @@ def _record_ids(lines: Iterable[JournalLine]) -> Iterator[dict[str, set[UUID]]]:
 
 @dataclass(slots=True)
 class _Replay:
-    """The result of the lines replayed so far."""
+    """The result of the lines replayed so far, with the ids that were added."""
 
     lines: int = 0
     added: int = 0
     known: int = 0
     unreadable: list[int] = field(default_factory=list)
     homeless: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
+    ids: list[UUID] = field(default_factory=list)
 
-
-@dataclass(slots=True)
-class _Batch:
-    """The result of one batch, which may be written twice before it counts."""
-
-    into: _Replay
-    part: _Replay = field(default_factory=_Replay)
-    highest: list[UUID] = field(default_factory=list)
-
-    def follow(self, workspace: Workspace) -> None:
-        """Count the batch, and raise the clock above its ids."""
-        for name in ("lines", "added", "known"):
-            setattr(self.into, name, getattr(self.into, name) + getattr(self.part, name))
-        self.into.unreadable += self.part.unreadable
-        self.into.homeless += self.part.homeless
-        for number in self.highest:
-            workspace.ids.raise_floor(number)
-
-
-def _batches(lines: Iterator[JournalLine]) -> Iterator[list[JournalLine]]:
-    batch: list[JournalLine] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    def extend(self, part: _Replay) -> None:
+        """Add the result of further lines."""
+        for name in ("lines", "added", "known", "unreadable", "homeless", "ids"):
+            setattr(self, name, getattr(self, name) + getattr(part, name))
 
 
 def _replay_batch(workspace: Workspace, batch: Sequence[JournalLine], replay: _Replay) -> None:
     """Write the records of a batch; where the database refuses one, all others."""
+
+    def write(connection: Connection) -> _Replay:
+        # Counted apart, since a write may be tried again.
+        part = _Replay()
+        for line in batch:
+            _replay_line(connection, line, part)
+        return part
+
     try:
-        workspace.lane.submit(_writer(batch, replay)).result().follow(workspace)
+        part = workspace.lane.submit(write).result()
     except _REFUSED as refusal:
         if len(batch) > 1:
             for line in batch:
@@ -231,24 +218,18 @@ def _replay_batch(workspace: Workspace, batch: Sequence[JournalLine], replay: _R
         replay.lines += 1
         reason = str(getattr(refusal, "orig", None) or refusal).partition("\n")[0]
         replay.homeless.append((line.number, reason, line.record or {}))
+        return
+    replay.extend(part)
+    for number in part.ids:
+        workspace.ids.raise_floor(number)
 
 
-def _writer(batch: Sequence[JournalLine], replay: _Replay) -> Callable[[Connection], _Batch]:
-    def write(connection: Connection) -> _Batch:
-        done = _Batch(replay)
-        for line in batch:
-            _replay_line(connection, line, done)
-        return done
-
-    return write
-
-
-def _replay_line(connection: Connection, line: JournalLine, done: _Batch) -> None:
-    done.part.lines += 1
+def _replay_line(connection: Connection, line: JournalLine, part: _Replay) -> None:
+    part.lines += 1
     told = line.record
     name = _type_of(told)
     if told is None or name is None or told.get("v") != VERSION:
-        done.part.unreadable.append(line.number)
+        part.unreadable.append(line.number)
         return
     model, row = _CLASSES[name]
     try:
@@ -260,16 +241,16 @@ def _replay_line(connection: Connection, line: JournalLine, done: _Batch) -> Non
         if isinstance(record, Judgment) and not {"question", "guideline"} <= told.keys():
             raise KeyError
     except (ValidationError, KeyError, TypeError, UnicodeEncodeError):
-        done.part.unreadable.append(line.number)
+        part.unreadable.append(line.number)
         return
     table = table_of(row)
     if connection.execute(select(table.c.id).where(table.c.id == record.id)).first() is not None:
-        done.part.known += 1
+        part.known += 1
         return
     try:
         keys = _keys(connection, record, place)
     except JudgmentRefused as refusal:
-        done.part.homeless.append((line.number, refusal.message, told))
+        part.homeless.append((line.number, refusal.message, told))
         return
     record = record.model_copy(update=keys)
     if isinstance(record, Execution):
@@ -277,9 +258,9 @@ def _replay_line(connection: Connection, line: JournalLine, done: _Batch) -> Non
         add_execution(connection, record, own)
     else:
         connection.execute(insert(table).values(**record.model_dump()))
-        done.highest.append(record.action)
-    done.part.added += 1
-    done.highest.append(record.id)
+        part.ids.append(record.action)
+    part.added += 1
+    part.ids.append(record.id)
 
 
 class _Place(BaseModel):
