@@ -156,7 +156,7 @@ def taken(converter, record):
 def check(made):
     """Every field is there and of its type, and all of it can be kept as text."""
     for one in made:
-        for fields, types in [(one.fields, FIELDS[one.makes])] + [
+        for fields, types in [(one.fields, FIELDS[one.sort])] + [
             (comment, COMMENT) for comment in one.fields.get("comments", ())
         ]:
             assert fields.keys() == types.keys()

@@ -11,7 +11,7 @@ from store.errors import UnknownName
 FieldType = Literal[
     "text", "id", "integer", "number", "scores", "object", "list", "uuid", "boolean", "moment"
 ]
-Makes = str
+Sort = str
 """A sort of record: the name of a task kind for its items, or one of those in `store.ingest.staging`."""
 
 STAGED: dict[FieldType, str] = {
@@ -66,13 +66,13 @@ class Layout:
     """The fields of one sort of record, and the rows that such records make.
 
     Attributes:
-        makes: The name of a task kind: its items; `query`, `code`: texts that pairs refer to; `label`: labels
+        sort: The name of a task kind: its items; `query`, `code`: texts that pairs refer to; `label`: labels
             of items; `judgment`: the full record.
         fields: The fields of a record; every other field is extra.
         extra: Whether there is a place for extra fields; otherwise they are left out, and said to be.
     """
 
-    makes: Makes
+    sort: Sort
     fields: tuple[Field, ...]
     extra: bool = True
 
@@ -129,6 +129,6 @@ class Layout:
         )
 
 
-def recognized_by(makes: Makes, **columns: FieldType) -> Layout:
+def recognized_by(sort: Sort, **columns: FieldType) -> Layout:
     """Return a layout by which a file is recognized: the fields that each of its records has."""
-    return Layout(makes, tuple(Field(name, (name,), type_, required=True) for name, type_ in columns.items()))
+    return Layout(sort, tuple(Field(name, (name,), type_, required=True) for name, type_ in columns.items()))

@@ -48,7 +48,7 @@ class Entity:
     """One item, or one text or score that belongs to an item, as it was made of a record.
 
     Attributes:
-        makes: Its sort: an item of the task kind of that name, or a chunk, response or score.
+        sort: Its sort: an item of the task kind of that name, or a chunk, response or score.
         fields: Its fields, all of them; missing ones are None, or "" for a required text.
 
             - `completion`: external_id, language, repository, path, prompt, reference, right_context,
@@ -64,7 +64,7 @@ class Entity:
         extra: The fields of the record that are none of ours, in their original shape.
     """
 
-    makes: str
+    sort: str
     fields: Mapping[str, Any]
     extra: Mapping[str, Any]
 

@@ -16,10 +16,10 @@ from store.ingest.layout import plan_of
 from store.kinds.spec import task_kinds
 
 
-def _layout(makes: str, required: Mapping[str, FieldType], optional: Mapping[str, FieldType]) -> Layout:
+def _layout(sort: str, required: Mapping[str, FieldType], optional: Mapping[str, FieldType]) -> Layout:
     fields = [Field(name, (name,), type_, required=True) for name, type_ in required.items()]
     fields += [Field(name, (name,), type_) for name, type_ in optional.items()]
-    return Layout(makes, tuple(fields))
+    return Layout(sort, tuple(fields))
 
 
 _CHUNK = _layout(
@@ -86,5 +86,5 @@ def _each(text: str | None) -> list[Any]:
 def _values(record: Any, layout: Layout) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the values of a part of the content, and its extra fields."""
     if not isinstance(record, dict):
-        raise Refused(f"the content's {layout.makes} is no JSON object")
+        raise Refused(f"the content's {layout.sort} is no JSON object")
     return plan_of(layout, "json lines").one(record)

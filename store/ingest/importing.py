@@ -169,8 +169,8 @@ class _Import:
             self._problems += staging.problems
         if self._problems and self._rejects is None:
             self._refuse(self._problems)
-        makes = {given.layout.makes for given in self._inputs}
-        if makes <= shared_sorts().keys():
+        sort = {given.layout.sort for given in self._inputs}
+        if sort <= shared_sorts().keys():
             raise ImportFailed(
                 "No items",
                 f"{', '.join(self._names)}: texts alone make no items. Nothing was imported.",
@@ -433,7 +433,7 @@ def _add_sources(
     highest = int(row[0]) if row else 0
     numbers: dict[int, int] = {}
     for given, result in zip(inputs, report.files, strict=True):
-        if not result.adds and not (given.layout.makes in shared_sorts() and report.adds):
+        if not result.adds and not (given.layout.sort in shared_sorts() and report.adds):
             continue
         if result.source_id is not None:
             numbers[given.file.number] = result.source_id

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow
 
 from store.events import Progress, Report
-from store.formats.fields import STAGED, FieldType, Makes
+from store.formats.fields import STAGED, FieldType, Sort
 from store.formats.judgments import RECORD_FIELDS
 from store.formats.protocol import Converter, Entity
 from store.formats.values import Refused, as_json
@@ -36,7 +36,7 @@ _OF_A_RESPONSE: dict[str, FieldType] = {
     "setting": "text",
     "trial": "integer",
 }
-_SORTS: dict[Makes, dict[str, FieldType]] = {
+_SORTS: dict[Sort, dict[str, FieldType]] = {
     "label": {**_PLACED, "question": "text", "rater": "text", "value": "number", "comment": "text"},
     "judgment": {one.name: one.type for one in RECORD_FIELDS},
     "chunk": {
@@ -79,13 +79,13 @@ _ARROW: dict[FieldType, Any] = {
 
 
 @cache
-def shared_sorts() -> dict[Makes, SharedText]:
+def shared_sorts() -> dict[Sort, SharedText]:
     """Return the sorts of records that are texts to which items of the same import refer, by name."""
     return {shared.table: shared for kind in task_kinds().values() for shared in kind.record.shared}
 
 
 @cache
-def stage_columns() -> dict[Makes, dict[str, FieldType]]:
+def stage_columns() -> dict[Sort, dict[str, FieldType]]:
     """Return the staged columns of each sort of record, beside its place and its extra fields."""
     columns = dict(_SORTS)
     for name, shared in shared_sorts().items():
@@ -126,14 +126,14 @@ class Part:
 
     Attributes:
         table: Its name.
-        makes: The sort.
+        sort: The sort.
         file: The file, by its number.
         offset: How many records the files before it hold.
         prefix: The prefix of external ids.
     """
 
     table: str
-    makes: Makes
+    sort: Sort
     file: int
     offset: int
     prefix: str = ""
@@ -142,7 +142,7 @@ class Part:
         """Return the SELECT of its records, with their place in their file and among all files."""
         named = [
             f"{quoted(self.prefix)} || {name} AS {name}" if name == "external_id" and self.prefix else name
-            for name in stage_columns()[self.makes]
+            for name in stage_columns()[self.sort]
         ]
         return (
             f"SELECT {self.file}::INTEGER AS file, {self.offset} + number AS position, number, line, "
@@ -161,8 +161,8 @@ class Stages:
         self.cursor = cursor
         self.offsets: list[int] = [0]
         self._parts: list[Part] = []
-        for makes in stage_columns():
-            self._view(makes)
+        for sort in stage_columns():
+            self._view(sort)
 
     def add(self, given: Input, prefix: str, progress: Report, converter: Converter | None = None) -> Staging:
         """Read a file.
@@ -189,7 +189,7 @@ class Stages:
             good = [raw for raw in batch if raw.value is not None]
             refused = {raw.number: raw.reason for raw in batch if raw.value is None}
             if converter is None:
-                refused |= tables.fill(given.layout.makes, plan, good, names)
+                refused |= tables.fill(given.layout.sort, plan, good, names)
             else:
                 refused |= tables.convert(converter, good, names)
             if refused:
@@ -204,12 +204,12 @@ class Stages:
         return Staging(count, tuple(problems), tuple(names), dict(converter.counts) if converter else {})
 
     def unpack(
-        self, makes: Makes, columns: Sequence[str], unpacked: Callable[..., Iterator[Entity]]
+        self, sort: Sort, columns: Sequence[str], unpacked: Callable[..., Iterator[Entity]]
     ) -> list[Problem]:
         """Stage the items that the records of one sort carry.
 
         Args:
-            makes: The sort that carries it.
+            sort: The sort that carries it.
             columns: The arguments of `unpacked`, for each record with a value in the last of them.
             unpacked: Returns the items of a record; raises Refused.
 
@@ -217,7 +217,7 @@ class Stages:
             The records of which that cannot be read.
         """
         problems = []
-        for part in self.parts(makes):
+        for part in self.parts(sort):
             found = self.cursor.execute(
                 f"SELECT number, line, {', '.join(columns)} FROM ({part.select()}) "
                 f"WHERE {columns[-1]} IS NOT NULL ORDER BY number"
@@ -231,32 +231,32 @@ class Stages:
             tables.finish()
         return problems
 
-    def parts(self, makes: Makes) -> list[Part]:
+    def parts(self, sort: Sort) -> list[Part]:
         """Return the tables of the records of a sort."""
-        return [part for part in self._parts if part.makes == makes]
+        return [part for part in self._parts if part.sort == sort]
 
     def add_part(self, part: Part) -> None:
         """Add a table of a file's records to the stages."""
         self._parts.append(part)
-        self._view(part.makes)
+        self._view(part.sort)
 
-    def derive(self, makes: Makes, source: Makes, select: str) -> None:
+    def derive(self, sort: Sort, source: Sort, select: str) -> None:
         """Stage records of one sort that records of another carry.
 
         Args:
-            makes: The sort that is carried.
+            sort: The sort that is carried.
             source: The sort that carries it.
             select: A SELECT of number, line, the columns and extra, out of the parts of that sort: {part}.
         """
         for part in self.parts(source):
-            table = f"{part.table}_{makes}"
-            self.make(table, makes)
+            table = f"{part.table}_{sort}"
+            self.make(table, sort)
             self.cursor.execute(f"INSERT INTO {table} BY NAME " + select.format(part=f"({part.select()})"))
-            self.add_part(Part(table, makes, part.file, part.offset))
+            self.add_part(Part(table, sort, part.file, part.offset))
 
-    def fill(self, makes: Makes, column: str, key: str, texts: str) -> None:
+    def fill(self, sort: Sort, column: str, key: str, texts: str) -> None:
         """Fill in missing values of a column from a table (key, text)."""
-        for part in self.parts(makes):
+        for part in self.parts(sort):
             self.cursor.execute(
                 f"UPDATE {part.table} SET {column} = t.text FROM {texts} t "
                 f"WHERE {part.table}.{column} IS NULL AND {part.table}.{key} = t.key"
@@ -273,19 +273,19 @@ class Stages:
                     f"DELETE FROM {part.table} WHERE number IN (SELECT unnest(?::BIGINT[]))", [numbers]
                 )
 
-    def make(self, table: str, makes: Makes) -> None:
+    def make(self, table: str, sort: Sort) -> None:
         """Make an empty table for records of a sort."""
-        columns = "".join(f"{name} {STAGED[type_]}, " for name, type_ in stage_columns()[makes].items())
+        columns = "".join(f"{name} {STAGED[type_]}, " for name, type_ in stage_columns()[sort].items())
         self.cursor.execute(
             f"CREATE OR REPLACE TEMP TABLE {table} (number BIGINT, line BIGINT, {columns}extra VARCHAR)"
         )
 
-    def _view(self, makes: Makes) -> None:
-        parts = [part.select() for part in self.parts(makes)]
+    def _view(self, sort: Sort) -> None:
+        parts = [part.select() for part in self.parts(sort)]
         if not parts:
-            self.make(f"no_{makes}", makes)
-            parts = [Part(f"no_{makes}", makes, 0, 0).select()]
-        self.cursor.execute(f"CREATE OR REPLACE TEMP VIEW stage_{makes} AS {' UNION ALL '.join(parts)}")
+            self.make(f"no_{sort}", sort)
+            parts = [Part(f"no_{sort}", sort, 0, 0).select()]
+        self.cursor.execute(f"CREATE OR REPLACE TEMP VIEW stage_{sort} AS {' UNION ALL '.join(parts)}")
 
 
 class _Tables:
@@ -303,13 +303,13 @@ class _Tables:
         self._file = file
         self._prefix = prefix
         self._offset = stages.offsets[-1] if offset is None else offset
-        self._tables: dict[Makes, str] = {}
-        self._rows: dict[Makes, list[tuple[Any, ...]]] = {}
-        self._batches: dict[Makes, list[Any]] = {}
+        self._tables: dict[Sort, str] = {}
+        self._rows: dict[Sort, list[tuple[Any, ...]]] = {}
+        self._batches: dict[Sort, list[Any]] = {}
         self._waiting = self._made = 0
 
     def fill(
-        self, makes: Makes, plan: Plan, records: Sequence[RawRecord], names: dict[str, None]
+        self, sort: Sort, plan: Plan, records: Sequence[RawRecord], names: dict[str, None]
     ) -> dict[int, str]:
         """Stage records as they are; return why some are refused, by their number."""
         filled = plan.fill([raw.value or {} for raw in records])
@@ -325,7 +325,7 @@ class _Tables:
                 name: [value for place, value in enumerate(values) if place not in filled.refused]
                 for name, values in columns.items()
             }
-        self._insert(makes, columns)
+        self._insert(sort, columns)
         return {records[place].number: reason for place, reason in filled.refused.items()}
 
     def convert(
@@ -351,7 +351,7 @@ class _Tables:
         """
         every = list(made)
         for one, row in [(one, self._row(one, number, line)) for one in every]:
-            self._rows.setdefault(one.makes, []).append(row)
+            self._rows.setdefault(one.sort, []).append(row)
             self._waiting += 1
         if self._waiting >= _ROWS:
             self._flush()
@@ -360,15 +360,15 @@ class _Tables:
     def finish(self) -> None:
         """Write the remaining rows, and add the tables to the stages."""
         self._flush()
-        for makes in list(self._batches):
-            self._write(makes)
-        for makes, table in self._tables.items():
-            self._stages.add_part(Part(table, makes, self._file, self._offset, self._prefix))
+        for sort in list(self._batches):
+            self._write(sort)
+        for sort, table in self._tables.items():
+            self._stages.add_part(Part(table, sort, self._file, self._offset, self._prefix))
 
     def _row(self, made: Entity, number: int, line: int) -> tuple[Any, ...]:
-        columns = stage_columns()[made.makes]
+        columns = stage_columns()[made.sort]
         fields = dict(made.fields)
-        if made.makes not in task_kinds():
+        if made.sort not in task_kinds():
             fields = {_COLUMN.get(name, name): value for name, value in fields.items()}
         if SEQUENCE in columns:
             self._made += 1
@@ -377,33 +377,33 @@ class _Tables:
         return number, line, *values, as_json(made.extra)
 
     def _flush(self) -> None:
-        for makes, rows in self._rows.items():
-            names = ("number", "line", *stage_columns()[makes], "extra")
-            self._insert(makes, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+        for sort, rows in self._rows.items():
+            names = ("number", "line", *stage_columns()[sort], "extra")
+            self._insert(sort, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
         self._rows.clear()
         self._waiting = 0
 
-    def _insert(self, makes: Makes, columns: Mapping[str, list[Any]]) -> None:
+    def _insert(self, sort: Sort, columns: Mapping[str, list[Any]]) -> None:
         """Append rows to the table of a sort; they are held as Arrow until there are many."""
-        if makes not in self._tables:
-            self._tables[makes] = f"part_{self._file}_{makes}"
-            self._stages.make(self._tables[makes], makes)
-        types = {**stage_columns()[makes], **_PLACE}
+        if sort not in self._tables:
+            self._tables[sort] = f"part_{self._file}_{sort}"
+            self._stages.make(self._tables[sort], sort)
+        types = {**stage_columns()[sort], **_PLACE}
         arrays = {name: _array(columns[name], type_) for name, type_ in types.items() if name in columns}
-        batches = self._batches.setdefault(makes, [])
+        batches = self._batches.setdefault(sort, [])
         batches.append(pyarrow.table(arrays))
         if sum(table.nbytes for table in batches) >= _BYTES:
-            self._write(makes)
+            self._write(sort)
 
-    def _write(self, makes: Makes) -> None:
-        arriving = pyarrow.concat_tables(self._batches.pop(makes))
-        columns = {**stage_columns()[makes], **_PLACE}
+    def _write(self, sort: Sort) -> None:
+        arriving = pyarrow.concat_tables(self._batches.pop(sort))
+        columns = {**stage_columns()[sort], **_PLACE}
         cast = ", ".join(
             f"CAST({name} AS {STAGED[columns[name]]}) AS {name}" for name in arriving.column_names
         )
         cursor = self._stages.cursor
         cursor.register("arriving", arriving)
-        cursor.execute(f"INSERT INTO {self._tables[makes]} BY NAME SELECT {cast} FROM arriving")
+        cursor.execute(f"INSERT INTO {self._tables[sort]} BY NAME SELECT {cast} FROM arriving")
         cursor.unregister("arriving")
 
 
