@@ -97,7 +97,7 @@ class OwnConfiguration(BaseModel):
     """Which agents take part: one of the names that `workbench agents` lists."""
 
     sentence: str = ""
-    """What it is for, as `workbench agents` says it."""
+    """Its purpose, as `workbench agents` prints it."""
 
     roles: RoleTable = RoleTable()
     """As `agents.roles`, whose settings hold where these are unset."""
@@ -282,7 +282,7 @@ class JobSettings:
 
 @dataclass(frozen=True, slots=True)
 class ExpertRunSettings:
-    """Where tests run that an expert asks for.
+    """The settings of experts' tests.
 
     Attributes:
         sandbox: The sandbox that the user asked for by name; None for the best that works.

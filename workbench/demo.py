@@ -65,12 +65,12 @@ class MajorityAgreement:
 
 @dataclass(frozen=True, slots=True)
 class DemoReport:
-    """What the demo's run came to.
+    """The report of the demo's run.
 
     Attributes:
         workspace: The workspace file.
         items: How many items of each kind the workspace holds.
-        annotation: What the agents' job came to.
+        annotation: The report of the agents' job.
         with_majority: The agents against the majority of the sample's raters.
         among_raters: The observed agreement among the sample's raters.
         alpha: Their Krippendorff's alpha, nominal.

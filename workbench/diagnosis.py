@@ -32,7 +32,7 @@ GROUPS = (
     KINDS,
 )
 PARTS = ("store", "screen", "agents")
-"""What a kind can have: its items and questions, its review screen, and agents that work on it."""
+"""The parts of a kind: its items and questions, its review screen, and its agents."""
 
 KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 

@@ -73,7 +73,7 @@ _SHOWN_ELSEWHERE: tuple[Reference, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What `workbench doctor WORKSPACE` finds.
+    """The findings of `workbench doctor WORKSPACE`.
 
     Attributes:
         path: The file.
@@ -100,7 +100,7 @@ class Health:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong, as sentences."""
+        """The problems, as sentences."""
         found = [
             f"{pluralize(count, 'row')} of {name} {'names' if count == 1 else 'name'} what is not there."
             for name, count in self.orphans.items()

@@ -25,7 +25,7 @@ IMPORTED = (
     *("completions.jsonl", "predictions.jsonl"),
     *("questions.jsonl", "answers.jsonl"),
 )
-"""What is imported of it: the items of every kind, with labels of raters and responses of models."""
+"""The files that are imported: items of every kind, labels of raters, responses of models."""
 
 FILES = (*IMPORTED, "replies.jsonl", "manifest.json")
 

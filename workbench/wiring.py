@@ -71,7 +71,7 @@ def make_context(
         config: The configuration.
         rater: The rater's name on the command line; None for the configured one.
         closing: Closes the runners of jobs and tests, before the workspace is closed.
-        first_look: What was read of the workspace already; it may know the rater.
+        first_look: The part of the workspace that was read already; it may know the rater.
         annotation: A job that begins once the first screen is shown, and what later ones do; None for
             none, and for what the configuration says.
         start_with: The screen to open on.

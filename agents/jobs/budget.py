@@ -36,7 +36,7 @@ class Budget(BaseModel):
 
 
 class Spending:
-    """What one run spent, in this job and before, in the job's own loop.
+    """The spending of one run, in this job and before, in the job's own loop.
 
     Args:
         budget: Its budget.
@@ -84,7 +84,7 @@ class Spending:
 
         Args:
             model: The model's name with its provider.
-            usage: What was spent.
+            usage: The tokens spent.
 
         Returns:
             US dollars, None where that cannot be known, and the price as text, empty without one.

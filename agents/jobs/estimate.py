@@ -50,11 +50,11 @@ _OTHER_PLACE_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class RoleEstimate:
-    """What one role is expected to take.
+    """The expected work of one role.
 
     Attributes:
         role: The role.
-        model: Whom it asks.
+        model: Its model.
         questions: How many questions are put to the model.
         kept: How many further ones are answered by replies that the workspace keeps, as far as that is known.
         requests: How many requests that takes.
@@ -80,14 +80,14 @@ class RoleEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a job is expected to take.
+    """The expected work and cost of a job.
 
     Attributes:
         configuration: Which agents take part.
         pairs: Items that it will work on.
         facts: Shares that the pipeline expects, by name.
         roles: Each role, in the order of the turns.
-        based_on: What it rests on, in sentences.
+        based_on: The grounds of the estimate, in sentences.
     """
 
     configuration: str

@@ -16,7 +16,7 @@ ENDED: tuple[JobState, ...] = ("done", "stopped", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the recorded turns of a run took, all its jobs together.
+    """The cost of the recorded steps of a run, all its jobs together.
 
     Attributes:
         requests: Requests sent to models.
@@ -69,7 +69,7 @@ class JobProgressed:
         seconds: Seconds at work, pauses not counted.
         per_minute: Items ended per minute at work; 0 while none has ended.
         latest: The external id of the item that ended last; empty before.
-        spent: What the run's turns took, those of its earlier jobs and of unfinished items included.
+        spent: The cost of the run's steps, those of its earlier jobs and of unfinished items included.
         labelled: Items of the run with a verdict, those of its earlier jobs included.
         waiting: Items that need a sandbox that is not here; they are not counted as failed.
     """
@@ -108,7 +108,7 @@ class ItemEnded:
         run_id: The run.
         item_id: The item's key.
         external_id: The item's name in the imported file.
-        outcomes: What the pipeline yielded; empty for an item that failed.
+        outcomes: The outcomes of the pipeline; empty for an item that failed.
         failure: Why it failed.
     """
 

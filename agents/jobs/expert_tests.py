@@ -76,7 +76,7 @@ class ExpertTests:
         """Run a test.
 
         Args:
-            run: What is to be run.
+            run: The test.
 
         Returns:
             A future of the execution as it is on disk. Cancelling it ends the program, and nothing is

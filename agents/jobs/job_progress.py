@@ -27,7 +27,7 @@ class JobProgress:
         job: The job's number.
         run_id: The run that it works on.
         total: Items that it works on.
-        before: What the run's records added up to before it.
+        before: The figures of the run before it.
         emit: Called with the progress.
     """
 

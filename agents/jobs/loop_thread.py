@@ -15,7 +15,7 @@ class LoopThread:
     """Runs coroutines in one thread, which begins with the first of them; any thread may submit.
 
     Args:
-        name: What the thread is called.
+        name: The name of the thread.
     """
 
     def __init__(self, name: str) -> None:

@@ -48,7 +48,7 @@ class PauseGate:
 
 
 class IdleWorkers:
-    """Where workers wait that may begin nothing further, while others come to the end of what they began.
+    """Lets workers wait that may begin no further item, until the others have ended theirs.
 
     Args:
         workers: How many there are.

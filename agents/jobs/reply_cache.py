@@ -75,7 +75,7 @@ class ReplyCache:
 
     Args:
         workspace: Where replies are kept.
-        account: What is spent.
+        account: The spending of the run.
         fresh: Whether every question is put to the model, though the same was answered before.
     """
 

@@ -93,7 +93,7 @@ class RowBatcher:
 
         Raises:
             RuntimeError: The lane is closed.
-            Exception: What the database refused; rows that others added at the same time are not concerned.
+            Exception: The database refused the rows; those that others added at the same time are written.
         """
         if after is not None and (self._open is None or after not in self._open.tasks):
             await after

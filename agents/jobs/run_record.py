@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RecordedSteps:
-    """What a run did with one item before: steps in order, and the execution that a step made."""
+    """The recorded steps of a run on one item, in order, with the executions that they made."""
 
     steps: tuple[Step, ...] = ()
     executions: Mapping[UUID, StoredExecution] | None = None
@@ -196,7 +196,7 @@ class RunRecord:
 
         Args:
             item_id: The item.
-            outcomes: What the pipeline yielded.
+            outcomes: The outcomes of the pipeline.
             step_id: The last step on the item; None where the pipeline took none.
 
         Raises:

@@ -55,7 +55,7 @@ class Job:
 
     Attributes:
         number: Tells jobs of one runner apart; events carry it.
-        job: What was asked for.
+        job: The request.
         progress: Its latest progress; None before its first item.
         bug: What broke it, when that was a mistake of the program.
     """
@@ -94,7 +94,7 @@ class Job:
 
     @property
     def budget(self) -> Budget:
-        """What its run may spend."""
+        """The budget of its run."""
         return self._work.budget
 
     @property
@@ -205,7 +205,7 @@ class JobRunner:
         """Start a job; one at a time.
 
         Args:
-            job: What is to be done.
+            job: The request.
 
         Returns:
             The job at work. That its model is unknown, or another error of this kind, comes with its end.

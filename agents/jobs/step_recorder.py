@@ -75,7 +75,7 @@ class StepRecorder:
         record: The run.
         item_id: The key of the item.
         subject: The item's name in the imported file, by which scripted models answer.
-        earlier: What the run did with it before.
+        earlier: The steps recorded before.
         models: The model of each role.
         settings: How it is asked.
         replies: Where models are asked, at most once for the same.
@@ -120,7 +120,7 @@ class StepRecorder:
         Args:
             role: The role.
             messages: The request.
-            reply_type: What the reply must be.
+            reply_type: The type of the reply.
 
         Returns:
             The reply, from the record where the same was asked before.
@@ -169,7 +169,7 @@ class StepRecorder:
             role: The role.
             program: Candidate and test.
             sandbox: Where it runs.
-            limits: What it may use.
+            limits: Its limits.
 
         Returns:
             The report, from the record where the same program was run before in the same environment.
@@ -234,7 +234,7 @@ class StepRecorder:
 
         Args:
             role: The role.
-            action: What is to be done.
+            action: The action.
             sandbox: Where.
             after: Name of the snapshot that it starts from; empty for the sandbox's own environment.
             again: Whether it is done although it was done before, since what it left is not there any more.

@@ -20,7 +20,7 @@ _FILTER_CODES = {"content_filter", "content_policy_violation", "ResponsibleAIPol
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Where a model is reached and which settings lead there, for messages to the user.
+    """The address of a model and the settings of it, for messages to the user.
 
     `address` is empty where the SDK's own default is used.
     """
@@ -107,7 +107,7 @@ class Service:
         )
 
     def nonsense(self, detail: object) -> ModelError:
-        """What came back is not in the service's own format."""
+        """The reply is not in the service's own format."""
         return ModelError(
             "unavailable",
             "Unexpected answer",

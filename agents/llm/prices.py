@@ -16,7 +16,7 @@ TOKENS_OF_A_PRICE = 1_000_000
 
 
 class Price(BaseModel):
-    """What a model costs, in US dollars per million tokens."""
+    """The price of a model, in US dollars per million tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

@@ -25,15 +25,15 @@ _MOST_TOKENS = 1 << 40
 _MOST_TRIES = 1000
 
 UNREADABLE = (ValueError, RecursionError)
-"""What an SDK raises of itself where a body is no JSON, or one that Python does not read."""
+"""The errors of an SDK where a body is not JSON, or cannot be read by Python."""
 
 ILL_SHAPED = (AttributeError, TypeError, LookupError, *UNREADABLE)
-"""What reading a reply ends in where one of its parts is of another type than the SDK says it is."""
+"""The errors of reading a reply where a part has another type than the SDK declares."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a service sent back for one conversation.
+    """The reply of a service to one conversation.
 
     `stopped` says whether the model came to its end, ran into the token limit or declined; `detail` gives
     its or the service's words for declining.
@@ -82,7 +82,7 @@ def parse_reply(text: str, reply_type: type[BaseModel]) -> BaseModel:
     Nothing is converted on the way: "1" is no number and "yes" no truth value.
 
     Args:
-        text: What the model wrote.
+        text: The text of the model.
         reply_type: The type that the object must fit.
 
     Returns:
@@ -140,7 +140,7 @@ def _the_object(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """What is wrong with an answer: the failure that it is, and what the model is told."""
+    """A problem of an answer: its failure, and the text that the model gets."""
 
     kind: Literal["malformed", "truncated", "refused"]
     title: str

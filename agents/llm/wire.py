@@ -27,7 +27,7 @@ class Tally:
 
 
 class Watch(Protocol):
-    """Who counts requests as they leave, and says whether one may be sent once more."""
+    """Counts requests as they leave, and decides whether one may be sent once more."""
 
     def sent(self) -> None:
         """A request leaves."""
@@ -90,7 +90,7 @@ def broken_off(error: BaseException) -> bool:
     """Tell whether a service ended a connection, which the SDKs' transport takes for a time-out.
 
     Args:
-        error: What an SDK raised.
+        error: The error of an SDK.
     """
     import aiohttp
 

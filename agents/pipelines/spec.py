@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class WorkItem(Protocol):
-    """What a pipeline gets of an item: at least its key and its name in the imported file."""
+    """The item as its pipeline gets it: at least its key and its name in the imported file."""
 
     @property
     def item_id(self) -> int:
@@ -64,7 +64,7 @@ class Configuration:
     Attributes:
         name: Its name on the command line.
         pipeline: The first part of the names of its runs and raters.
-        sentence: What its agents do.
+        sentence: The work of its agents.
         prompts: The prompt of every role that asks a model, in the order of their turns; the last role
             gives the label.
         executes: Whether it runs test programs, and so needs a sandbox.
@@ -102,12 +102,12 @@ class ExpectedRole:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What a pipeline expects to do, for an estimate of its cost.
+    """The expected work of a pipeline, for an estimate of its cost.
 
     Attributes:
         roles: By role; a role that is left out asks once for each item.
         facts: Shares that the estimate reports, by name; None where the configuration knows none.
-        based_on: What they rest on, in sentences.
+        based_on: Their grounds, in sentences.
     """
 
     roles: Mapping[str, ExpectedRole] = field(default_factory=dict)

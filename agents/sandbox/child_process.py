@@ -150,7 +150,7 @@ class ChildProcess:
 
         Args:
             wall_seconds: Seconds that it may take from now on.
-            told: What it reads on stdin, if it listens.
+            told: Its input on stdin, if it listens.
 
         Returns:
             How it ended; a command that could not be started has no code.

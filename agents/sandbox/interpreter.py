@@ -96,7 +96,7 @@ def options(limits: Limits, **further: int) -> list[str]:
     """Write the last arguments of `supervisor.main`.
 
     Args:
-        limits: What it is to hold the program to.
+        limits: The limits of the program.
         further: Further arguments, or replacements of these.
 
     Returns:
@@ -163,7 +163,7 @@ def forking_source(*, harness: str, work: str, control: int, seccomp: int, user:
         work: The folder that a program's files go to.
         control: Descriptor of the socket that programs arrive on.
         seccomp: Descriptor of the filter of system calls.
-        user: Whom a trial becomes; None where forks stay who they are.
+        user: The user of a trial; None where forks stay who they are.
     """
     who = "-" if user is None else str(user)
     return _boot_source(f"serve({harness!r}, {work!r}, {control}, {seccomp}, {who!r})")

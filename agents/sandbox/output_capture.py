@@ -31,14 +31,14 @@ class ProcessResult:
     Attributes:
         code: Exit status; -N after signal N; None when it could not be started or did not end.
         stopped: Why it was killed from here, or empty.
-        stdout: What is kept of standard output: beginning and end.
+        stdout: The kept part of standard output: beginning and end.
         stderr: The same of standard error; the reason when it could not be started.
         channel: The harness's records.
         dropped: Bytes of stdout and stderr beyond what may be written.
         seconds: Wall time.
         started_at: Aware, in UTC.
         out_of_memory: Whether the sandbox saw the kernel kill some of it for want of memory.
-        stdout_cut: What is missing in stdout, its place counted in bytes.
+        stdout_cut: The missing part of stdout, its place counted in bytes.
         stderr_cut: The same of stderr.
     """
 

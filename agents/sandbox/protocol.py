@@ -79,7 +79,7 @@ class TestProgram:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one execution may use.
+    """Limits of one execution.
 
     Attributes:
         wall_seconds: Seconds from its start to its end, whatever it waits for.
@@ -130,7 +130,7 @@ def inodes_of(size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TestOutcome:
-    """What became of one test of a program.
+    """The outcome of one test of a program.
 
     Attributes:
         name: The function's name, or `Class.method`.
@@ -157,12 +157,12 @@ class TestOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionReport:
-    r"""What one execution of a test program showed.
+    r"""The report of one execution of a test program.
 
     Attributes:
         exit_reason: Why it ended, one of `EXIT_REASONS`.
         exit_code: Exit status, 128 + N after signal N; None when nothing was started.
-        stdout: What was kept of standard output, its beginning and its end; bytes that are not UTF-8 read
+        stdout: The kept part of standard output, its beginning and its end; bytes that are not UTF-8 read
             as `\xNN`.
         stderr: The same of standard error.
         outcomes: The tests in the order they ran. They come from the harness, not from stdout.
@@ -175,8 +175,8 @@ class ExecutionReport:
         started_at: When it started, aware, in UTC.
         trace: The traceback of what ended the program outside its tests.
         image: Digest of the image that it ran in; empty where a sandbox has none.
-        packages: What it could import beside the standard library, as NAME==VERSION.
-        stdout_cut: What is missing in stdout, and where; None when it is whole.
+        packages: Packages that it could import, as NAME==VERSION.
+        stdout_cut: The missing part of stdout; None when it is whole.
         stderr_cut: The same of stderr.
         snapshot: Name of the repaired environment that it ran in; empty for the sandbox's own.
     """
@@ -252,7 +252,7 @@ class SandboxCheck:
     Attributes:
         name: Name of the sandbox.
         works: Whether a small program ran in it just now.
-        detail: What was found.
+        detail: The finding.
         hint: What mends it; empty when it works.
     """
 
@@ -266,7 +266,7 @@ class Sandbox(Protocol):
     """A place where a test program runs without harm to the machine around it.
 
     Attributes:
-        name: What the settings call it.
+        name: Its name in the settings.
         repairs: What commands can and cannot do in a repair here, for the model that writes them; empty where
             nothing can be repaired.
     """
@@ -295,7 +295,7 @@ class Sandbox(Protocol):
 
         Args:
             program: Candidate and test.
-            limits: What it may use; by default what the settings say.
+            limits: Its limits; those of the settings by default.
 
         Returns:
             What happened. A sandbox that fails is a report too, with the reason `infrastructure`.
@@ -309,7 +309,7 @@ class Sandbox(Protocol):
         """Change the environment of later runs, in a place of its own that reaches the package index.
 
         Args:
-            action: What is to be done. No program runs.
+            action: The action. No program runs.
             after: Name of the snapshot that it starts from; empty for the sandbox's own environment.
 
         Returns:

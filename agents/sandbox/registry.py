@@ -38,7 +38,7 @@ def find_sandbox(
 
     Args:
         name: Its entry point's name.
-        settings: What the user set.
+        settings: The user's settings.
         allowed: Digests of the programs that a sandbox without isolation may run; None for any.
 
     Returns:
@@ -60,7 +60,7 @@ async def choose_sandbox(
     """Choose where test programs run.
 
     Args:
-        settings: What the user set.
+        settings: The user's settings.
         requested: The name the user asked for in so many words, which for `process` means that it may run
             any program; None for the best that works.
         allowed: Digests of the programs that may run without isolation when nobody asked for anything.

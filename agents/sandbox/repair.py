@@ -56,7 +56,7 @@ class RepairAction:
     """One repair.
 
     Attributes:
-        kind: What is done.
+        kind: The kind of action.
         items: Of an installation, requirements as pip takes them; of commands, each as a shell takes it, in
             the order in which they run. The first that fails ends the repair.
     """
@@ -79,15 +79,15 @@ class RepairAction:
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """What became of a repair.
+    """The report of a repair.
 
     Attributes:
-        action: What was to be done.
+        action: The action.
         outcome: One of `RepairOutcome`.
         snapshot: The name of the environment that it left; empty unless it is done.
         exit_code: Exit status of the last command; None where nothing ran.
-        output: What the commands wrote, stdout and stderr together, each after a line "$ COMMAND"; the middle
-            of a long text is left out.
+        output: The output of the commands, stdout and stderr together, each after a line "$ COMMAND"; the
+            middle of a long text is left out.
         error: Empty when it is done, else one line that says why not.
         seconds: Wall time.
     """
@@ -120,7 +120,7 @@ class StoredSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class RepairLimits:
-    """What one repair may use.
+    """Limits of one repair.
 
     Attributes:
         wall_seconds: Seconds from its start to its end.

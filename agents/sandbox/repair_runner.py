@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agents.sandbox.repair import RepairAction, RepairOutcome
 
 FOLDER = "/opt/workbench"
-"""Where the files of a repair lie; they are no part of the snapshot."""
+"""The folder of a repair's files; they are no part of the snapshot."""
 PROGRAM = f"{FOLDER}/repairer.py"
 
 StartT = TypeVar("StartT")
@@ -33,7 +33,7 @@ _UNREACHABLE = (
 
 
 class RepairPlace(Protocol[StartT]):
-    """Where a sandbox makes its snapshots and keeps them.
+    """Makes and stores the snapshots of a sandbox.
 
     Attributes:
         base: The digest of the sandbox's own environment.
@@ -49,8 +49,8 @@ class RepairPlace(Protocol[StartT]):
         """Carry out a repair, and keep the snapshot when it is done.
 
         Args:
-            action: What is to be done.
-            base: What it starts from, as the snapshot's name needs it.
+            action: The action.
+            base: Its start, as the snapshot's name needs it.
             start: The snapshot that it starts from; None for the sandbox's own environment.
 
         Raises:
@@ -69,7 +69,7 @@ class RepairRunner:
         """Carry out a repair unless its snapshot is there (see `Sandbox.repair`).
 
         Args:
-            action: What is to be done.
+            action: The action.
             after: Name of the snapshot that it starts from; empty for the sandbox's own environment.
             place: Where it is made.
         """
@@ -107,9 +107,9 @@ def repair_report(
     """Say what became of a repair.
 
     Args:
-        action: What was to be done.
+        action: The action.
         result: How it ended; what it wrote is in its stdout.
-        base: What it started from.
+        base: Its start.
         full: Whether it took more room than it may.
 
     Returns:

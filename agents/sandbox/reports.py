@@ -64,7 +64,7 @@ def make_report(
     Args:
         result: How its process ended, and the harness's records.
         sandbox: Name of the sandbox.
-        limits: What it was allowed to use.
+        limits: Its limits.
         image: Digest of the image it ran in, where there is one.
         snapshot: Name of the repaired environment it ran in, where it was one.
 

@@ -89,7 +89,7 @@ class SandboxSettings(BaseModel):
 
     @property
     def repair_limits(self) -> RepairLimits:
-        """What one repair may use."""
+        """Limits of one repair."""
         return RepairLimits(wall_seconds=self.repair_seconds, bytes=self.repair_bytes)
 
     @property

@@ -48,7 +48,7 @@ class TrustedSandbox:
 
     Args:
         sandbox: Where programs run.
-        limits: What they may use by default.
+        limits: Their default limits.
     """
 
     def __init__(self, sandbox: Sandbox, limits: Limits) -> None:

@@ -179,7 +179,7 @@ def _kind(opened: OpenWorkspace, otherwise: str) -> str:
 
     Args:
         opened: The workspace.
-        otherwise: What is returned where the workspace holds nothing.
+        otherwise: The kind to return for an empty workspace.
 
     Raises:
         WorkbenchError: There are items, and agents work on none of them.
@@ -224,7 +224,7 @@ def tell_the_end(*reports: JobReport, as_json: bool) -> None:
     """Say why jobs did not end by themselves or left items out, and end the command accordingly.
 
     Args:
-        reports: What the jobs came to.
+        reports: The reports of the jobs.
         as_json: Whether they were printed as JSON, which says what went wrong already.
     """
     from agents.sandbox.errors import INSTALL_HINT
@@ -269,7 +269,7 @@ def report_facts(report: JobReport, *, blind: bool) -> list[tuple[str, Any]]:
     """Return the facts of a job and its run, for people.
 
     Args:
-        report: What the job came to.
+        report: The report of the job.
         blind: Leave out labels and assessments, and figures that disclose them.
     """
     from store.formatting import pluralize

@@ -190,7 +190,7 @@ def scale_value(scale: Scale, text: str, as_listed: Mapping[float, str] | None =
 
     Args:
         scale: The values.
-        text: What was given.
+        text: The given text.
         as_listed: What lists say for some of the values, which is taken as well.
 
     Raises:

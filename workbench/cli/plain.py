@@ -12,7 +12,7 @@ _VALUED = ("--rater", "--config", "--start")
 
 
 class Opening(NamedTuple):
-    """What `workbench.start.open_app` takes."""
+    """The arguments of `workbench.start.open_app`."""
 
     workspace: Path | None
     rater: str | None

@@ -31,7 +31,7 @@ from workbench.cli.sandbox import sandbox_command, sandbox_commands
 OPEN = "open"
 
 UsageError: Any = typer.BadParameter.__base__
-"""What the command line raises when its arguments are wrong; Typer exports only the class below it."""
+"""The error of wrong arguments; Typer exports only the class below it."""
 
 
 def _no_command(args: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ _NO_TESTS = "none: no function whose name begins with test_ was found, so it was
 
 
 class ImageSource(StrEnum):
-    """What an image can be made from."""
+    """The sources of an image."""
 
     auto = "auto"
     registry = "registry"

@@ -21,7 +21,7 @@ _NAME_SHOWN = 12
 
 
 class _Place(Protocol):
-    """Where a sandbox keeps its snapshots."""
+    """The store of a sandbox's snapshots."""
 
     def stored(self) -> list[StoredSnapshot]: ...
 

@@ -103,7 +103,7 @@ class PairPipeline:
         Args:
             pair: The pair.
             test: The test program and its interpretation of the query; None where none is written.
-            found: What its last execution showed, or what a model predicted of one; None where it was not
+            found: The report of its last execution, or a model's prediction of one; None where it was not
                 run.
             recorder: Asks and records.
         """

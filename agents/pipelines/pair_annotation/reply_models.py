@@ -36,7 +36,7 @@ class BugFixerReply(BaseModel):
 
 
 class PredictedTest(BaseModel):
-    """What a model says that one test would do; nobody ran it."""
+    """A model's prediction of one test, which was not run."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -46,7 +46,7 @@ class PredictedTest(BaseModel):
 
 
 class SimulationReply(BaseModel):
-    """What a model says that a test program would do, in place of an execution (section V.D)."""
+    """A model's prediction of a test program's result, in place of an execution (section V.D)."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -70,7 +70,7 @@ def forking_command(
     Args:
         bwrap: Path of bubblewrap.
         python: The interpreter.
-        user: Whom root's trial becomes, as each program becomes a user; None for nobody in a user namespace.
+        user: The user of root's trial, as each program becomes a user; None for nobody in a user namespace.
         seed: Its PYTHONHASHSEED, and so that of every fork.
         control: Descriptor of the socket that programs arrive on.
         files: Descriptors of `contents`.
@@ -112,7 +112,7 @@ def repair_command(
     Args:
         bwrap: Path of bubblewrap.
         python: The interpreter.
-        user: Whom root drops to before it starts; None for nobody in a user namespace.
+        user: The user that root drops to before it starts; None for nobody in a user namespace.
         files: Descriptors of what is shown, by their paths inside, and of the filter.
         memory: Bytes of the places that can be written, by their paths.
         folders: Folders of this machine that are shown read-only, by their paths inside.

@@ -40,7 +40,7 @@ class Fork:
     """One program's process, as it is known from here.
 
     Attributes:
-        capture: What it writes.
+        capture: Its output.
         status: How it ended, as waitpid reports it; None until then, and where that cannot be known.
         trouble: Why there was none.
         gone: Done when nothing of it is left.
@@ -91,7 +91,7 @@ class ForkServer:
         Args:
             command: Makes the command line from the number of the descriptor of its socket.
             environment: All of its environment.
-            limits: What it may write; the limits of programs come with each.
+            limits: The limits of its output; those of programs come with each.
             files: Further file descriptors that it inherits; they stay the caller's to close.
 
         Returns:
@@ -150,9 +150,9 @@ class ForkServer:
         killed before this returns.
 
         Args:
-            program_input: What the program is (`interpreter.program_input`).
+            program_input: The program (`interpreter.program_input`).
             limits: Wall time and output are held here, the others by the harness.
-            user: Whom it runs as; None where it stays who the server is.
+            user: Its user; None for the user of the server.
             room: Bytes of each scratch folder, and of the folder of the program's own files.
             entrances: Descriptors by which it enters its control group.
 

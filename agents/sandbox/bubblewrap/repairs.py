@@ -42,10 +42,10 @@ class BubblewrapRepairPlace:
 
     Args:
         snapshots: Where they are kept.
-        limits: What a repair may use.
+        limits: The limits of a repair.
         bwrap: Path of bubblewrap.
         python: The interpreter that test programs run with.
-        user: Whom root drops to; None where it is not root who starts it.
+        user: The user that root drops to; None where it is not root who starts it.
     """
 
     def __init__(

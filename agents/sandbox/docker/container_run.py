@@ -126,8 +126,8 @@ class ProgramContainer(Container):
 
     Args:
         client: The engine's client.
-        image: What the engine says of the image.
-        limits: What the program may use.
+        image: The engine's description of the image.
+        limits: The limits of the program.
     """
 
     def __init__(self, client: Any, image: dict[str, Any], limits: Limits) -> None:
@@ -156,7 +156,7 @@ class ProgramContainer(Container):
             How it ended.
 
         Raises:
-            ValueError: What it writes is not a supervisor's stream.
+            ValueError: Its output is not a supervisor's stream.
         """
         # Processes are counted by the container: the user's other processes are those of other containers.
         further = {"processes": 0, "mixed": 1}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LABEL = "workbench.sandbox"
 """On every container of ours: the process that made it, as `owner()` writes it."""
 OF_IMAGE = "image"
-"""What a kept image says in its place, so that nobody's container of it is taken for one left behind."""
+"""The label of a kept image, so that no container of it is taken for one left behind."""
 PYTHON_LABEL = "workbench.python"
 """On an image: the path of its interpreter."""
 
@@ -51,8 +51,8 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
 
     Args:
         client: The engine's client.
-        image: What the engine says of the image.
-        limits: What the program may use.
+        image: The engine's description of the image.
+        limits: The limits of the program.
 
     Returns:
         Arguments of the client's `create_container`.
@@ -102,8 +102,8 @@ def repair_container_options(
 
     Args:
         client: The engine's client.
-        image: What the engine says of the image that it starts from.
-        limits: What the repair may use.
+        image: The engine's description of the image that it starts from.
+        limits: The limits of the repair.
         network: The engine's network through which it reaches the package index.
 
     Returns:
@@ -141,8 +141,8 @@ def _options(
 
     Args:
         client: The engine's client.
-        image: What the engine says of the image.
-        arguments: What its interpreter is started with.
+        image: The engine's description of the image.
+        arguments: The arguments of its interpreter.
         host: Arguments of the client's `create_host_config`.
         highest: Limits of each process, by their names.
         made_with: Further arguments of the client's `create_container`.

@@ -56,12 +56,12 @@ def write_image(
         python: The interpreter.
         name: The image's name, with its tag.
         architecture: The engine's, as it names it.
-        labels: What is written on the image.
+        labels: The labels of the image.
 
     Raises:
         OSError: A file cannot be read, or there is no room.
         subprocess.SubprocessError: The interpreter cannot be run.
-        ValueError: What it says of itself cannot be read.
+        ValueError: Its description cannot be read.
     """
     with tempfile.TemporaryFile() as layer:
         with tarfile.open(fileobj=layer, mode="w") as archive:

@@ -80,7 +80,7 @@ class ContainerPool:
 
         Args:
             image: The id of the image that is wanted.
-            limits: What the program may use.
+            limits: The limits of the program.
 
         Returns:
             The container, now the caller's to remove; None when none is ready that fits.

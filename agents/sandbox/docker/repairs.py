@@ -44,7 +44,7 @@ class DockerRepairPlace:
 
     Args:
         settings: The image's name, the network of repairs, and what they may use.
-        image: What the engine says of the image that programs run in without a repair.
+        image: The engine's description of the image that programs run in without a repair.
         connect: Opens a client of the engine.
         in_thread: Runs work in a thread, which a cancellation stops.
     """
