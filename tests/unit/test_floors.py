@@ -76,10 +76,11 @@ def test_the_command_line_starts_without_anything_heavy(repository):
     assert not tops(modules) & HEAVY
 
 
-def test_no_screen_imports_what_imports_it_not_even_for_types(repository):
+@pytest.mark.parametrize("floor", ["agents", "screens", "workbench"])
+def test_no_module_imports_what_imports_it_not_even_for_types(repository, floor):
     files = {
         ".".join(file.relative_to(repository).with_suffix("").parts): file
-        for file in (repository / "screens").rglob("*.py")
+        for file in (repository / floor).rglob("*.py")
     }
     imports = {}
     for module, file in files.items():
