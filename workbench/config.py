@@ -37,7 +37,9 @@ else:
     # The environment is looked through for the fields of what pydantic made, not for a plain dataclass's.
     Screens = checked(frozen=True)(ScreenSettings)
 
-MENDS = "docs/configuration.md describes every setting; `workbench doctor` shows where each value comes from."
+CONFIG_HINT = (
+    "docs/configuration.md describes every setting; `workbench doctor` shows where each value comes from."
+)
 
 
 class Config(BaseModel):
@@ -157,7 +159,7 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise WorkbenchError("Configuration is not TOML", f"{path}: {error}.", MENDS) from error
+        raise WorkbenchError("Configuration is not TOML", f"{path}: {error}.", CONFIG_HINT) from error
 
 
 def _environment() -> dict[str, Any]:
@@ -167,7 +169,7 @@ def _environment() -> dict[str, Any]:
         raise WorkbenchError(
             "Configuration not understood",
             f"Environment: {error}.",
-            "Tables are given as JSON there. " + MENDS,
+            "Tables are given as JSON there. " + CONFIG_HINT,
         ) from error
 
 
@@ -200,7 +202,7 @@ def _explained(
             number = line_of(text, place)
             where = f"{path}, line {number}" if number else str(path)
         lines.append(f"{where}: {'.'.join(place)}: {_reason(problem['type'], problem['msg'], place)}")
-    return WorkbenchError("Configuration not understood", "\n".join(lines), MENDS)
+    return WorkbenchError("Configuration not understood", "\n".join(lines), CONFIG_HINT)
 
 
 def _reason(kind: str, message: str, place: tuple[str, ...]) -> str:

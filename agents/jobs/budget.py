@@ -48,7 +48,7 @@ class Spending:
         self._prices = prices
         self.money = 0.0
         self.tokens = 0
-        self.untold: WorkbenchError | None = None
+        self.unreported: WorkbenchError | None = None
         """Why the budget cannot be kept, once a service does not report tokens."""
         self.requests = 0
         self.pairs = 0
@@ -98,8 +98,8 @@ class Spending:
         self.tokens += step.tokens_in + step.tokens_out
         nothing = bool(step.requests) and step.outcome == "ok" and not step.tokens_out
         what = "money" if self.budget.money is not None else "tokens"
-        if (usage.untold or nothing) and getattr(self.budget, what) is not None:
-            self.untold = WorkbenchError(
+        if (usage.unreported or nothing) and getattr(self.budget, what) is not None:
+            self.unreported = WorkbenchError(
                 "Cost not reported",
                 f"{step.model} answered without saying how many tokens that took, so a budget in {what} "
                 "cannot be kept.",

@@ -28,7 +28,7 @@ from agents.jobs.run_configuration import run_configuration
 from agents.jobs.run_record import RunRecord
 from agents.jobs.step_recorder import StepRecorder
 from agents.jobs.work_queue import WorkQueue
-from agents.llm.pacing import Pause, hearing
+from agents.llm.pacing import Pause, report_pauses
 from agents.pipelines.registry import agents_part, pipeline_counts
 from agents.sandbox.errors import NeedsSandbox
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
@@ -118,7 +118,7 @@ class PipelineJob:
             if sandbox is not None:
                 await sandbox.open(min(settings.concurrency, max(total, 1)))
             pipeline = part.make_pipeline(configuration, sandbox, settings.sandboxes)
-            with hearing(self._service_waits):
+            with report_pauses(self._service_waits):
                 await self._work(queue, pipeline, record, models, progress)
         finally:
             try:
@@ -354,8 +354,8 @@ class PipelineJob:
             Halted: It may not any more.
         """
         while True:
-            if self._spending.untold is not None:
-                self._give_up(self._spending.untold)
+            if self._spending.unreported is not None:
+                self._give_up(self._spending.unreported)
             await self._pause_gate.passing()
             reached = self._spending.reached()
             if reached is None:
@@ -381,8 +381,8 @@ class PipelineJob:
             self._emit(JobLog(self._number, "warning", text))
 
     def _count_step(self, step: Any) -> None:
-        if self._spending.untold is not None:
-            self._give_up(self._spending.untold)
+        if self._spending.unreported is not None:
+            self._give_up(self._spending.unreported)
         if step.outcome == "ok":
             self._failure_policy.answered()
         if self._progress is not None:

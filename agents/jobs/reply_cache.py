@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from agents.llm.errors import ModelError
 from agents.llm.structured import MalformedReply, parse_reply
-from agents.llm.wire import watched
+from agents.llm.wire import watch_requests
 from store.queries.replies import replies_of
 from store.record.ids import now
 from store.tables.runs import Reply, Step
@@ -160,7 +160,7 @@ class ReplyCache:
     async def _ask(self, model: LanguageModel, request: ModelRequest, key: UUID, step: Step) -> ReplyResult:
         started = perf_counter()
         try:
-            with watched(self._spending):
+            with watch_requests(self._spending):
                 reply = await model.reply(request)
         except ModelError as error:
             spent = self._spent(model, error.usage, error.requests)

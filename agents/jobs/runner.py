@@ -249,7 +249,7 @@ class JobRunner:
 
 
 @contextmanager
-def _nobody_types() -> Iterator[None]:
+def _tuned_for_throughput() -> Iterator[None]:
     """Let threads change less often, and the collector look at what is new, and at that less often."""
     interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -280,7 +280,7 @@ def run_job(workspace: Workspace, settings: JobSettings, emit: Emit) -> JobRepor
     Raises:
         WorkbenchError: The job could not begin: no such model or sandbox, no key.
     """
-    with _nobody_types(), JobRunner(workspace, emit) as runner:
+    with _tuned_for_throughput(), JobRunner(workspace, emit) as runner:
         job = runner.start(JobRequest(settings, when_failing="end"))
         patience: float | None = None
         while True:

@@ -30,7 +30,7 @@ PAGE = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class QueuedItem:
     """An item, and what the run did with it before."""
 
     item: WorkItem
@@ -54,7 +54,7 @@ class WorkQueue:
         self._only_failed = settings.retry_failed
         self._left = settings.limit
         self._position = -1 if settings.item_ids is None else 0
-        self._ready: deque[Work] = deque()
+        self._ready: deque[QueuedItem] = deque()
         self._ended = False
         self._loading = asyncio.Lock()
 
@@ -75,7 +75,7 @@ class WorkQueue:
         self._left = total if self._left is None else min(total, self._left)
         return self._left, done
 
-    async def next(self) -> Work | None:
+    async def next(self) -> QueuedItem | None:
         """Return the next item; None when there is none left."""
         async with self._loading:
             while not self._ready and not self._ended:
@@ -119,7 +119,7 @@ class WorkQueue:
             missing_at=self._missing_at,
         )
 
-    def _load(self) -> list[Work]:
+    def _load(self) -> list[QueuedItem]:
         """Read one page; an empty one can be followed by others when items were chosen."""
         with self._workspace.reading() as connection:
             if self._chosen is None:
@@ -137,4 +137,4 @@ class WorkQueue:
                 self._ended = self._ended or self._left == 0
             earlier = self._record.earlier(connection, ids) if ids else {}
             items = self._part.load(connection, ids) if ids else []
-            return [Work(item, earlier.get(item.item_id, RecordedSteps())) for item in items]
+            return [QueuedItem(item, earlier.get(item.item_id, RecordedSteps())) for item in items]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from agents.llm.errors import ModelError
 from agents.llm.failures import Service
-from agents.llm.pacing import pacing_of, patiently, until_reset
+from agents.llm.pacing import pacing_of, send_with_retries, until_reset
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
 from agents.llm.schemas import schema_name, strict_schema
 from agents.llm.settings import ModelSettings
-from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, untold
+from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, unreported
 from agents.llm.wire import CONNECT_SECONDS, broken_off
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class AnthropicMessages:
         pacing, retries = pacing_of(self._place), self._settings.max_retries
 
         async def ask(messages: tuple[Message, ...]) -> Answer:
-            return await patiently(partial(self._ask, client, request, messages), pacing, retries)
+            return await send_with_retries(partial(self._ask, client, request, messages), pacing, retries)
 
         return await converse(
             request, ask, name=self.name, clean=self.service.clean, sdk=f"anthropic {anthropic.__version__}"
@@ -114,7 +114,7 @@ class AnthropicMessages:
                 client = anthropic.AsyncAnthropic(
                     api_key=key or None,
                     base_url=self.service.address or None,
-                    max_retries=0,  # `patiently` sends again, at the pace of all
+                    max_retries=0,  # `send_with_retries` sends again, at the pace of all
                     timeout=anthropic.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
                     # The SDK's default transport looks at every idle connection whenever one is needed.
                     http_client=anthropic.DefaultAioHttpClient(
@@ -164,18 +164,18 @@ class AnthropicMessages:
         try:
             return self._to_answer(reply)
         except ILL_SHAPED as error:
-            raise self.service.nonsense(reply) from error
+            raise self.service.invalid_reply(reply) from error
 
     def _to_answer(self, reply: Any) -> Answer:
         from anthropic.types import Message as AnthropicMessage
 
         if not isinstance(reply, AnthropicMessage) or not isinstance(reply.content, list):
-            raise self.service.nonsense(reply)
+            raise self.service.invalid_reply(reply)
         # The text of a tool call is its input; thinking blocks are not part of the answer.
         calls = [block.input for block in reply.content if block.type == "tool_use"]
         texts = [block.text for block in reply.content if block.type == "text"]
         text = json.dumps(calls[0], ensure_ascii=False) if calls else "".join(texts)
-        usage = Usage(untold=1)
+        usage = Usage(unreported=1)
         if reply.usage is not None:
             cached = tokens(reply.usage.cache_read_input_tokens)
             written = tokens(reply.usage.cache_creation_input_tokens)
@@ -184,7 +184,7 @@ class AnthropicMessages:
                 tokens_out=tokens(reply.usage.output_tokens),
                 tokens_cached=cached,
                 tokens_written=written,
-                untold=untold(reply.usage.input_tokens, reply.usage.output_tokens),
+                unreported=unreported(reply.usage.input_tokens, reply.usage.output_tokens),
             )
         answer = partial(Answer, text, usage, reply.model or self._model)
         if reply.stop_reason == "refusal":
@@ -202,15 +202,15 @@ class AnthropicMessages:
         if caused_by(error, AnswerTooLarge):
             return self.service.too_large(self._settings.max_reply_bytes)
         if caused_by(error, Encoded):
-            return self.service.packed()
+            return self.service.encoded_reply()
         if isinstance(error, anthropic.APITimeoutError) and not broken_off(error):
-            return self.service.silent(self._settings.timeout_seconds)
+            return self.service.timed_out(self._settings.timeout_seconds)
         if isinstance(error, anthropic.APIConnectionError):
             return self.service.unreachable(str(error.__cause__ or error))
         if isinstance(error, anthropic.APIStatusError):
             words = error.api_message or error.message
             return self.service.status(error.status_code, words, error.error_code, error.response.headers)
-        return self.service.nonsense(error)
+        return self.service.invalid_reply(error)
 
 
 def _fixed(system: str) -> list[TextBlockParam]:

@@ -96,7 +96,7 @@ class Service:
             passing=True,
         )
 
-    def silent(self, seconds: float) -> ModelError:
+    def timed_out(self, seconds: float) -> ModelError:
         """No answer came in time."""
         return ModelError(
             "timeout",
@@ -106,7 +106,7 @@ class Service:
             passing=True,
         )
 
-    def nonsense(self, detail: object) -> ModelError:
+    def invalid_reply(self, detail: object) -> ModelError:
         """The reply is not in the service's own format."""
         return ModelError(
             "unavailable",
@@ -154,7 +154,7 @@ class Service:
             "Check that the address is a model's; models.max_reply_bytes is the limit.",
         )
 
-    def packed(self) -> ModelError:
+    def encoded_reply(self) -> ModelError:
         """An answer came compressed, though none was asked for."""
         return ModelError(
             "malformed",

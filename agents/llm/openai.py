@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agents.llm.errors import ModelError
 from agents.llm.failures import Service
-from agents.llm.pacing import pacing_of, patiently, until_reset
+from agents.llm.pacing import pacing_of, send_with_retries, until_reset
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
 from agents.llm.schemas import schema_in_words, schema_name, strict_schema
 from agents.llm.settings import ModelSettings, TokenLimit
-from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, untold
+from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, unreported
 from agents.llm.wire import CONNECT_SECONDS, broken_off
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class OpenAIChat:
         pacing, retries = pacing_of(self._place), self._settings.max_retries
 
         async def ask(messages: tuple[Message, ...]) -> Answer:
-            return await patiently(partial(self._ask, client, request, messages), pacing, retries)
+            return await send_with_retries(partial(self._ask, client, request, messages), pacing, retries)
 
         return await converse(
             request, ask, name=self.name, clean=self.service.clean, sdk=f"openai {openai.__version__}"
@@ -108,7 +108,7 @@ class OpenAIChat:
                 # Services of one's own, such as Ollama, need no key; the SDK does.
                 api_key=self.service.secret or _NO_KEY_NEEDED,
                 base_url=self.service.address or None,
-                max_retries=0,  # `patiently` sends again, at the pace of all
+                max_retries=0,  # `send_with_retries` sends again, at the pace of all
                 timeout=openai.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
                 # The SDK's default transport looks at every idle connection whenever one is needed.
                 http_client=openai.DefaultAioHttpClient(
@@ -135,7 +135,7 @@ class OpenAIChat:
         try:
             return self._to_answer(completion)
         except ILL_SHAPED as error:
-            raise self.service.nonsense(completion) from error
+            raise self.service.invalid_reply(completion) from error
 
     def _body(
         self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...]
@@ -162,18 +162,18 @@ class OpenAIChat:
 
         # A web page comes as a string, an error under status 200 as a completion without choices.
         if not isinstance(completion, ChatCompletion):
-            raise self.service.nonsense(completion)
+            raise self.service.invalid_reply(completion)
         if not completion.choices or completion.choices[0].message is None:
-            raise self.service.nonsense(completion.to_json(indent=None))
+            raise self.service.invalid_reply(completion.to_json(indent=None))
         choice = completion.choices[0]
-        usage = Usage(untold=1)
+        usage = Usage(unreported=1)
         if completion.usage is not None:
             details = completion.usage.prompt_tokens_details
             usage = Usage(
                 tokens_in=tokens(completion.usage.prompt_tokens),
                 tokens_out=tokens(completion.usage.completion_tokens),
                 tokens_cached=tokens(details.cached_tokens) if details else 0,
-                untold=untold(completion.usage.prompt_tokens, completion.usage.completion_tokens),
+                unreported=unreported(completion.usage.prompt_tokens, completion.usage.completion_tokens),
             )
         answer = partial(Answer, choice.message.content or "", usage, completion.model or self._model)
         if choice.message.refusal:
@@ -191,9 +191,9 @@ class OpenAIChat:
         if caused_by(error, AnswerTooLarge):
             return self.service.too_large(self._settings.max_reply_bytes)
         if caused_by(error, Encoded):
-            return self.service.packed()
+            return self.service.encoded_reply()
         if isinstance(error, openai.APITimeoutError) and not broken_off(error):
-            return self.service.silent(self._settings.timeout_seconds)
+            return self.service.timed_out(self._settings.timeout_seconds)
         if isinstance(error, openai.APIConnectionError | aiohttp.ClientError):
             return self.service.unreachable(str(error.__cause__ or error))
         if isinstance(error, openai.APIStatusError):
@@ -202,7 +202,7 @@ class OpenAIChat:
             return self.service.status(
                 error.status_code, text or error.message, error.code, error.response.headers
             )
-        return self.service.nonsense(error)
+        return self.service.invalid_reply(error)
 
 
 def token_limit_field(setting: TokenLimit, host: str) -> Literal["max_tokens", "max_completion_tokens"]:

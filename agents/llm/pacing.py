@@ -65,7 +65,7 @@ _hearers: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Hear]] = WeakKeyDict
 
 
 @contextmanager
-def hearing(hear: Hear) -> Iterator[None]:
+def report_pauses(hear: Hear) -> Iterator[None]:
     """Tell somebody of the long pauses of all services that are asked from this loop meanwhile."""
     hearers = _hearers.setdefault(asyncio.get_running_loop(), [])
     hearers.append(hear)
@@ -169,7 +169,7 @@ def pacing_of(service: str) -> Pacing:
     return _pacings.setdefault(asyncio.get_running_loop(), {}).setdefault(service, Pacing())
 
 
-async def patiently(ask: Callable[[], Awaitable[T]], pacing: Pacing, retries: int) -> T:
+async def send_with_retries(ask: Callable[[], Awaitable[T]], pacing: Pacing, retries: int) -> T:
     """Send a request, and again after a failure that may pass, each time when the service may be asked.
 
     Args:

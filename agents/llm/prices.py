@@ -41,7 +41,7 @@ class Price(BaseModel):
         Returns:
             US dollars; None where a service did not report how many tokens an answer took.
         """
-        if usage.untold:
+        if usage.unreported:
             return None
         # A service that counts wrongly must not be paid by us for it.
         cached = min(usage.tokens_cached, usage.tokens_in)

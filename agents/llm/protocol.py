@@ -76,14 +76,14 @@ class Usage:
     """Tokens spent: all input tokens, and output tokens.
 
     Of the input, `tokens_cached` were read from the service's cache and `tokens_written` put into it.
-    `untold` counts the answers whose cost the service did not report.
+    `unreported` counts the answers whose cost the service did not report.
     """
 
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
     tokens_written: int = 0
-    untold: int = 0
+    unreported: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -91,7 +91,7 @@ class Usage:
             self.tokens_out + other.tokens_out,
             self.tokens_cached + other.tokens_cached,
             self.tokens_written + other.tokens_written,
-            self.untold + other.untold,
+            self.unreported + other.unreported,
         )
 
 

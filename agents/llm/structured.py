@@ -67,8 +67,8 @@ def tokens(reported: object) -> int:
     return reported if type(reported) is int and 0 <= reported < _MOST_TOKENS else 0
 
 
-def untold(*reported: object) -> int:
-    """Return 1 where one of some numbers of tokens is none, as `Usage.untold` counts it; otherwise 0."""
+def unreported(*reported: object) -> int:
+    """Return 1 where one of some numbers of tokens is none, as `Usage.unreported` counts it; otherwise 0."""
     return int(any(type(number) is not int or number != tokens(number) for number in reported))
 
 

@@ -26,7 +26,7 @@ class Tally:
     requests: int = 0
 
 
-class Watch(Protocol):
+class RequestWatch(Protocol):
     """Counts requests as they leave, and decides whether one may be sent once more."""
 
     def sent(self) -> None:
@@ -39,7 +39,7 @@ class Watch(Protocol):
 
 
 _current: ContextVar[Tally | None] = ContextVar("requests_of_this_reply", default=None)
-_watch: ContextVar[Watch | None] = ContextVar("who_watches_requests", default=None)
+_watch: ContextVar[RequestWatch | None] = ContextVar("who_watches_requests", default=None)
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def tallied() -> Iterator[Tally]:
 
 
 @contextmanager
-def watched(watch: Watch) -> Iterator[None]:
+def watch_requests(watch: RequestWatch) -> Iterator[None]:
     """Tell somebody of the requests that are sent inside, by this task only."""
     token = _watch.set(watch)
     try:

@@ -275,7 +275,7 @@ def test_a_price_counts_cached_and_written_input_by_itself():
     assert full.money(usage) == pytest.approx((100 * 3 + 600 * 0.3 + 300 * 3.75 + 100 * 15) / 1e6)
     assert Price(input=3, output=15).money(usage) == pytest.approx((1000 * 3 + 100 * 15) / 1e6)
     assert full.money(Usage(tokens_in=10, tokens_cached=999)) == pytest.approx(10 * 0.3 / 1e6)
-    assert full.money(Usage(untold=1)) is None
+    assert full.money(Usage(unreported=1)) is None
     assert Spending(Budget(), {}).price("x:y", usage) == (None, "")
 
 

@@ -222,7 +222,7 @@ async def test_a_cost_that_is_no_number_of_tokens_is_not_told(
     content = [{"type": "text", "text": json.dumps(GOOD)}]
     answer = {"type": "message", "role": "assistant", "model": "m", "content": content, "usage": usage}
     server = serve(in_turn(Body(answer)))
-    assert (await ask(server.settings())).usage == Usage(tokens_out=30, untold=1)
+    assert (await ask(server.settings())).usage == Usage(tokens_out=30, unreported=1)
 
 
 async def test_a_spending_limit_is_told_from_haste(serve: Callable[..., LoopbackModels]) -> None:

@@ -286,7 +286,7 @@ async def test_a_cost_that_is_no_number_of_tokens_is_not_told(
     }
     server = serve(in_turn(_completion(usage=usage)))
     reply = await ask(server.settings())
-    assert (reply.value, reply.usage) == (Screening(**GOOD), Usage(untold=1))
+    assert (reply.value, reply.usage) == (Screening(**GOOD), Usage(unreported=1))
 
 
 async def test_an_answer_in_the_wrong_form_is_explained(serve: Callable[..., LoopbackModels]) -> None:

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from loopback_models import LoopbackModels, Status
 
 from agents.llm.errors import ModelError
-from agents.llm.pacing import _LIMITS, Pacing, asked_to_wait, hearing, pacing_of, patiently, until_reset
+from agents.llm.pacing import (
+    _LIMITS,
+    Pacing,
+    asked_to_wait,
+    pacing_of,
+    report_pauses,
+    send_with_retries,
+    until_reset,
+)
 from agents.llm.protocol import Message, ModelRequest
 from agents.llm.registry import open_model
 from agents.pipelines.pair_annotation.reply_models import ScreenerReply
@@ -49,8 +57,8 @@ async def test_after_a_429_half_as_many_go_at_a_time_and_one_more_after_each_rou
 async def test_a_long_pause_is_told_once_and_again_where_it_becomes_much_longer():
     heard, others = [], []
     pacing = Pacing()
-    with hearing(heard.append):
-        with hearing(others.append):
+    with report_pauses(heard.append):
+        with report_pauses(others.append):
             pacing.pause(0.5)
         for seconds in (20, 21, 19, 24):  # of requests that were turned down together
             pacing.pause(seconds)
@@ -90,7 +98,7 @@ async def test_a_failure_that_does_not_pass_is_not_sent_again():
         raise ModelError("bad_request", "No", "never")
 
     with pytest.raises(ModelError):
-        await patiently(ask, Pacing(), 5)
+        await send_with_retries(ask, Pacing(), 5)
     assert sent == 1
 
 

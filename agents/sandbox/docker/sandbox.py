@@ -56,7 +56,7 @@ _BUILD_HINT = "Make it with: workbench sandbox build"
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _InspectedImage:
     """The engine's answer about the image, and its time."""
 
     image: dict[str, Any]
@@ -86,7 +86,7 @@ class DockerSandbox:
         self._version = "auto"
         self._pool: ContainerPool | None = None
         self._repairs = RepairRunner()
-        self._seen: _Seen | None = None
+        self._seen: _InspectedImage | None = None
         self._runs = ThreadPoolExecutor(_RUNS, "container-run")
         self._removers = ThreadPoolExecutor(_REMOVERS, "container-remover")
 
@@ -187,10 +187,10 @@ class DockerSandbox:
                     raise
                 sleep(_PAUSE)
 
-    def _look(self) -> _Seen:
+    def _look(self) -> _InspectedImage:
         """See which image has the name now; programs that follow each other closely need not ask again."""
         with closing(self._connect()) as client:
-            self._seen = _Seen(self._tried_out(client), monotonic())
+            self._seen = _InspectedImage(self._tried_out(client), monotonic())
             return self._seen
 
     def _connect(self) -> Any:
