@@ -82,7 +82,7 @@ def load_responses(
     found = select(response.c.id, response.c.text).join(ref, ref.c.id == response.c.id)
     if hidden:
         # The same on every visit, and another one for another rater and item.
-        rows = sorted(connection.execute(found).all(), key=lambda row: _drawn(rater_id, item_id, row.id))
+        rows = sorted(connection.execute(found).all(), key=lambda row: _random_key(rater_id, item_id, row.id))
     else:
         columns = (ref.c.model, ref.c.setting, ref.c.trial)
         rows = list(connection.execute(found.add_columns(*columns).order_by(*columns)).all())
@@ -113,7 +113,7 @@ def letter(place: int) -> str:
     return name
 
 
-def _drawn(rater_id: int, item_id: int, response_id: int) -> str:
+def _random_key(rater_id: int, item_id: int, response_id: int) -> str:
     return hashlib.sha256(f"{rater_id}/{item_id}/{response_id}".encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Seeded draws of queries, the same on every machine and in every workspace with the same queries."""
+"""Random samples of queries, the same on every machine and in every workspace with the same queries."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from store.tables.columns import table_of
 from store.tables.imported import Item, Pair, Query
 
 
-def items_of_drawn_queries(connection: Connection, kind: str, queries: int, seed: int) -> list[int]:
-    """Return all items of some queries, drawn by chance, as for the pilot of CoSQA+ (section IV.B.c).
+def sample_items(connection: Connection, kind: str, queries: int, seed: int) -> list[int]:
+    """Return all items of a random sample of queries, as for the pilot of CoSQA+ (section IV.B.c).
 
     Every query gets the SHA-256 of the seed, a colon and its text in UTF-8, and those with the lowest are
-    drawn: a larger draw with the same seed holds the smaller one, and nothing else in the workspace counts.
+    taken: a larger sample with the same seed holds the smaller one, and nothing else in the workspace counts.
 
     Args:
         connection: A reading connection.
         kind: The task kind of the items.
-        queries: How many queries are drawn.
-        seed: Tells one draw from another.
+        queries: The size of the sample.
+        seed: The seed of the sample.
 
     Returns:
         Item ids, rising.
@@ -33,15 +33,15 @@ def items_of_drawn_queries(connection: Connection, kind: str, queries: int, seed
     there = connection.execute(select(func.count()).select_from(asked.subquery())).scalar_one()
     if queries > there:
         raise WorkbenchError(
-            "Not so many queries",
-            f"{queries:,} queries were to be drawn, and there are {there:,} with items.",
-            f"Draw at most {there:,}, or leave --sample-queries out for all." if there else "Import some.",
+            "Too few queries",
+            f"A sample of {queries:,} queries was asked for, and {there:,} have items.",
+            f"Ask for at most {there:,}, or leave --sample-queries out for all." if there else "Import some.",
         )
-    drawn = (
+    sample = (
         select(query.c.id)
         .where(query.c.id.in_(asked))
         .order_by(func.sha256(literal(f"{seed}:").concat(query.c.text)), query.c.id)
         .limit(queries)
     )
-    found = select(item.c.id).select_from(joined).where(item.c.kind == kind, pair.c.query_id.in_(drawn))
+    found = select(item.c.id).select_from(joined).where(item.c.kind == kind, pair.c.query_id.in_(sample))
     return list(connection.execute(found.order_by(item.c.id)).scalars())

@@ -202,12 +202,12 @@ def _kind(opened: OpenWorkspace, otherwise: str) -> str:
 
 def _drawn(opened: OpenWorkspace, kind: str, queries: int | None, seed: int) -> Sequence[int] | None:
     """Return the items of the drawn queries; None where none are to be drawn."""
-    from store.queries.sampling import items_of_drawn_queries
+    from store.queries.sampling import sample_items
 
     if queries is None:
         return None
     with opened.reading() as connection:
-        return items_of_drawn_queries(connection, kind, queries, seed)
+        return sample_items(connection, kind, queries, seed)
 
 
 def annotate(opened: OpenWorkspace, job: JobSettings) -> JobReport:
