@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from store.errors import WorkbenchError
 from store.measures.agreement import Agreement, Level, cohen_kappa, krippendorff_alpha
 from store.plugins import registered
 
@@ -15,14 +17,22 @@ if TYPE_CHECKING:
 
 GROUP = "workbench.measures"
 
+REPORT_FIELDS = frozenset(
+    {
+        *("question", "phase", "items", "responses", "raters", "pairs"),
+        *("n", "dropped", "agreed", "blind", "revealed", "percent_agreement"),
+    }
+)
+"""The fields of the report itself, which no measure may be called."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
     """A measure that `report agreement` computes.
 
     Attributes:
-        name: Its field in `--json`.
-        title: Its name for people.
+        name: Its field in `--json`: lower-case letters, digits and underscores, and no field of the report.
+        title: Its name for people, short enough for a table's column.
         pairwise: Whether it compares every two raters; otherwise it is one number over all raters.
         compute: Given each rater's values, n units long and in the same order of units (NaN for no value),
             and the level of measurement of the scale, returns the coefficient.
@@ -32,6 +42,20 @@ class Measure:
     title: str
     pairwise: bool
     compute: Callable[[Sequence[Ratings], Level], Agreement]
+
+    def __post_init__(self) -> None:
+        """Refuse a name that cannot be a field of the report.
+
+        Raises:
+            ValueError: It is none, or is one already.
+        """
+        if not re.fullmatch("[a-z][a-z0-9_]*", self.name) or self.name in REPORT_FIELDS:
+            raise ValueError(f"a measure cannot be called {self.name!r}: the report needs a field of its own")
+
+    @property
+    def reason_field(self) -> str:
+        """The field of `--json` that says why two raters have no coefficient."""
+        return "why_no_" + re.sub(r"\W+", "_", self.title)
 
 
 COHEN_KAPPA = Measure("cohen_kappa", "kappa", True, lambda ratings, _: cohen_kappa(*ratings))
@@ -43,6 +67,14 @@ def measures() -> tuple[Measure, ...]:
     """Return every registered measure.
 
     Raises:
-        WorkbenchError: One cannot be loaded, or is no `Measure`.
+        WorkbenchError: One cannot be loaded, is no `Measure`, or has the name of another.
     """
-    return tuple(registered(GROUP, Measure))
+    found = tuple(registered(GROUP, Measure))
+    names = [measure.name for measure in found]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise WorkbenchError(
+            "Two measures of one name",
+            f"Several packages register a measure called {', '.join(twice)}.",
+            "Uninstall one of them; see: workbench doctor",
+        )
+    return found

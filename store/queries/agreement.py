@@ -92,7 +92,7 @@ class PairAgreement:
             "percent_agreement": None if self.share is None else 100 * self.share,
         }
         for measure, found in self.coefficients.items():
-            fields |= {measure.name: found.value, f"why_no_{measure.title}": found.why_none}
+            fields |= {measure.name: found.value, measure.reason_field: found.why_none}
         return fields
 
 

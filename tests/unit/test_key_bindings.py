@@ -6,6 +6,7 @@ import ast
 import importlib
 import pkgutil
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +41,19 @@ def test_every_binding_is_a_command_of_the_catalogue() -> None:
     assert {binding.id for _, binding in found} == set(known)
     for kind, binding in found:
         assert binding.tooltip == known[str(binding.id)].help, kind
+
+
+def test_each_command_has_an_id_of_its_own_and_keys_of_its_own_on_its_screen() -> None:
+    ids = Counter(command.id for command in all_commands())
+    assert [name for name, count in ids.items() if count > 1] == []
+    keys = Counter(
+        (command.scope, key.strip())
+        for command in all_commands()
+        # The key of a value is that of another action where the question that is asked has no such value.
+        if label_key(command) is None
+        for key in command.key.split(",")
+    )
+    assert [both for both, count in keys.items() if count > 1] == []
 
 
 def test_every_command_is_listed_by_the_help_of_a_screen() -> None:

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from store.errors import WorkbenchError
 from store.measures.agreement import cohen_kappa, krippendorff_alpha, majority, raw_agreement
+from store.measures.registry import COHEN_KAPPA, Measure, measures
 
 
 @pytest.mark.parametrize(
@@ -153,3 +155,18 @@ def test_full_agreement_is_one_and_no_measure_exceeds_it(units):
         assert result.value is None or not math.isnan(result.value)
     if raw.value == 1 and alpha.value is not None:
         assert alpha.value == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["percent_agreement", "n", "pairs", "Gwet AC1", ""])
+def test_a_measure_cannot_take_a_field_of_the_report(name):
+    with pytest.raises(ValueError, match="field of its own"):
+        Measure(name, "taken", True, lambda ratings, _: raw_agreement(zip(*ratings, strict=True)))
+
+
+def test_two_measures_of_one_name_are_refused(monkeypatch):
+    monkeypatch.setattr("store.measures.registry.registered", lambda *_: [COHEN_KAPPA, COHEN_KAPPA])
+    measures.cache_clear()
+    with pytest.raises(WorkbenchError, match="cohen_kappa"):
+        measures()
+    monkeypatch.undo()
+    measures.cache_clear()
