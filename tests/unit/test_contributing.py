@@ -24,7 +24,7 @@ def command(folder, *arguments):
 def test_a_format(tmp_path):
     install("A file format", tmp_path)
     records = [
-        {"snippet_id": number, "question": "double it", "snippet": f"def f(x):\n    return x * {number}\n"}
+        {"snippet_id": number, "intent": "double it", "snippet": f"def f(x):\n    return x * {number}\n"}
         for number in (2, 3)
     ]
     (tmp_path / "found.jsonl").write_text("\n".join(map(json.dumps, records)))
