@@ -35,7 +35,7 @@ def test_a_format(tmp_path):
     command(tmp_path, "export", "w.duckdb", "out.jsonl", "--format", "snippets", "--rater", "dana")
     assert json.loads((tmp_path / "out.jsonl").read_text()) == {
         **records[0],
-        "question_id": "2",
+        "snippet_id": "2",
         "label": 1.0,
     }
 
