@@ -88,6 +88,10 @@ class ImportFailed(WorkbenchError):
     """A file could not be imported, and nothing of it was."""
 
 
+MOST_LISTED = 1_000
+"""How many refused records an import lists."""
+
+
 class RecordsRefused(ImportFailed):
     """Records of the files could not be taken; nothing was imported.
 

@@ -16,14 +16,14 @@ from typing import Any
 import duckdb
 from sqlalchemy import Connection
 
-from store.errors import ImportFailed, JudgmentRefused, RecordsRefused, place
+from store.errors import MOST_LISTED, ImportFailed, JudgmentRefused, RecordsRefused, place
 from store.events import Progress, Report, silent
 from store.formats.protocol import Converter, FileContext, TwoPassConverter, bare_name
 from store.ingest.contents import made_of
 from store.ingest.files import RECORD_BYTES, prepare
 from store.ingest.inputs import Input, detect_input, listed
 from store.ingest.pending import count_attached, count_conflicting
-from store.ingest.problems import MOST_KEPT, Problem, write_rejects
+from store.ingest.problems import Problem, write_rejects
 from store.ingest.records import read_records
 from store.ingest.report import FileReport, ImportReport
 from store.ingest.resolve_items import (
@@ -248,7 +248,7 @@ class _Import:
         }
 
     def _refuse(self, problems: Sequence[Problem]) -> None:
-        shown = sorted(problems, key=lambda problem: (problem.file, problem.number))[:MOST_KEPT]
+        shown = sorted(problems, key=lambda problem: (problem.file, problem.number))[:MOST_LISTED]
         raise RecordsRefused(
             [(self._names[problem.file], problem.line, problem.reason) for problem in shown], len(problems)
         )

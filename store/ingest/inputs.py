@@ -12,11 +12,10 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
-from store.errors import ImportFailed, RecordsRefused, place
+from store.errors import MOST_LISTED, ImportFailed, RecordsRefused, place
 from store.formats.fields import Layout
 from store.formats.protocol import Container, Format, Sample, detect, find_format, formats
 from store.ingest.files import InputFile, broken_line
-from store.ingest.problems import MOST_KEPT
 from store.ingest.records import NOT_UTF8, read_records
 
 _LOOK = 1 << 18
@@ -274,7 +273,7 @@ def _columns_further_on(file: InputFile, sample: Sample) -> frozenset[str]:
             return frozenset(raw.value)
         count += 1
         reason = "an object without fields" if raw.value is not None else raw.reason
-        broken += [(file.name, raw.line, reason)][: MOST_KEPT - len(broken)]
+        broken += [(file.name, raw.line, reason)][: MOST_LISTED - len(broken)]
     if broken:
         raise RecordsRefused(broken, count)
     raise ImportFailed(

@@ -19,9 +19,6 @@ from store.record.rater_ref import name_fault
 if TYPE_CHECKING:
     from store.ingest.inputs import Input
 
-MOST_KEPT = 1_000
-"""How many problems are reported, when there are very many."""
-
 
 @dataclass(frozen=True, slots=True)
 class Problem:

@@ -76,7 +76,7 @@ def test_the_command_line_starts_without_anything_heavy(repository):
     assert not tops(modules) & HEAVY
 
 
-@pytest.mark.parametrize("floor", ["agents", "screens", "workbench"])
+@pytest.mark.parametrize("floor", ["store", "agents", "screens", "workbench"])
 def test_no_module_imports_what_imports_it_not_even_for_types(repository, floor):
     files = {
         ".".join(file.relative_to(repository).with_suffix("").parts): file
