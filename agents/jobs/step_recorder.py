@@ -260,7 +260,7 @@ class StepRecorder:
             seconds = perf_counter() - started
             await self._add(step, outcome="failed", error=str(error), cause=cause_of(error), seconds=seconds)
             raise
-        seconds, told = perf_counter() - started, step_reply(report)
+        seconds, reply = perf_counter() - started, step_reply(report)
         if report.outcome == "unreachable":
             broken = SandboxBroken(
                 "The package index cannot be reached",
@@ -268,9 +268,9 @@ class StepRecorder:
                 "The item is tried again when the job is started again. Without repairs: --no-repairs.",
             )
             failed = {"outcome": "failed", "error": str(broken), "cause": cause_of(broken)}
-            await self._add(step, **failed, reply=told, seconds=seconds)
+            await self._add(step, **failed, reply=reply, seconds=seconds)
             raise broken
-        await self._add(step, outcome="ok", error=report.error, reply=told, seconds=seconds)
+        await self._add(step, outcome="ok", error=report.error, reply=reply, seconds=seconds)
         return report
 
     async def conclude(self, outcomes: Sequence[Outcome]) -> None:

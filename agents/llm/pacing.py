@@ -217,11 +217,11 @@ def asked_to_wait(headers: Mapping[str, str]) -> float | None:
         headers: Of its answer; `retry-after-ms`, and `retry-after` in seconds or as a date.
     """
     for header, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        told = headers.get(header, "")
+        text = headers.get(header, "")
         try:
-            seconds = float(told) * unit
+            seconds = float(text) * unit
         except ValueError:
-            seconds = _until_date(told)
+            seconds = _until_date(text)
         if 0 <= seconds < math.inf:
             return seconds
     return None
@@ -238,26 +238,26 @@ def until_reset(headers: Mapping[str, str]) -> float:
     for left, reset in _LIMITS:
         if headers.get(left, "").strip() != "0":
             continue
-        told = headers.get(reset, "").strip()
-        parts = _PART.findall(told)
-        if parts and "".join(number + unit for number, unit in parts) == told:
+        text = headers.get(reset, "").strip()
+        parts = _PART.findall(text)
+        if parts and "".join(number + unit for number, unit in parts) == text:
             longest = max(longest, sum(float(number) * _SECONDS[unit] for number, unit in parts))
         else:
-            longest = max(longest, _until_moment(told))
+            longest = max(longest, _until_moment(text))
     return longest
 
 
-def _until_moment(told: str) -> float:
+def _until_moment(text: str) -> float:
     try:
-        moment = datetime.fromisoformat(told)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return 0.0
     return 0.0 if moment.tzinfo is None else (moment - datetime.now(UTC)).total_seconds()
 
 
-def _until_date(told: str) -> float:
+def _until_date(text: str) -> float:
     try:
-        moment = parsedate_to_datetime(told)
+        moment = parsedate_to_datetime(text)
     except (ValueError, OverflowError):  # the latter for a time zone of many digits
         return math.nan
     return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()

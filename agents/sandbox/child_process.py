@@ -142,7 +142,7 @@ class ChildProcess:
             ours.close()  # from here on only the child holds the writing end
         return child
 
-    async def run(self, wall_seconds: float, told: bytes = b"") -> ProcessResult:
+    async def run(self, wall_seconds: float, stdin: bytes = b"") -> ProcessResult:
         """Wait for its end, or for the limit of wall time or of output, and see to it that nothing is left.
 
         When it ends, is stopped, or the task that waits for it is cancelled, every process of its session's
@@ -150,7 +150,7 @@ class ChildProcess:
 
         Args:
             wall_seconds: Seconds that it may take from now on.
-            told: Its input on stdin, if it listens.
+            stdin: Its input.
 
         Returns:
             How it ended; a command that could not be started has no code.
@@ -160,8 +160,8 @@ class ChildProcess:
         stopped: Stopped = ""
         try:
             if transport is not None:
-                if told:
-                    transport.get_pipe_transport(0).write(told)  # type: ignore[union-attr]
+                if stdin:
+                    transport.get_pipe_transport(0).write(stdin)  # type: ignore[union-attr]
                 await asyncio.wait({self._child.exited}, timeout=wall_seconds)
                 if capture.flooded:
                     stopped = "output"

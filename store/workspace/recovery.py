@@ -226,19 +226,19 @@ def _replay_batch(workspace: Workspace, batch: Sequence[JournalLine], replay: _R
 
 def _replay_line(connection: Connection, line: JournalLine, part: _Replay) -> None:
     part.lines += 1
-    told = line.record
-    name = _type_of(told)
-    if told is None or name is None or told.get("v") != VERSION:
+    entry = line.record
+    name = _type_of(entry)
+    if entry is None or name is None or entry.get("v") != VERSION:
         part.unreadable.append(line.number)
         return
     model, row = _CLASSES[name]
     try:
         # Half a surrogate pair is no text that the workspace could hold.
-        json.dumps(told, ensure_ascii=False).encode()
-        record = model.model_validate(told["record"])
-        place = _Place.model_validate(told)
-        outcomes = [TestOutcomeRow.model_validate(one) for one in told.get("outcomes", ())]
-        if isinstance(record, Judgment) and not {"question", "guideline"} <= told.keys():
+        json.dumps(entry, ensure_ascii=False).encode()
+        record = model.model_validate(entry["record"])
+        place = _Place.model_validate(entry)
+        outcomes = [TestOutcomeRow.model_validate(one) for one in entry.get("outcomes", ())]
+        if isinstance(record, Judgment) and not {"question", "guideline"} <= entry.keys():
             raise KeyError
     except (ValidationError, KeyError, TypeError, UnicodeEncodeError):
         part.unreadable.append(line.number)
@@ -250,7 +250,7 @@ def _replay_line(connection: Connection, line: JournalLine, part: _Replay) -> No
     try:
         keys = _keys(connection, record, place)
     except JudgmentRefused as refusal:
-        part.homeless.append((line.number, refusal.message, told))
+        part.homeless.append((line.number, refusal.message, entry))
         return
     record = record.model_copy(update=keys)
     if isinstance(record, Execution):
@@ -323,7 +323,7 @@ def _write_unplaced(path: Path, replay: _Replay) -> Path:
     target = path.with_name(path.name.removesuffix(".jsonl") + ".aside.jsonl")
     partial = target.with_name(f".{target.name}.part")
     with partial.open("w", encoding="utf-8") as file:
-        for _, _, told in replay.homeless:
-            file.write(json.dumps(told) + "\n")
+        for _, _, entry in replay.homeless:
+            file.write(json.dumps(entry) + "\n")
     os.replace(partial, target)
     return target

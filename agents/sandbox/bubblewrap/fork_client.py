@@ -75,7 +75,7 @@ class ForkServer:
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._sending = asyncio.Lock()
         self._ended = False
-        asyncio.get_running_loop().add_reader(control, self._hear)
+        asyncio.get_running_loop().add_reader(control, self._receive)
 
     @classmethod
     async def start(
@@ -253,7 +253,7 @@ class ForkServer:
                     await asyncio.sleep(0.001)
         raise ConnectionResetError("the interpreter that forks has ended")
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         try:
             received = self._control.recv(PACKET)
         except BlockingIOError:

@@ -192,12 +192,12 @@ class BubblewrapSandbox:
 
     async def _fork(self, server: ForkServer, program: TestProgram, limits: Limits) -> ProcessResult:
         further = {"repaired": 1} if program.snapshot else {}
-        told = program_input(program, DESCRIPTORS - 1, options(limits, **further))
+        sent = program_input(program, DESCRIPTORS - 1, options(limits, **further))
         group = group_of(limits)
         entrances = () if group is None else group.entrances
         try:
             result = await server.run(
-                told, limits, user=self._user(), room=scratch_bytes(limits), entrances=entrances
+                sent, limits, user=self._user(), room=scratch_bytes(limits), entrances=entrances
             )
             if group is not None and group.ran_out_of_memory():
                 return replace(result, out_of_memory=True)

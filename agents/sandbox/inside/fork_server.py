@@ -9,7 +9,7 @@ and inherits what is imported already.
 
 Standard library only, Python 3.8 or newer. No line of a program runs in this process, which alone has rights.
 
-It is told over a socket, a packet each, and answers in the same way:
+Commands and answers are packets of a socket:
 
     run NUMBER USER SCRATCH SOURCES DESCRIPTORS
                                         with four descriptors: the program (`interpreter.program_input`),
@@ -17,10 +17,10 @@ It is told over a socket, a packet each, and answers in the same way:
                                         the entrances of its control group; USER is - without root
     kill NUMBER                         end it and all that it started
     ready                               the first answer: a trial went well
-    ended NUMBER STATUS                 as waitpid tells it; nothing of it is left
+    ended NUMBER STATUS                 as waitpid reports it; nothing of it is left
     failed NUMBER WHY                   there was no process to be had
 
-With it ends all that it started, since that is in its namespace of processes; it ends when its socket closes.
+All that it started ends with it, being in its namespace of processes; it ends when its socket closes.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Function(_ctypes.CFuncPtr):
 
 def call(name: str, *values: Any) -> None:
     """Call a function of the C library; raises OSError when it is refused."""
-    told = [Long(value) if isinstance(value, int) else value for value in values]
-    if Function(_ctypes.dlsym(_library, name))(*told) != 0:
+    arguments = [Long(value) if isinstance(value, int) else value for value in values]
+    if Function(_ctypes.dlsym(_library, name))(*arguments) != 0:
         number = _ctypes.get_errno()
         raise OSError(number, name + ": " + os.strerror(number))
 
@@ -94,7 +94,7 @@ def mount(what: bytes, place: bytes, kind: bytes | None, flags: int, options: by
 
 
 class Server:
-    """Forks a process for each program and tells its end.
+    """Forks a process for each program and reports its end.
 
     Args:
         control: The socket.
@@ -132,7 +132,7 @@ class Server:
                 if descriptor == awake:
                     os.read(awake, 512)
                     self._reap()
-                elif self._hear():
+                elif self._receive():
                     return
 
     def _try(self) -> None:
@@ -151,18 +151,18 @@ class Server:
         if status != 0:
             raise OSError(why.decode("utf-8", "replace").strip() or "a trial failed")
 
-    def _hear(self) -> bool:
-        """Do what is asked; True in the process of a program."""
+    def _receive(self) -> bool:
+        """Carry out one command; True in the process of a program."""
         space = _socket.CMSG_SPACE(MOST_DESCRIPTORS * 4)
-        told, further, _, _ = self._socket.recvmsg(PACKET, space, _socket.MSG_CMSG_CLOEXEC)
-        if not told:
+        command, further, _, _ = self._socket.recvmsg(PACKET, space, _socket.MSG_CMSG_CLOEXEC)
+        if not command:
             os._exit(0)
         given = [
             int.from_bytes(content[at : at + 4], sys.byteorder)
             for _, _, content in further
             for at in range(0, len(content), 4)
         ]
-        what, number, *words = told.decode().split()
+        what, number, *words = command.decode().split()
         if what == "kill":
             for pid, known in self._numbers.items():
                 if known == number:
@@ -257,8 +257,8 @@ def isolate(user: str, scratch: int, sources: int) -> None:
     mount(b"proc", b"/proc", b"proc", _NO_SET_UID | _NO_DEVICES | _NO_EXECUTION, hidden)
     terminals = b"newinstance,ptmxmode=0666,mode=620"
     mount(b"devpts", b"/dev/pts", b"devpts", _NO_SET_UID | _NO_EXECUTION, terminals)
-    for told in (b"/proc/cmdline", b"/proc/sys/kernel/random/boot_id"):  # of the machine, not of the program
-        mount(b"/harness/empty", told, None, _BIND)
+    for path in (b"/proc/cmdline", b"/proc/sys/kernel/random/boot_id"):  # of the machine, not of the program
+        mount(b"/harness/empty", path, None, _BIND)
     if user != "-":
         with open("/sandbox/passwd", "w") as file:
             file.write(f"tester:x:{user}:{user}::/tmp:/bin/sh\n")

@@ -74,7 +74,7 @@ OUTCOMES = ("passed", "failed", "error")
 CATEGORIES = ("", "memory", "processes", "disk", "environment")
 LONGEST_NAME = 1000
 _DUMPABLE, _DEATH_SIGNAL, _SECCOMP, _FILTER = 4, 1, 22, 2
-# What stands for itself in a JSON text, and what does not.
+# Characters that a JSON text holds as they are, and those that it escapes.
 _QUOTED = {number: f"\\u{number:04x}" for number in (*range(32), ord('"'), ord("\\"))}
 
 
@@ -139,8 +139,8 @@ def refuse_calls(instructions: bytes) -> None:
         _fields_ = (("count", Count), ("first", First))
 
     place = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")  # type: ignore[arg-type]
-    told = Filter(len(instructions) // 8, instructions)
-    if _ctypes.call_function(place, (_SECCOMP, _FILTER, _ctypes.byref(told), 0, 0)) != 0:
+    program = Filter(len(instructions) // 8, instructions)
+    if _ctypes.call_function(place, (_SECCOMP, _FILTER, _ctypes.byref(program), 0, 0)) != 0:
         raise OSError("the kernel takes no filter of system calls")
 
 
@@ -380,7 +380,7 @@ class Watch:
         self._channel.say(**record)
 
     def _is_case(self, name: str) -> bool:
-        """Tell whether a test stands in the source: a function, or a class's own or inherited method."""
+        """Return whether a test is in the source: a function, or a class's own or inherited method."""
         kind, _, method = name.partition(".")
         labels = self._tests.get(kind, [])
         if not method or labels == [kind]:
