@@ -55,7 +55,7 @@ def annotation_settings(
         complete: Whether every role must have a model; otherwise that of one without is empty.
         budget: The budget of the run, by the field of `Budget`; None for what is configured.
         cache: Whether replies that the workspace keeps are taken.
-        retry_failed: Only items that the run has failed on.
+        retry_failed: Only items that failed in the run.
 
     Raises:
         UnknownName: There is no such configuration.

@@ -117,7 +117,7 @@ class FileReport:
             for rater, count in self.judgments_added.items()
         ]
         if self.rater_assumed:
-            parts.append("its labels name no rater, so the file does; --label-as gives another name")
+            parts.append("the rater is named after the file; --label-as NAME changes it")
         if self.marks_added:
             parts.append(pluralize(self.marks_added, "mark") + (" would be added" if dry_run else ""))
         if self.judgments_known:

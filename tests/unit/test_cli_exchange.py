@@ -116,7 +116,7 @@ def test_a_dry_run_says_what_would_be_and_not_what_was(workbench, in_folder):
 def test_labels_of_a_file_that_names_no_rater_are_said_to_be_so(workbench, pairs):
     done = workbench("import", "new.duckdb", pairs)
     assert "1 judgment of 'pairs labels'" in done.out
-    assert "its labels name no rater, so the file does; --label-as gives another name" in done.out
+    assert "the rater is named after the file; --label-as NAME changes it" in done.out
     named = workbench("import", "other.duckdb", pairs, "--label-as", "eli", "--json").json()
     assert [file["rater_assumed"] for file in named["files"]] == [False]
     assert "--label-as" not in workbench("import", "other.duckdb", pairs, "--label-as", "eli").out
@@ -245,7 +245,7 @@ def test_judgments_come_back_from_the_journal(workbench, pairs, in_folder):
     assert "recover" in workbench("doctor", "new.duckdb").out
     done = workbench("recover", "new.duckdb")
     assert done.code == 0
-    assert "1 record brought back" in done.out
+    assert "1 record restored" in done.out
     again = workbench("recover", "new.duckdb", "--json").json()
     assert (again["added"], again["known"]) == (0, 1)
     judged = workbench("items", "new.duckdb", "--rater", "dana", "--status", "judged", "--json").json()

@@ -34,7 +34,7 @@ def annotate_command(
         typer.Option(
             metavar="NAME",
             help=f"Which agents take part: {', '.join(NAMES)}, or a configuration of your own (see: "
-            "workbench agents). Given several times, one after another works on the same items.",
+            "workbench agents). Given several times, they work on the same items one after another.",
         ),
     ] = None,
     only_missing: Annotated[
@@ -44,10 +44,10 @@ def annotate_command(
         ),
     ] = False,
     sample_queries: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only the items of N queries drawn by chance.")
+        int | None, typer.Option(min=1, metavar="N", help="Only the items of N randomly sampled queries.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="S", help="Another seed is another draw; 0 by default.")
+        int | None, typer.Option(metavar="S", help="The seed of the sample; 0 by default.")
     ] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="At most so many items, for each configuration.")
@@ -71,7 +71,7 @@ def annotate_command(
         ),
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Only items that the run has failed on.")
+        bool, typer.Option("--retry-failed", help="Only items that failed in the run.")
     ] = False,
     no_cache: Annotated[
         bool,
@@ -91,12 +91,12 @@ def annotate_command(
     ] = None,
     estimate_only: Annotated[
         bool,
-        typer.Option("--estimate", help="Say what it would take, and ask nothing of any service."),
+        typer.Option("--estimate", help="Estimate requests, tokens and cost; asks no service."),
     ] = False,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let the agents annotate every item that the run has no verdict on.
+    """Run the agents on every item that the run has no outcome for.
 
     Ctrl-C stops it; the same command goes on where it stopped. A budget is that of the run, all its jobs
     together: when it is reached, the command ends with exit code 3, and goes on when it is given more.
@@ -110,8 +110,8 @@ def annotate_command(
 
     if seed is not None and sample_queries is None:
         raise WorkbenchError(
-            "A seed without a draw",
-            "--seed says which queries are drawn.",
+            "A seed without a sample",
+            "--seed is the seed of a random sample of queries.",
             "Say how many: --sample-queries N.",
         )
     loaded = settings(config)

@@ -49,7 +49,7 @@ def merge_command(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring what agents did in a copy of the workspace back into it.
+    """Merge what agents recorded in a copy of the workspace into it.
 
     All or nothing; merging again adds nothing. The copy is only read. Judgments come by export and import.
     """

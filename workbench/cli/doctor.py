@@ -13,12 +13,12 @@ from workbench.cli.options import AsJson, ConfigFile, command, given_config
 @command
 def doctor_command(
     workspace: Annotated[
-        Path | None, typer.Argument(help="A workspace to examine, if any.", show_default=False)
+        Path | None, typer.Argument(help="A workspace to check as well.", show_default=False)
     ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Examine sandboxes, keys, terminal, configuration, plug-ins, and a workspace.
+    """Check sandboxes, API keys, terminal, configuration, plug-ins, and a workspace.
 
     Ends with exit code 1 when something is wrong.
     """

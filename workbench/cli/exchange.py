@@ -82,25 +82,25 @@ def import_command(
     ] = None,
     label_as: Annotated[
         str | None,
-        typer.Option("--label-as", metavar="RATER", help="Whose judgments the labels in the files become."),
+        typer.Option("--label-as", metavar="RATER", help="The rater of the labels in the files."),
     ] = None,
     mapping: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="FIELD=COLUMN", help="Which column holds a field; can be repeated."),
+        typer.Option("--map", metavar="FIELD=COLUMN", help="The column of a field; can be repeated."),
     ] = None,
     prefix: Annotated[str, typer.Option(help="Put before every item's id.")] = "",
-    licence: Annotated[str, typer.Option(help="The files' licence, where they do not say it.")] = "",
+    licence: Annotated[str, typer.Option(help="The files' licence, where they name none.")] = "",
     model: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Whose responses the files hold, where they do not say it."),
+        typer.Option(metavar="NAME", help="The model of the responses, where the files name none."),
     ] = "",
     setting: Annotated[
         str,
-        typer.Option(metavar="NAME", help="The setting they, or the pieces of context, were made under."),
+        typer.Option(metavar="NAME", help="The setting of the responses or of the context."),
     ] = "",
     rejects: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Take the good records, and write the bad ones here with reasons."),
+        typer.Option(metavar="FILE", help="Import the good records; write the others here, with reasons."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, and import nothing.")] = False,
     largest_record: Annotated[
@@ -109,7 +109,7 @@ def import_command(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Import items of any kind, what models made of them, and labels; the format is found out.
+    """Import items of any kind, models' responses, and labels; the format is detected.
 
     All or nothing: when a record is bad, nothing is imported, unless --rejects is given.
     """
@@ -174,7 +174,7 @@ def export_command(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Export judgments with their provenance, current labels, or items and what models made of them.
+    """Export judgments with their provenance, current labels, or items with models' responses.
 
     Pairs with the labels of one rater are written without the rater's name: give it when they are imported,
     --label-as NAME.
@@ -219,7 +219,7 @@ def recover_command(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Bring back human judgments from the journal, the second copy beside the workspace file."""
+    """Restore people's judgments from the journal beside the workspace file."""
     from store.workspace.duckdb import Workspace
     from store.workspace.recovery import recover
     from workbench.output import Bar, print_json, say
@@ -230,8 +230,8 @@ def recover_command(
         print_json({"workspace": workspace, **report.to_dict()})
         return
     back = pluralize(report.added, "record")
-    say(f"{report.journal}: {pluralize(report.lines, 'line')}, {back} brought back into {workspace}.")
-    say(f"There already: {report.known:,}.")
+    say(f"{report.journal}: {pluralize(report.lines, 'line')}, {back} restored into {workspace}.")
+    say(f"Already there: {report.known:,}.")
     if report.unreadable:
         shown = ", ".join(map(str, report.unreadable[:_SHOWN])) + (
             "..." if report.unreadable[_SHOWN:] else ""
@@ -239,7 +239,7 @@ def recover_command(
         say(f"{pluralize(len(report.unreadable), 'line')} cannot be read: {shown}")
     if report.homeless:
         placeless = pluralize(len(report.homeless), "record")
-        say(f"No place was found for {placeless}; what cannot be placed is in {report.aside}:")
+        say(f"{placeless} cannot be restored here, and can be read in {report.aside}:")
         say(*(f"  line {number}: {reason}" for number, reason in report.homeless[:_SHOWN]))
 
 

@@ -26,7 +26,7 @@ def judge_command(
     *,
     question: Annotated[
         str | None,
-        typer.Option(help="Which question of several: its name, without the kind if you like."),
+        typer.Option(help="The question, where an item is asked several; its kind can be left out."),
     ] = None,
     rater: RaterName = None,
     comment: Annotated[str, typer.Option(help="A comment that stays with the judgment.")] = "",

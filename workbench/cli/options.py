@@ -21,7 +21,7 @@ Workspace = Annotated[Path, typer.Argument(help="The workspace file.", show_defa
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 RaterName = Annotated[
     str | None,
-    typer.Option("--rater", metavar="NAME", help="Whose judgments; the configured rater by default."),
+    typer.Option("--rater", metavar="NAME", help="The rater's name; the configured rater by default."),
 ]
 ConfigFile = Annotated[
     Path | None,

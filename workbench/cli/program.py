@@ -112,7 +112,7 @@ def root(
     """Check what automated agents decided about code, in the terminal.
 
     `workbench WORKSPACE` opens a workspace; without one it opens the configured workspace, or
-    workbench.duckdb in the current folder. `workbench demo` shows it all with sample data.
+    workbench.duckdb in the current folder. `workbench demo` shows everything with sample data.
     """
     remember(rater=rater, config=config)
     if context.invoked_subcommand is None:
@@ -121,20 +121,20 @@ def root(
 
 COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("import", exchange.import_command, "Import items, responses and labels from files."),
-    ("annotate", annotate.annotate_command, "Let the agents work without a screen."),
+    ("annotate", annotate.annotate_command, "Run the agents without the app."),
     ("agents", agents.agents_command, "List the configurations of agents."),
     ("copy", copies.copy_command, "Copy a workspace, for agents to work in."),
-    ("merge", copies.merge_command, "Bring back what agents did in a copy."),
+    ("merge", copies.merge_command, "Merge what agents recorded in a copy."),
     ("export", exchange.export_command, "Write judgments to a file."),
     ("items", items.items_command, "List items with their labels."),
     ("judge", judging.judge_command, "Record a judgment."),
     ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
-    ("report", reporting.report_command, "Print how far the work is, who agrees, what agents did."),
-    ("replies", replies.replies_command, "List the models' replies that are kept."),
-    ("sandbox", sandbox_command, "Make, examine and use sandboxes."),
-    ("doctor", doctor.doctor_command, "Examine what works here."),
-    ("demo", demo.demo_command, "Show it all with sample data."),
-    ("recover", exchange.recover_command, "Bring judgments back from the journal."),
+    ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
+    ("replies", replies.replies_command, "List the cached replies of models."),
+    ("sandbox", sandbox_command, "Check, build and use sandboxes."),
+    ("doctor", doctor.doctor_command, "Check the installation and a workspace."),
+    ("demo", demo.demo_command, "Show everything with sample data."),
+    ("recover", exchange.recover_command, "Restore judgments from the journal."),
 )
 
 program.command(OPEN, hidden=True)(opening.open_workspace)

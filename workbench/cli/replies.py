@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 def replies_command(
     workspace: Workspace,
     *,
-    limit: Annotated[int, typer.Option(min=0, help="List the latest so many.")] = 20,
+    limit: Annotated[int, typer.Option(min=0, help="How many to list, the latest first.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """List the models' replies that the workspace keeps, the latest first.
+    """List the cached replies of models, the latest first.
 
     Whatever run asks the same again is answered from them at no cost. The totals are those of all of them.
     """

@@ -50,10 +50,10 @@ def report_command(
 ) -> None:
     """Print a report.
 
-    progress: how far a rater and the agents are. agreement: how far every two raters agree on a question, the
-    agents' runs, judges of responses and imported raters among them; with --rater NAME only the pairs with
-    that one. pipeline: what each of the agents' runs came to: paths, tests, repairs, tokens, cost, seconds;
-    with --run NAME only that one.
+    progress: items judged and left, and the agents' labels. agreement: of every two raters on a question,
+    including the agents' runs, judges of responses and imported raters; with --rater NAME only the pairs
+    with that rater. pipeline: figures of each run of the agents: paths, tests, repairs, tokens, cost,
+    seconds; with --run NAME only of that run.
     """
     from store.queries.progress import progress
     from store.record.scope import Scope, Visibility
