@@ -19,11 +19,12 @@ from agents.jobs.outcome import Response, Score
 from agents.pipelines.spec import AgentsPart, Configuration, FunnelLine, PipelineFigures
 from agents.prompts import load_prompt
 from pydantic import BaseModel
-from report_kind.store import TABLE
-from sqlalchemy import select
+from sqlalchemy import column, select, table
 from store.record.response_names import ResponseName
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
+
+TABLE = table("report", column("item_id"), column("text"))
 
 class Answer(BaseModel):
     text: str

@@ -20,13 +20,13 @@ def texts(value):
 
 def test_no_word_of_an_issue_is_lost(shared_data, monkeypatch):
     as_they_stand = []
-    whole = markdown._Page._as_it_stands
+    whole = markdown._Page._as_source
 
     def spied(page, first, last):
         as_they_stand.extend(line for line in page._source[first:last] if line.strip())
         return whole(page, first, last)
 
-    monkeypatch.setattr(markdown._Page, "_as_it_stands", spied)
+    monkeypatch.setattr(markdown._Page, "_as_source", spied)
     with gzip.open(
         shared_data("codeassistbench") / "cab_recent.part.jsonl.gz", "rt", encoding="utf-8"
     ) as file:

@@ -277,7 +277,7 @@ def test_a_draw_of_queries_is_the_same_every_time(workbench, study, everyone):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--sample-queries", "5"], "there are 4"),
+        (["--sample-queries", "5"], "4 have items"),
         (["--seed", "5"], "--sample-queries N"),
         (["--agents", "fulll"], "did you mean full?"),
         (["--agents", "ps-fa", "--repairs"], "ps-fa has none"),

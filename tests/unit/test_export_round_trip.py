@@ -316,7 +316,7 @@ def test_pairs_of_other_files_get_numbers_in_cosqa_plus(judged, tmp_path):
 
 def test_what_cannot_be_written_is_said_and_nothing_is_left_behind(judged, tmp_path):
     before = sorted(path.name for path in tmp_path.iterdir())
-    with pytest.raises(ExportFailed, match=r"needs to know whose.*--rater"):
+    with pytest.raises(ExportFailed, match=r"of one rater.*--rater"):
         export(judged, tmp_path / "x.json", "cosqa")
     with pytest.raises(UnknownName, match="No rater is called 'nobody'"):
         export(judged, tmp_path / "x.csv", "csv", rater="nobody")
