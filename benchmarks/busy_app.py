@@ -22,7 +22,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
-from agents.jobs.runner import JobRequest
+from agents.jobs.runner import JobRequest, JobRunner
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from store.ingest.importing import import_files
@@ -92,7 +92,7 @@ def main() -> None:
         if bare:
             app = BareApp()
             if job is not None:
-                runners.make(lambda _: None).start(JobRequest(job))
+                runners.enter_context(JobRunner(workspace, lambda _: None)).start(JobRequest(job))
         else:
             app = WorkbenchApp(
                 make_context(workspace, LazyConfig(), RATER, runners, annotation=job, start_with="queue")

@@ -143,7 +143,7 @@ class _Import:
         self._rejects = rejects
         self._progress = progress
         self._problems: list[Problem] = []
-        self._stages = Stages(cursor)
+        self._stages = Stages(cursor, workspace.lane.wait_for_keys)
         self._staged: list[Staging] = []
         self._label_ids = (0, 0)
         self._label_as: str | None = None

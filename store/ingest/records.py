@@ -6,7 +6,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple, NoReturn, TextIO
 
 import pyarrow
@@ -52,8 +52,9 @@ def _no_number(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=_no_number)
 # Python's message for an integer that it declines to read.
 _DIGITS = re.compile(r"value has (\d+) digits")
-# Records that are handed on together: so many, and no more characters than the first that goes beyond these.
-_BATCH, _BATCH_SIZE = 5_000, 1 << 25
+# Records that are handed on together, no more characters than the first that goes beyond these, and after how
+# many records keys are given way. Larger batches are no quicker, and hold the interpreter for longer.
+_BATCH, _BATCH_SIZE, _GIVE_WAY = 700, 1 << 25, 50
 # Characters that are read of a JSON text at once, no fewer.
 _PIECE = 1 << 20
 # Behind an error so near to the end of what is held the text may only be cut: a literal, an escape.
@@ -85,13 +86,21 @@ def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
             yield from _json_text(source, array=sample.container == "JSON array")
 
 
-def read_batches(file: InputFile, sample: Sample) -> Iterator[list[RawRecord]]:
-    """Yield the records of a file by the thousand, fewer where they are large."""
+def read_batches(file: InputFile, sample: Sample, give_way: Callable[[], None]) -> Iterator[list[RawRecord]]:
+    """Yield the records of a file by the thousand, fewer where they are large.
+
+    Args:
+        file: The file, made ready.
+        sample: How its records are stored.
+        give_way: Called after every fifty records.
+    """
     batch: list[RawRecord] = []
     size = 0
     for raw in read_records(file, sample):
         batch.append(raw)
         size += raw.size
+        if len(batch) % _GIVE_WAY == 0:
+            give_way()
         if len(batch) >= _BATCH or size >= _BATCH_SIZE:
             yield batch
             batch, size = [], 0

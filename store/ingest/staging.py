@@ -155,10 +155,15 @@ class Stages:
 
     Each has the columns that `stage_columns` says, and file, position, number, line and extra. The position
     counts on over all files, so that new keys can be taken from it.
+
+    Args:
+        cursor: The cursor that holds them.
+        give_way: Called between records; sleeps while something more urgent needs the interpreter.
     """
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, give_way: Callable[[], None]) -> None:
         self.cursor = cursor
+        self._give_way = give_way
         self.offsets: list[int] = [0]
         self._parts: list[Part] = []
         for sort in stage_columns():
@@ -184,7 +189,7 @@ class Stages:
         count = 0
         tables = _Tables(self, file.number, prefix)
         plan = plan_of(given.layout, given.sample.container)
-        for batch in read_batches(file, given.sample):
+        for batch in read_batches(file, given.sample, self._give_way):
             count += len(batch)
             good = [raw for raw in batch if raw.value is not None]
             refused = {raw.number: raw.reason for raw in batch if raw.value is None}

@@ -28,6 +28,9 @@ Write = Callable[["Connection"], Any]
 # The last is none of these: it only has the lane look up.
 URGENT, BATCH, _BARRIER, _END, _WAKE = 0, 1, 2, 3, 4
 
+KEYS_WAIT_SECONDS = 0.25
+"""For how long at most other work waits for keys at a time: a key that is held down does not stop it."""
+
 
 @dataclass(order=True, slots=True)
 class _Pending:
@@ -122,6 +125,15 @@ class WriteLane:
             seconds: How long, from now; a batch that was kept waiting long enough goes nevertheless.
         """
         self._still_until = time.monotonic() + seconds
+
+    def wait_for_keys(self) -> None:
+        """Sleep while a key is being handled, for at most a quarter of a second.
+
+        For Python code that works long beside the screens, which would share the interpreter with the key.
+        """
+        latest = time.monotonic() + KEYS_WAIT_SECONDS
+        while (left := min(self._still_until, latest) - time.monotonic()) > 0:
+            time.sleep(left)
 
     def hold(self, seconds: float) -> None:
         """Begin nothing for a moment, not even urgent writes: the screen is about to be painted.

@@ -12,6 +12,7 @@ from store.ingest.importing import import_files
 from store.queries.item import load_own
 from store.record.raters import register_kinds
 from store.workspace.duckdb import Workspace
+from store.workspace.lane import WriteLane
 
 
 @pytest.fixture
@@ -104,3 +105,14 @@ def test_what_is_judged_while_labels_of_the_same_rater_arrive_stands_over_them(w
     desk.undo()
     assert desk.undo().records[0].restores == judgments(workspace, item_id=1)[0].id
     assert label_of(desk, 1) == 1.0
+
+
+def test_keys_are_given_way_while_records_are_read(workspace, tmp_path, monkeypatch):
+    path = tmp_path / "more.jsonl"
+    path.write_text(
+        "".join(json.dumps({"id": f"m{n}", "query": "q", "code": f"d{n}"}) + "\n" for n in range(120))
+    )
+    waits = []
+    monkeypatch.setattr(WriteLane, "wait_for_keys", lambda lane: waits.append("key"))
+    import_files(workspace, [path])
+    assert waits == ["key"] * 2

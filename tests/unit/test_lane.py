@@ -437,3 +437,18 @@ def test_a_lane_that_gives_way_still_ends(workspace):
     batch = lane.submit(note(1))
     lane.close()
     assert batch.done()
+
+
+def test_other_work_waits_while_a_key_is_handled(tmp_path):
+    with Workspace.create(tmp_path / "w.duckdb") as workspace:
+        workspace.lane.wait_for_keys()
+        handled = time.monotonic() + 0.05
+        workspace.lane.give_way(0.05)
+        workspace.lane.wait_for_keys()
+        assert time.monotonic() >= handled
+
+
+def test_other_work_goes_on_under_a_key_that_is_held_down(tmp_path):
+    with Workspace.create(tmp_path / "w.duckdb") as workspace:
+        workspace.lane.give_way(3600)
+        workspace.lane.wait_for_keys()
