@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -21,6 +19,7 @@ from agents.jobs.report import JobReport
 from agents.jobs.run_record import settle_interrupted
 from agents.settings import JobSettings
 from store.errors import WorkbenchError, not_written
+from store.processes import tuned_for_throughput
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -31,10 +30,6 @@ if TYPE_CHECKING:
 
 Emit = Callable[[JobEvent], None]
 CLOSE_SECONDS = 2.0
-
-# For commands. The write lane and the requests' loop hand the interpreter to and fro; each time costs both.
-_SWITCH_SECONDS = 0.02
-_THRESHOLDS = 10_000, 10, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,21 +243,6 @@ class JobRunner:
         self.close()
 
 
-@contextmanager
-def _tuned_for_throughput() -> Iterator[None]:
-    """Let threads change less often, and the collector look at what is new, and at that less often."""
-    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    gc.freeze()
-    gc.set_threshold(*_THRESHOLDS)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(interval)
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()
-
-
 def run_job(workspace: Workspace, settings: JobSettings, emit: Emit) -> JobReport:
     """Annotate and wait for the end, for a command.
 
@@ -280,7 +260,7 @@ def run_job(workspace: Workspace, settings: JobSettings, emit: Emit) -> JobRepor
     Raises:
         WorkbenchError: The job could not begin: no such model or sandbox, no key.
     """
-    with _tuned_for_throughput(), JobRunner(workspace, emit) as runner:
+    with tuned_for_throughput(), JobRunner(workspace, emit) as runner:
         job = runner.start(JobRequest(settings, when_failing="end"))
         patience: float | None = None
         while True:

@@ -5,6 +5,7 @@ There is a table for each file and sort of record, and for each sort a view over
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -311,6 +312,7 @@ class _Tables:
         self._tables: dict[Sort, str] = {}
         self._rows: dict[Sort, list[tuple[Any, ...]]] = {}
         self._batches: dict[Sort, list[Any]] = {}
+        self._bytes: Counter[Sort] = Counter()
         self._waiting = self._made = 0
 
     def fill(
@@ -395,13 +397,15 @@ class _Tables:
             self._stages.make(self._tables[sort], sort)
         types = {**stage_columns()[sort], **_PLACE}
         arrays = {name: _array(columns[name], type_) for name, type_ in types.items() if name in columns}
-        batches = self._batches.setdefault(sort, [])
-        batches.append(pyarrow.table(arrays))
-        if sum(table.nbytes for table in batches) >= _BYTES:
+        table = pyarrow.table(arrays)
+        self._batches.setdefault(sort, []).append(table)
+        self._bytes[sort] += table.nbytes
+        if self._bytes[sort] >= _BYTES:
             self._write(sort)
 
     def _write(self, sort: Sort) -> None:
         arriving = pyarrow.concat_tables(self._batches.pop(sort))
+        del self._bytes[sort]
         columns = {**stage_columns()[sort], **_PLACE}
         cast = ", ".join(
             f"CAST({name} AS {STAGED[columns[name]]}) AS {name}" for name in arriving.column_names

@@ -114,11 +114,13 @@ def import_command(
     All or nothing: when a record is bad, nothing is imported, unless --rejects is given.
     """
     from store.ingest.importing import import_files
+    from store.processes import tuned_for_throughput
     from workbench.output import Bar, print_json, say
 
     settings(config)
     fields = mapping_of(mapping or [])
-    with workspace_for_import(workspace, dry_run=dry_run) as opened, Bar("importing") as bar:
+    opening = workspace_for_import(workspace, dry_run=dry_run)
+    with tuned_for_throughput(), opening as opened, Bar("importing") as bar:
         report = import_files(
             opened,
             files,
