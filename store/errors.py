@@ -89,7 +89,7 @@ class ImportFailed(WorkbenchError):
 
 
 MOST_LISTED = 1_000
-"""How many refused records an import lists."""
+"""The most refused records that an import lists."""
 
 
 class RecordsRefused(ImportFailed):

@@ -14,7 +14,7 @@ from store.queries.run_figures import RunFigures
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """How a job ended, and what the whole run's records add up to (`store.queries.run_figures.run_figures`).
+    """The result of a job, and the figures of its whole run.
 
     Attributes:
         run_id: The run.
@@ -25,7 +25,7 @@ class JobReport:
         state: Whether the job did all it was asked, was stopped, or failed.
         done: Items that got a verdict in this job.
         failed: Items that ended in this job without one.
-        waiting: Items that need a sandbox that is not here.
+        waiting: Items that wait for a sandbox.
         counts: Figures of the whole run, also of earlier jobs.
         pipeline: Those that only the pipeline knows.
         seconds: Seconds that this job was at work.

@@ -89,7 +89,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRole:
-    """How often a role is expected to ask, and at what length.
+    """The expected number and length of a role's questions and replies.
 
     Attributes:
         share: Questions of the role for each item.

@@ -39,7 +39,7 @@ SAMPLE_NOTE = (
 )
 
 READ_SECONDS = 1.0
-"""How long changes are gathered before the numbers are read again."""
+"""Seconds for which changes are collected before the numbers are read again."""
 
 STEPS = 3
 """Sentences of what to do next, at most."""

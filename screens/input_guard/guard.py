@@ -10,7 +10,7 @@ from typing import Protocol
 from textual import events
 
 TORN_SECONDS = 1.0
-"""How long after a lone Escape, or after a part of a sequence, the rest of a torn sequence may come."""
+"""Seconds within which the rest of a torn sequence may follow a lone Escape, or a part of the sequence."""
 
 BURST_SECONDS = 0.001
 """Keys closer together than this came in one read of the terminal, which no hand can do."""

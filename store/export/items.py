@@ -14,7 +14,7 @@ from store.formats.protocol import Entity, StoredItem
 from store.kinds.spec import TaskKind
 
 _ITEMS = 1_000
-"""How many items are held at once, with their chunks, responses and scores."""
+"""Items in memory at a time, with their chunks, responses and scores."""
 
 _ALWAYS = frozenset({"prompt", "reference", "right_context", "question"})
 """Texts that every item has, if only as an empty one; another one that is empty is missing."""

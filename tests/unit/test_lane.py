@@ -451,4 +451,7 @@ def test_other_work_waits_while_a_key_is_handled(tmp_path):
 def test_other_work_goes_on_under_a_key_that_is_held_down(tmp_path):
     with Workspace.create(tmp_path / "w.duckdb") as workspace:
         workspace.lane.give_way(3600)
-        workspace.lane.wait_for_keys()
+        waiting = threading.Thread(target=workspace.lane.wait_for_keys, daemon=True)
+        waiting.start()
+        waiting.join(60)
+        assert not waiting.is_alive()

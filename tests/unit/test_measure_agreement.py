@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from store.errors import WorkbenchError
 from store.measures.agreement import cohen_kappa, krippendorff_alpha, majority, raw_agreement
-from store.measures.registry import COHEN_KAPPA, Measure, measures
+from store.measures.registry import COHEN_KAPPA, REPORT_FIELDS, Measure, measures
+from store.queries.agreement import AgreementReport, PairAgreement
 
 
 @pytest.mark.parametrize(
@@ -170,3 +171,9 @@ def test_two_measures_of_one_name_are_refused(monkeypatch):
         measures()
     monkeypatch.undo()
     measures.cache_clear()
+
+
+def test_the_fields_that_measures_cannot_take_are_those_of_the_report():
+    report = AgreementReport("", "", "nominal", 0, None, (), (), {})
+    pair = PairAgreement(("dana", "eli"), 0, 0, 0, 0, 0, None, {})
+    assert report.to_dict().keys() | pair.to_dict().keys() == REPORT_FIELDS

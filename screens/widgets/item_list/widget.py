@@ -57,7 +57,7 @@ class CursorMoved(Message):
 
 
 CHANGES_SECONDS = 0.2
-"""How long changed items are gathered before they are read again."""
+"""Seconds for which changed items are collected before they are read again."""
 
 
 @dataclass
