@@ -6,7 +6,8 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 from uuid import UUID
 
@@ -17,17 +18,21 @@ from agents.llm.settings import ModelSettings
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
 from agents.pipelines.registry import agents_part
 from agents.pipelines.spec import Configuration
+from agents.prompts import read_prompt
 from agents.sandbox.settings import SandboxSettings
 from store.errors import UnknownName
 
 OURS = {each.name: each for each in CONFIGURATIONS}
 """The configurations that come with the program, by name."""
 
+OUR_PROMPTS = tuple(dict.fromkeys(name for each in CONFIGURATIONS for name in each.prompts.values()))
+"""The names of the prompts that come with the program."""
+
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 class RoleSettings(BaseModel):
-    """Whom one role of the agents asks; what is unset is as for all roles."""
+    """The model and temperature of one role; unset ones are those of all roles."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -72,16 +77,19 @@ class RoleTable(BaseModel):
     bug_fixer: RoleSettings = RoleSettings()
     """Writes the commands that repair what a program lacks."""
 
+    test_correction: RoleSettings = RoleSettings()
+    """Corrects a slip of the test writer, in the configuration `full`. Unset: as the test writer."""
+
     arbiter: RoleSettings = RoleSettings()
     """Rules on what the screener found unclear."""
 
     def given(self) -> dict[str, RoleSettings]:
-        """Return what is set, by role."""
+        """Return the settings of the roles that have any."""
         roles = {role: getattr(self, role) for role in type(self).model_fields}
         return {role: own for role, own in roles.items() if own != RoleSettings()}
 
     def over(self, under: RoleTable) -> dict[str, RoleSettings]:
-        """Return what is set here or, setting by setting, in another table, by role."""
+        """Return the settings of this table or, where unset, of another one, by role."""
         merged = {role: own.model_dump(exclude_none=True) for role, own in under.given().items()}
         for role, own in self.given().items():
             merged[role] = {**merged.get(role, {}), **own.model_dump(exclude_none=True)}
@@ -102,6 +110,9 @@ class OwnConfiguration(BaseModel):
     roles: RoleTable = RoleTable()
     """As `agents.roles`, whose settings hold where these are unset."""
 
+    prompts: dict[str, Path] = Field(default_factory=dict)
+    """As `agents.prompts`, whose files hold where these are unset."""
+
     @field_validator("based_on")
     @classmethod
     def _is_ours(cls, value: str) -> str:
@@ -111,13 +122,21 @@ class OwnConfiguration(BaseModel):
 
     @model_validator(mode="after")
     def _roles_take_part(self) -> OwnConfiguration:
-        taking_part = OURS[self.based_on].roles()
+        active_roles = OURS[self.based_on].roles()
         for role in self.roles.given():
-            if role not in taking_part:
+            if role not in active_roles:
                 raise ValueError(
-                    f"{self.based_on} has no {role}; its roles are {', '.join(taking_part)}. "
+                    f"{self.based_on} has no {role}; its roles are {', '.join(active_roles)}. "
                     f"Leave roles.{role} out, or base the configuration on another one"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _prompts_are_used(self) -> OwnConfiguration:
+        used = OURS[self.based_on].prompts.values()
+        for name in self.prompts:
+            if name not in used:
+                raise ValueError(f"{self.based_on} has no prompt {name!r}; its prompts are {', '.join(used)}")
         return self
 
 
@@ -155,6 +174,18 @@ class AgentSettings(BaseModel):
 
     roles: RoleTable = RoleTable()
     """Models and temperatures of single roles, in a table each: `[agents.roles.screener]`."""
+
+    prompts: dict[str, Path] = Field(default_factory=dict)
+    """Prompts of your own, by the names of those that they replace: `screener = "my_screener.txt"`. A
+    relative path counts from the folder of this file. `workbench agents prompts --export DIR` writes ours."""
+
+    @field_validator("prompts")
+    @classmethod
+    def _prompts_are_ours(cls, value: dict[str, Path]) -> dict[str, Path]:
+        for name in value:
+            if name not in OUR_PROMPTS:
+                raise ValueError(f"there is no prompt {name!r}; choose from {', '.join(OUR_PROMPTS)}")
+        return value
 
     @field_validator("configurations")
     @classmethod
@@ -201,6 +232,17 @@ class AgentSettings(BaseModel):
             f"Names: {', '.join([*OURS, *self.configurations])}. See: workbench agents",
         )
 
+    def prompt_files(self, name: str | None) -> dict[str, Path]:
+        """Return the user's files for the prompts of a configuration, by the names of what they replace.
+
+        Args:
+            name: The name of a configuration, as for `chosen`.
+        """
+        based_on, _ = self.chosen(name)
+        own = self.configurations.get(name or self.configuration)
+        files = {**self.prompts, **(own.prompts if own is not None else {})}
+        return {prompt: files[prompt] for prompt in OURS[based_on].prompts.values() if prompt in files}
+
 
 @dataclass(frozen=True, slots=True)
 class JobSettings:
@@ -211,6 +253,7 @@ class JobSettings:
         agents: Which agents take part, by the name of a configuration of the kind.
         asked: The name by which it was asked for, where that is a configuration of the user's own.
         roles: Models and temperatures of single roles.
+        prompt_files: The user's own prompts, by the names of those that they replace.
         kind: The task kind of the items.
         concurrency: How many items are worked on at the same time.
         limit: At most so many items; None for no limit.
@@ -234,6 +277,7 @@ class JobSettings:
     agents: str = "full"
     asked: str = ""
     roles: Mapping[str, RoleSettings] = field(default_factory=dict)
+    prompt_files: Mapping[str, Path] = field(default_factory=dict)
     kind: str = "pair"
     concurrency: int = 8
     limit: int | None = None
@@ -254,30 +298,44 @@ class JobSettings:
     def _configuration(self) -> Configuration:
         return agents_part(self.kind).configuration(self.agents)
 
+    def configuration(self) -> Configuration:
+        """Return the agents that take part, with the user's own prompts as their files are now.
+
+        Raises:
+            UnknownName: The kind has no such configuration.
+            WorkbenchError: A file cannot be used.
+        """
+        own = {name: read_prompt(name, file) for name, file in self.prompt_files.items()}
+        return replace(self._configuration, replaced=own) if own else self._configuration
+
     @property
     def has_repairer(self) -> bool:
         """Whether a bug fixer takes part, unless repairs are switched off."""
         return bool(self._configuration.repairer)
 
-    def taking_part(self) -> tuple[str, ...]:
+    def active_roles(self) -> tuple[str, ...]:
         """Return the roles that ask a model, in the order of their turns."""
         return self._configuration.roles(repairs=self.sandboxes.repairs)
 
     def model_of(self, role: str) -> str:
         """Return the model that a role asks, as "provider:name"."""
-        own = self.roles.get(role)
-        return (own.model if own else None) or self.model
+        return next((own.model for own in self._settings_of(role) if own.model), self.model)
 
     def temperature_of(self, role: str) -> float | None:
         """Return the temperature at which a role asks; None leaves it to the service."""
-        own = self.roles.get(role)
-        if own is None or own.temperature is None:
-            return self.models.temperature
-        return None if own.temperature == "default" else float(own.temperature)
+        for own in self._settings_of(role):
+            if own.temperature is not None:
+                return None if own.temperature == "default" else float(own.temperature)
+        return self.models.temperature
+
+    def _settings_of(self, role: str) -> list[RoleSettings]:
+        """Return the settings of a role, and behind them those of the role that it asks as."""
+        names = (role, self._configuration.asks_as.get(role, ""))
+        return [self.roles[name] for name in names if name in self.roles]
 
     def role_choices(self) -> dict[str, tuple[str, float | None]]:
         """Return model and temperature of the roles that ask a model, in the order of their turns."""
-        return {role: (self.model_of(role), self.temperature_of(role)) for role in self.taking_part()}
+        return {role: (self.model_of(role), self.temperature_of(role)) for role in self.active_roles()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Builds a workspace as large as CoSQA+: 412,080 pairs, 132,952 codes, with verdicts and judgments.
+"""Builds a workspace as large as CoSQA+: 412,080 pairs, 132,952 codes, with verdicts of two runs and judgments.
 
     python benchmarks/large_workspace.py PATH
 
@@ -32,9 +32,12 @@ _TABLES = [
     "FROM range(1, {pairs} + 1) t(i)",
     "INSERT INTO similarity SELECT i, m, 0.9 - ((i - 1) % 20) * 0.02 "
     "FROM range(1, {pairs} + 1) t(i), (VALUES ('codebert'), ('unixcoder'), ('codet5p')) models(m)",
-    "INSERT INTO verdict SELECT uuidv7(), (SELECT uuidv7()), i, (hash(i) % 3 = 0)::DOUBLE, "
+    # Two runs, of which the fuller one is shown.
+    "INSERT INTO run SELECT uuidv7(), 'pair', name, name, 'm', 5 + place, 'done', {pairs}, now(), now(), place "
+    "FROM (VALUES ('single/m/1', 1), ('ps-tpg-te-bf-fa/m/2', 6)) runs(name, place)",
+    "INSERT INTO verdict SELECT uuidv7(), run.id, i, (hash(i) % 3 = 0)::DOUBLE, "
     "CASE WHEN hash(i) % 3 = 1 THEN 'tested' ELSE 'screened' END, 'because of thing ' || i, NULL, now(), 1, NULL "
-    "FROM range(1, {pairs} + 1) t(i)",
+    "FROM run, range(1, {pairs} + 1) t(i) ORDER BY fullness, i",
     "INSERT INTO judgment (id, action, item_id, question_id, rater_id, phase, value, origin, blind, reason, comment, "
     "evidence, created_at) SELECT uuidv7(), uuidv7(), i, 1, r, 'review', (hash(i, r) % 2)::DOUBLE, 'import', false, "
     "'', '', '[]', now() FROM range(1, {pairs} + 1) t(i), range(2, 5) raters(r)",

@@ -130,7 +130,7 @@ def jobs(options: argparse.Namespace, folder: Path) -> None:
     )
 
     def measure(variant: str) -> Figures:
-        run_record.RowBatcher = WriteForEach if "each" in variant else batches  # type: ignore[misc,assignment]
+        run_record.RowBatcher = WriteForEach if "each" in variant else batches
         path.write_bytes(content)
         with Workspace.open(path) as workspace:
             processor, clock = time.process_time(), time.perf_counter()
@@ -149,8 +149,8 @@ import screens.queue.screen, store.first_look, store.workspace.duckdb
 moments = [time.thread_time()]
 sum(range(1_000_000)) and [number + 1 for number in range(1_000_000)]
 moments.append(time.thread_time())
-from workbench.cli.plain import plain_opening
-plain_opening(ARGUMENTS)
+from workbench.cli.quick_parse import parse_opening
+parse_opening(ARGUMENTS)
 moments.append(time.thread_time())
 import typer
 from workbench.cli.program import program

@@ -58,7 +58,7 @@ def service() -> Iterator[ModelSettings]:
         try:
             assert process.stdout is not None
             address = process.stdout.readline().strip()
-            yield ModelSettings(openai_base_url=address, openai_api_key="benchmark")  # type: ignore[arg-type]
+            yield ModelSettings(openai_base_url=address, openai_api_key="benchmark")
         finally:
             process.terminate()
 
@@ -184,7 +184,7 @@ def memory(options: argparse.Namespace, folder: Path) -> None:
         cursor.close()
         return f"{ended:8,} pairs: {resident():6.1f} MiB, of which DuckDB keeps {int(kept) / 2**20:6.1f}"
 
-    role_models.open_model = at_once  # type: ignore[assignment]
+    role_models.open_model = at_once
     path = large_workspace.build(folder / "large.duckdb", options.pairs)
     tenths = itertools.count(1)
     due = [next(tenths)]

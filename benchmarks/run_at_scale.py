@@ -16,7 +16,8 @@ from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.large_workspace import build
+from large_workspace import build
+
 from store.record.raters import ensure_rater
 from store.workspace.duckdb import Workspace
 

@@ -25,11 +25,12 @@ from screens.base_screen import BaseScreen
 from screens.commands import Scope, bindings, key_map
 from screens.context import AppContext, ReviewSession, ScreenContext
 from screens.external_programs import ExternalPrograms
+from screens.garbage_collection import collect_when_idle, freeze_existing
 from screens.input_guard.guard import InputGuard
 from screens.jobs.jobs import JobReported, Jobs
-from screens.memory import collect_when_idle, freeze_existing
 from screens.notices import Notices
 from screens.recorder import KEY_SECONDS, Recorder, UndoResult
+from screens.run_choice import RunChoice
 from screens.test_runner import TestRunner
 from store.errors import WorkbenchError
 from store.formatting import pluralize
@@ -101,6 +102,7 @@ class WorkbenchApp(App[None]):
             notices=notices,
             last_key=self._guard.last_key,
             programs=ExternalPrograms(self),
+            runs=RunChoice(self, program),
         )
         self._leaving = False
 
@@ -149,6 +151,7 @@ class WorkbenchApp(App[None]):
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._leave_at_once, number)
+        self.context.jobs.events.subscribe(self, self.context.runs.follow)
         self._open_first_screen()
         self.call_after_refresh(self._first_screen_shown)
 

@@ -28,6 +28,7 @@ Scope = Literal[
     "filter",
     "value",
     "order",
+    "runs",
     "import",
     "budget",
     "start",
@@ -39,6 +40,7 @@ DIALOGS: tuple[tuple[Scope, ...], ...] = (
     ("editor",),
     ("filter", "value"),
     ("order",),
+    ("runs",),
     ("import",),
     ("budget",),
     ("start",),
@@ -48,7 +50,7 @@ DIALOGS: tuple[tuple[Scope, ...], ...] = (
 
 WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "home": ("import", "start"),
-    "queue": ("list", "line", "filter", "value", "order"),
+    "queue": ("list", "line", "filter", "value", "order", "runs"),
     "review": ("text", "line", "editor"),
     "jobs": ("start", "budget"),
     "outcomes": ("list",),
@@ -70,6 +72,7 @@ WHERE: dict[Scope, str] = {
     "filter": "Filter",
     "value": "Values of the filter",
     "order": "Order",
+    "runs": "Run of the agents",
     "import": "Import",
     "budget": "More budget",
     "start": "Start the agents",
@@ -86,8 +89,8 @@ class Command:
         id: Its name in the configuration, `scope.verb`.
         key: Its default keys, comma-separated, as Textual names them.
         action: The action method it calls; where none is named, the screen's dispatcher finds its owner.
-        label: What the key line says, one to three words.
-        help: What the help and the palette say, one sentence.
+        label: Its name in the key line, one to three words.
+        help: Its description in the help and the palette, one sentence.
         judging: Whether it records something; then its key must be a lower-case letter or a digit.
         on_line: Whether the key line shows it.
         priority: Whether the key comes before those of what has the focus.
@@ -146,6 +149,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("queue.filter", "f", "filter", "filter", "Choose what the queue lists."),
     Command("queue.find", "slash", "find", "find", "List the items that contain a text."),
     Command("queue.sort", "o", "sort", "order", "Choose the order of the queue."),
+    Command("queue.run", "a", "choose_run", "run", "Choose the run whose labels are shown."),
     Command(
         "queue.refresh", "r", "refresh_queue", "refresh", "Take the order anew, with what changed since."
     ),
@@ -192,6 +196,13 @@ COMMANDS: tuple[Command, ...] = (
         "other run",
         "Show the next run of the test: the agents', then those of experts.",
     ),
+    Command(
+        "review.compare",
+        "C",
+        "",
+        "compare runs",
+        "Put another run of the agents beside the one that is shown; the next one, at last the item again.",
+    ),
     Command("review.cite", "v", "", "cite line", "Choose lines as evidence; again cites them or not."),
     Command("review.follow", "enter", "", "follow", "Go to the lines that the history cites.", on_line=False),
     Command(
@@ -219,6 +230,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("jobs.stop", "x", "stop", "stop", "Stop the run; it can be resumed."),
     Command("jobs.items", "enter", "items", "its items", "List what the run failed on and what it labelled."),
     Command("jobs.retry", "r", "retry", "retry failed", "Let the agents try again what the run failed on."),
+    Command(
+        "jobs.use", "u", "use_run", "use this run", "Show the labels of this run; again, of the default one."
+    ),
     Command("jobs.part", "tab", "part(1)", "part", "Show the next part: funnel, stages, failures, log."),
     Command("jobs.part_back", "shift+tab", "part(-1)", "part back", "Show the part before.", on_line=False),
     Command("jobs.back", "escape,q", "back", "back", "Go back to where you were."),
@@ -286,6 +300,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("order.up", "up", "move(-1)", "line above", "Go to the order above."),
     Command("order.down", "down", "move(1)", "line below", "Go to the order below."),
     Command("order.turn", "d,left,right,space", "turn", "turns", "Turn the direction round."),
+    Command("runs.apply", "enter", "apply", "shows", "Show the labels of the run under the cursor."),
+    Command("runs.leave", "escape,q", "leave", "leaves", "Leave the run as it was."),
+    Command("runs.up", "up", "move(-1)", "line above", "Go to the run above."),
+    Command("runs.down", "down", "move(1)", "line below", "Go to the run below."),
     Command("import.leave", "escape", "leave", "leaves", "Close the dialog."),
     Command("import.complete", "tab", "complete", "completes the path", "Complete the path.", priority=True),
     Command("start.begin", "enter", "begin", "starts", "Start the agents as shown.", priority=True),

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from screens.jobs.jobs import Jobs
     from screens.notices import Notices
     from screens.recorder import Recorder
+    from screens.run_choice import RunChoice
     from screens.settings import ScreenSettings
     from screens.test_runner import TestRunner
     from store.events import Report
     from store.first_look import FirstLook
     from store.ingest.report import ImportReport
     from store.record.rater_ref import RaterRef
+    from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
 
 
@@ -61,9 +63,10 @@ class AppContext:
         import_file: Imports a file, given its path and a callback for progress.
         load_sample: Loads the sample data into an empty workspace and returns what annotates it.
         is_sample: Whether the workspace holds the sample data, whose replies are scripted by hand.
-        first_look: What was read of the workspace before there was a screen; None for nothing.
+        first_look: The first reads of the workspace, made before there was a screen; None for none.
         start_with: The screen to open on: home, queue, or resume for where the rater left off.
         begin_with: A run to start once the first screen is shown; None for none.
+        run: The run of the agents whose labels are shown at first; None for the default one of each kind.
     """
 
     workspace: Workspace
@@ -79,11 +82,12 @@ class AppContext:
     first_look: FirstLook | None = None
     start_with: Literal["home", "queue", "resume"] = "home"
     begin_with: JobSettings | None = None
+    run: RunRef | None = None
 
     @property
     def scope(self) -> Scope:
-        """Whose judgments are made and read, and what of others' work is shown."""
-        return Scope(self.rater, visibility=Visibility(self.settings.blind))
+        """Whose judgments are made and read, which run is shown, and what of others' work is shown."""
+        return Scope(self.rater, visibility=Visibility(self.settings.blind), run=self.run)
 
     @cached_property
     def plan(self) -> Plan:
@@ -126,7 +130,7 @@ class ScreenContext:
     """The context of every screen.
 
     Attributes:
-        program: What the program handed over.
+        program: The context of the app.
         recorder: Records what the rater does.
         tests: Runs the tests that the rater asks for.
         jobs: The agents at work.
@@ -134,6 +138,7 @@ class ScreenContext:
         notices: Says something on the screen that is shown.
         last_key: The key whose action runs.
         programs: Gives the terminal to an editor or a pager.
+        runs: Which run of the agents is shown.
     """
 
     program: AppContext
@@ -144,6 +149,7 @@ class ScreenContext:
     notices: Notices
     last_key: LastKey
     programs: ExternalPrograms
+    runs: RunChoice
 
     @property
     def workspace(self) -> Workspace:
@@ -163,4 +169,4 @@ class ScreenContext:
     @property
     def scope(self) -> Scope:
         """The scope of every query for people."""
-        return self.program.scope
+        return self.runs.scope

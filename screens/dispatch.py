@@ -42,9 +42,9 @@ class Dispatcher:
     """Runs commands, refuses those that a key does not mean now, and reports which are possible.
 
     Args:
-        shared: What the components of the screen share.
+        shared: The context shared by the screen's components.
         answer: Answers the question with the value that has a key on its scale.
-        owners: What the parts of the screen do.
+        owners: The handlers of the screen's parts.
 
     Raises:
         ValueError: Two of them own the same command.
@@ -71,7 +71,7 @@ class Dispatcher:
         """Return whether a command does something here."""
         return label_key(command) is not None or command.id in self._handlers
 
-    def is_taken_for(self, action: str, parameters: tuple[object, ...]) -> bool:
+    def accepts_key_for(self, action: str, parameters: tuple[object, ...]) -> bool:
         """Return whether the key that was pressed means an action; see `check_action` of a screen.
 
         A key that the scale of the question has answers it, and does nothing else while it is asked.

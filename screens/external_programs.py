@@ -28,7 +28,7 @@ class EditorExitError(EditorError):
     """An editor ended as one that failed.
 
     Attributes:
-        text: What is in its file.
+        text: The content of its file.
     """
 
     def __init__(self, message: str, hint: str, text: str) -> None:
@@ -80,8 +80,8 @@ class ExternalPrograms:
 
         Args:
             text: The text, which is handed over exactly.
-            file: What the file is called, from which an editor infers its language.
-            untaken: What did not come of an editor that failed: "nothing was run".
+            file: The name of the file, from which an editor infers the language.
+            untaken: The consequence of a failed editor: "nothing was run".
 
         Returns:
             What the editor left in the file.

@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 
 from screens.commands import WHERE, WITHIN, Command, Scope, bindings, commands_of, label_key
 from screens.help import first_key, key_name, keys_of
-from screens.widgets.line import Line
+from screens.widgets.line_input import LineInput
 
 if TYPE_CHECKING:
     from screens.settings import ScreenSettings
@@ -191,7 +191,7 @@ class KeysScreen(ModalScreen[None]):
             up, down, close = (first_key(self._settings, f"keys.{name}") for name in ("up", "down", "close"))
             box.border_title = f"Keys · {WHERE[self._scope]}"
             box.border_subtitle = f"{up} {down} scroll · {close} closes"
-            yield Line(placeholder="type to filter")
+            yield LineInput(placeholder="type to filter")
             with VerticalScroll(can_focus=False):
                 yield _KeyList()
 

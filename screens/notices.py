@@ -24,7 +24,7 @@ class Notices:
         """Show a notice in the message line of the current screen, in a toast where it has none.
 
         Args:
-            title: What it is, in a word or two.
+            title: The title, a word or two.
             text: The sentence; may hold data, and is never interpreted.
             alarm: Whether something went wrong.
         """
@@ -48,7 +48,7 @@ class Notices:
         """Show an error that the user can mend."""
         self.show(error.title, " ".join(filter(None, (error.message, error.hint))), alarm=True)
 
-    def say_no_rater(self) -> None:
+    def show_no_rater(self) -> None:
         """Show why nothing can be judged."""
         self.report_error(
             JudgmentRefused(

@@ -33,8 +33,8 @@ class Override:
     """An override for which a reason may still be given.
 
     Attributes:
-        action: What was recorded.
-        about: What it is of, in words.
+        action: The recorded action.
+        about: Its item, in words.
         codes: The reasons that there are, by their codes.
     """
 
@@ -48,7 +48,7 @@ class UndoResult:
     """The result of an undo or redo.
 
     Attributes:
-        action: What was recorded; what was dropped when it never came to disk.
+        action: The recorded action; the dropped one where it was never written.
         redo: Whether it was brought back.
         stored: Whether there is a record of it.
     """
@@ -73,7 +73,7 @@ class Recorder:
         began: When the session began.
         saved: Published with every action that is on disk.
         failed: Published with every action that could not be written, or was given up.
-        unsaved: What is not on disk yet, by the id of its first record.
+        unsaved: The actions that are not on disk yet, by the id of their first record.
         failures: Why some of that could not be written, by the same ids.
         last_override: The override that was recorded last, while nothing else was; None without one.
         taken_back: The actions of this session that an undo took back, and no redo brought back.
@@ -138,7 +138,7 @@ class Recorder:
     def submit(self, action: Action) -> None:
         """Submit an action; `saved` or `failed` is published when its fate is known."""
         if self._store is None:
-            self._notices.say_no_rater()
+            self._notices.show_no_rater()
             return
         # A label and its reason are two writes of one action, so the action's id does not identify them.
         number = action.records[0].id
@@ -227,7 +227,7 @@ class Recorder:
             before: The id of the undo, where its key was pressed earlier; what was done since stays.
         """
         if self._store is None:
-            self._notices.say_no_rater()
+            self._notices.show_no_rater()
             return
         meant = [number for number in self._submitted if before is None or self.unsaved[number].id < before]
         pending = [self._submitted[number] for number in meant if not self._submitted[number].done()]

@@ -142,12 +142,16 @@ class ScreenSettings:
         spare_codes = iter(free[::-1])
         for name, code in both:
             command = next(each for each in all_commands() if each.id == taken[code])
-            other = next(spare_codes if command.judging else spare, "...")
+            ways = []
+            if free:
+                ways.append(f"give the reason a free letter or digit in [screens.{name}] ({' '.join(free)})")
+            if other := next(spare_codes if command.judging else spare, ""):
+                ways.append(
+                    f'give the action another key in [screens.keys], such as "{command.id}" = "{other}"'
+                )
             problems.append(
                 f"{code!r} is the code of the reason {tables[name][code]!r} ([screens.{name}]) and the key "
-                f"of {command.id} ({command.label}). Change one: give the reason a free letter or digit in "
-                f"[screens.{name}] ({' '.join(free)}), or the action another key in [screens.keys], such as "
-                f'"{command.id}" = "{other}"'
+                f"of {command.id} ({command.label}). Change one: {', or '.join(ways) or 'no key is free'}"
             )
         raise SettingRefused("; ".join(problems), ".".join(both[0]))
 

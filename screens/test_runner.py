@@ -29,7 +29,7 @@ class TestEnded:
 
     Attributes:
         item_id: The item that it is of.
-        name: What the item is called.
+        name: The name of the item.
         test: The test program.
         executed: The execution that is on disk; None when there is none.
         error: Why there is none.
@@ -84,7 +84,7 @@ class TestRunner:
 
         Args:
             item_id: The item.
-            name: What the item is called.
+            name: The name of the item.
             test: The test program, exactly.
             like: The execution in whose environment it runs; None where there is none.
 

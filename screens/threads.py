@@ -30,7 +30,7 @@ def follow(
 
     Args:
         app: In whose order of messages.
-        future: What is waited for; only the end of the app cancels it, and then nobody is called.
+        future: The awaited result; only the end of the app cancels it, and then nobody is called.
         succeeded: Called with its result.
         failed: Called with its error.
     """

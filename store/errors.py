@@ -5,6 +5,7 @@ WorkbenchError
 │   ├── WorkspaceLocked     another process holds it
 │   └── WorkspaceTooNew     a newer version of the program wrote it
 ├── ImportFailed            a file could not be imported; nothing was
+│   ├── EmptyFile           it holds no records
 │   └── RecordsRefused      records of it cannot be taken, each named with file and line
 ├── ExportFailed            a file could not be written
 ├── UnknownName             a name (rater, format, model, item) that nothing answers to
@@ -64,10 +65,10 @@ class WorkspaceError(WorkbenchError):
 
 
 def not_written(cause: object) -> WorkspaceError:
-    """Return the error of a record that could not be written to the disk.
+    """Return the error for a record that could not be written to the disk.
 
     Args:
-        cause: What the database or the system said.
+        cause: The error of the database or the system.
     """
     return WorkspaceError(
         "Not written",
@@ -88,15 +89,19 @@ class ImportFailed(WorkbenchError):
     """A file could not be imported, and nothing of it was."""
 
 
+class EmptyFile(ImportFailed):
+    """A file holds no records."""
+
+
 MOST_LISTED = 1_000
 """The most refused records that an import lists."""
 
 
 class RecordsRefused(ImportFailed):
-    """Records of the files could not be taken; nothing was imported.
+    """Records of the files are invalid; nothing was imported.
 
     Attributes:
-        problems: What is wrong, each as (file name, line, reason), the first ones when there are very many.
+        problems: The problems, each as (file name, line, reason), the first ones when there are very many.
     """
 
     def __init__(self, problems: Sequence[tuple[str, int | None, str]], count: int) -> None:
@@ -120,11 +125,11 @@ class ExportFailed(WorkbenchError):
 
 
 class UnknownName(WorkbenchError):
-    """Nothing answers to a name that the user gave."""
+    """There is nothing of the name that the user gave."""
 
 
 class JudgmentRefused(WorkbenchError):
-    """The record cannot take a judgment: no rater, no such item, or a value off the scale."""
+    """A judgment cannot be recorded: no rater, no such item, or a value off the scale."""
 
 
 class HiddenData(WorkbenchError):

@@ -8,8 +8,8 @@ def pluralize(number: int, thing: str, things: str = "") -> str:
 
     Args:
         number: How many.
-        thing: What one of them is called.
-        things: What several are called; the word for one with an s by default.
+        thing: The noun.
+        things: Its plural; with an s by default.
     """
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 

@@ -15,7 +15,7 @@ def registered(group: str, expected: type[T], ending: str = "") -> list[T]:
 
     Args:
         group: The group.
-        expected: What each of them must be.
+        expected: The type that each must have.
         ending: The end of the names of those that are wanted.
 
     Raises:

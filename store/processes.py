@@ -37,7 +37,7 @@ def start_of(process: int) -> str:
 
 
 @contextmanager
-def own_folder(prefix: str) -> Iterator[Path]:
+def temporary_folder(prefix: str) -> Iterator[Path]:
     """Make a temporary folder that is removed at the end.
 
     Folders of the same prefix whose processes were killed are removed first.

@@ -96,6 +96,9 @@ def labelled_by_agents(
     workspace: Workspace,
     verdicts: Iterable[tuple[int, float, str]],
     failures: Iterable[tuple[int, str]] = (),
+    *,
+    name: str = "cosqa-plus:scripted",
+    fullness: int = 0,
 ) -> UUID:
     """Store a run that is done.
 
@@ -103,8 +106,10 @@ def labelled_by_agents(
         workspace: Where it is stored.
         verdicts: As (item, value, path); each has a screener's step.
         failures: Items without a verdict, each with the error of its screener's step.
+        name: The run's name; another run has another one.
+        fullness: The place of its configuration, the fullest last.
     """
-    rater = ensure_rater(workspace, "cosqa-plus:scripted", "agent")
+    rater = ensure_rater(workspace, name, "agent")
     run_id = workspace.ids.next()
     steps: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
@@ -144,7 +149,7 @@ def labelled_by_agents(
         steps.append({**steps[0], **failed})
 
     def write(connection: Connection) -> None:
-        run = {"id": run_id, "kind": "pair", "name": "cosqa-plus:scripted", "configuration": "{}"}
+        run = {"id": run_id, "kind": "pair", "name": name, "configuration": f'"{name}"', "fullness": fullness}
         run |= {"model": "scripted", "rater_id": rater.id, "state": "done", "total": len(rows)}
         ended = BEGAN + timedelta(minutes=3)
         connection.execute(insert(table_of(Run)).values(**run, started_at=BEGAN, ended_at=ended))

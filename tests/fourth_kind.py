@@ -119,7 +119,7 @@ def at_work(folder: Path) -> None:
     command("import", file, pairs)
     command("import", file, reports)
     found = command("items", file)["items"]
-    assert [(one["kind"], one["given"], one["due"]) for one in found] == [("pair", 0, 1)] + [
+    assert [(one["kind"], one["answered"], one["required"]) for one in found] == [("pair", 0, 1)] + [
         ("report", 0, 2)
     ] * 4
     assert found[1]["text"] == REPORTS[0]
@@ -129,7 +129,7 @@ def at_work(folder: Path) -> None:
 
     # Two questions need a name; a word of either scale is taken.
     done = command("judge", file, 3, "neither", "--question", "sort", "--rater", "dana")
-    assert (done["question"], done["value"], done["label"]) == ("report.sort", 3, "3 neither")
+    assert (done["question"], done["value"], done["word"]) == ("report.sort", 3, "3 neither")
     command("judge", file, 3, 0, "--question", "report.tone", "--rater", "dana")
     progress = command("report", file, "progress", "--rater", "dana")
     assert (progress["judged"], progress["left"], progress["today"]) == (3, 2, 3), progress
@@ -140,7 +140,7 @@ def at_work(folder: Path) -> None:
     command("import", other, reports)
     command("import", other, folder / "record.jsonl")
     stand = [
-        (one["status"], one["given"], one["label"])
+        (one["status"], one["answered"], one["label"])
         for one in command("items", file, "--rater", "dana")["items"]
     ]
     assert stand == [
@@ -151,7 +151,7 @@ def at_work(folder: Path) -> None:
         ("open", 0, None),
     ]
     again = command("items", other, "--rater", "dana")["items"]
-    assert [(one["status"], one["given"], one["label"]) for one in again] == stand
+    assert [(one["status"], one["answered"], one["label"]) for one in again] == stand
 
 
 def agents_at_work(folder: Path) -> None:

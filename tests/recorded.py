@@ -12,6 +12,7 @@ from sqlalchemy import insert
 
 from store.record.ids import now
 from store.record.raters import ensure_rater, question_number
+from store.record.scope import RunRef
 from store.tables.columns import table_of
 from store.tables.imported import Similarity
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow
@@ -35,6 +36,7 @@ class Recorded:
         marks: All marks, in no order.
         verdicts: All verdicts, in no order.
         similarity: The mean similarity by item, where there is one.
+        runs: The agents' runs in the order in which they began; the first has the fullest configuration.
     """
 
     workspace: Workspace
@@ -44,6 +46,7 @@ class Recorded:
     marks: list[Mark] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     similarity: dict[int, float] = field(default_factory=dict)
+    runs: list[RunRef] = field(default_factory=list)
 
     def label(self, rater: str, item: int, phase: str = "review") -> Judgment | None:
         """The standing label, by going through everything."""
@@ -63,11 +66,12 @@ class Recorded:
                 last[one.kind] = one
         return {kind: mark for kind, mark in last.items() if mark.active}
 
-    def verdict(self, item: int) -> Verdict | None:
-        """The latest verdict of any run."""
-        return max(
-            (one for one in self.verdicts if one.item_id == item), key=lambda one: one.id, default=None
-        )
+    def verdict(self, item: int, run: RunRef | None = None) -> Verdict | None:
+        """The verdict of a run, of the one with the fullest configuration where none is given."""
+        whose = (run or self.runs[0]).id
+        found = [one for one in self.verdicts if (one.item_id, one.run_id) == (item, whose)]
+        assert len(found) <= 1
+        return found[0] if found else None
 
     def status(self, rater: str, item: int) -> str:
         """How far the rater is with the item."""
@@ -78,7 +82,11 @@ class Recorded:
 
 
 def recorded_workspace(folder: Path, *, seed: int = 1, items: int = 40, records: int = 260) -> Recorded:
-    """Make a workspace with pairs and records of three raters and two runs; some items are left bare."""
+    """Make a workspace with pairs and records of three raters and three runs; some items are left bare.
+
+    The second run began later, and has no label where the first has none. The third is the newest and has the
+    fullest configuration, but no label.
+    """
     chance = random.Random(seed)
     workspace = judged_workspace(folder, items)
     raters = {name: ensure_rater(workspace, name).id for name in RATERS}
@@ -87,7 +95,8 @@ def recorded_workspace(folder: Path, *, seed: int = 1, items: int = 40, records:
         question = question_number(connection, "pair.match")
     made = Recorded(workspace, list(range(1, items + 1)), raters)
     busy = made.items[: items * 4 // 5]
-    runs = [workspace.ids.next() for _ in range(2)]
+    runs = [workspace.ids.next() for _ in range(3)]
+    made.runs = [RunRef(run, f"annotation/{place}") for place, run in enumerate(runs)]
     for _ in range(records):
         common: dict[str, Any] = {
             "id": workspace.ids.next(),
@@ -154,6 +163,7 @@ def recorded_workspace(folder: Path, *, seed: int = 1, items: int = 40, records:
                 insert(table_of(Run)).values(
                     id=run, kind="pair", name=f"annotation/{place}", configuration=f"{{{place}}}", model=f"m{place}",
                     rater_id=raters["agents"], state="done", total=items, started_at=now(), ended_at=now(),
+                    fullness=(2, 1, 3)[place],
                 )
             )  # fmt: skip
 

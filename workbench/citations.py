@@ -23,7 +23,7 @@ _FORM = re.compile(r"(?P<part>[a-z]+):(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,
 
 
 def evidence_of(workspace: Workspace, scope: Scope, item_id: int, wanted: Sequence[str]) -> str:
-    """Return what a judgment holds that cites some lines of an item.
+    """Return the evidence of a judgment that cites some lines of an item.
 
     Args:
         workspace: The open workspace.

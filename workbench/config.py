@@ -118,7 +118,7 @@ def load_config(given: Path | None = None) -> LoadedConfig:
     """
     path = config_path(given)
     text = _read(path, wanted=given is not None or bool(os.environ.get(FILE_VARIABLE)))
-    from_file = _parse(path, text or "")
+    from_file = _rooted(_parse(path, text or ""), path.parent)
     from_environment = _environment()
     try:
         # The file says what it means: "8" is not a number there. Variables are text and are read kindly.
@@ -160,6 +160,22 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise WorkbenchError("Configuration is not TOML", f"{path}: {error}.", CONFIG_HINT) from error
+
+
+def _rooted(from_file: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Let the paths of prompts count from the folder of the file."""
+    agents = from_file.get("agents")
+    if not isinstance(agents, dict):
+        return from_file
+    own = agents.get("configurations")
+    tables = [agents, *(own.values() if isinstance(own, dict) else ())]
+    for table in tables:
+        prompts = table.get("prompts") if isinstance(table, dict) else None
+        if isinstance(prompts, dict):
+            for name, file in prompts.items():
+                if isinstance(file, str):
+                    prompts[name] = str(folder.absolute() / Path(file).expanduser())
+    return from_file
 
 
 def _environment() -> dict[str, Any]:
@@ -291,10 +307,12 @@ def _shown(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, dict | bool):
-        return json.dumps(
-            value, ensure_ascii=False, default=lambda inner: inner.model_dump(exclude_unset=True)
-        )
+        return json.dumps(value, ensure_ascii=False, default=_plain)
     return str(value)
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value.model_dump(exclude_unset=True)
 
 
 def _unread() -> Iterator[str]:

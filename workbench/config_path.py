@@ -20,6 +20,6 @@ def config_path(given: Path | None = None) -> Path:
 
 
 def is_anything_set(given: Path | None = None) -> bool:
-    """Return whether a file or a variable may say something else than the defaults."""
+    """Return whether a file or a variable may differ from the defaults."""
     named = any(name.upper().startswith(PREFIX) for name in os.environ)
     return named or given is not None or os.path.lexists(config_path())

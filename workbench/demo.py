@@ -17,7 +17,7 @@ from store.measures.agreement import Agreement, krippendorff_alpha, majority, ra
 from store.queries.current import all_values, current_verdicts, label_questions
 from store.queries.queue import items_by_kind
 from store.record.raters import register_kinds
-from store.record.scope import REVIEW
+from store.record.scope import REVIEW, RunRef, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Rater
@@ -89,7 +89,7 @@ class DemoReport:
             "workspace": str(self.workspace),
             "notice": NOTICE,
             "items_by_kind": dict(self.items),
-            **self.annotation.as_json(blind=blind),
+            **self.annotation.to_dict(blind=blind),
         }
         if blind:
             return fields
@@ -160,7 +160,7 @@ def demo_report(workspace: Workspace, annotation: JobReport) -> DemoReport:
     """Put together what the demo prints, from the records."""
     labels, verdicts, rater = (
         all_values(REVIEW, questions=label_questions()),
-        current_verdicts(),
+        current_verdicts(Scope(run=RunRef(annotation.run_id, annotation.run_name))),
         table_of(Rater),
     )
     with workspace.reading() as connection:

@@ -38,7 +38,7 @@ KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 
 def diagnose(given: Path | None) -> dict[str, Any]:
-    """Find out everything but the workspace's health.
+    """Return all findings but the workspace's health.
 
     Args:
         given: The file of --config.
@@ -142,7 +142,7 @@ async def sandbox_checks(config: Config) -> list[dict[str, Any]]:
 
 
 def _keys(config: Config) -> dict[str, str]:
-    """Say where the key of each service comes from, never what it is."""
+    """Return the origin of each service's key, never the key."""
     configured = {"openai": config.models.openai_api_key, "anthropic": config.models.anthropic_api_key}
     return {
         service: "configuration" if configured[service] else name if os.environ.get(name) else ""

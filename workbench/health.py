@@ -15,7 +15,7 @@ from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.tables.people import Question, Rater
 from store.tables.record import JudgmentRow, MarkRow
-from store.tables.responses import ContextChunk, Response, ResponseAside, ResponseRef, Score
+from store.tables.responses import ContextChunk, PendingResponse, Response, ResponseRef, Score
 from store.tables.runs import ExecutionRow, ReplyRow, Run, StepRow, TestOutcomeRow, VerdictRow
 from store.workspace.duckdb import migrations
 from store.workspace.journal import journal_path
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _COUNTED = (
     *(Source, Item, Pair, Query, Code, Similarity),
-    *(ContextChunk, ResponseRef, Response, Score, ResponseAside),
+    *(ContextChunk, ResponseRef, Response, Score, PendingResponse),
     *(Rater, Question, JudgmentRow, MarkRow),
     *(Run, StepRow, ReplyRow, ExecutionRow, TestOutcomeRow, VerdictRow),
 )
@@ -130,7 +130,7 @@ def health(workspace: Workspace) -> Health:
         schema = connection.execute(text("SELECT max(version) FROM schema_version")).scalar_one()
         for name in connection.execute(text("SELECT table_name FROM duckdb_tables()")).scalars().all():
             # Counts are known without a look at the rows; a damaged block is found by reading it.
-            connection.execute(text(f'SELECT bit_xor(hash(told)) FROM "{name}" AS told'))
+            connection.execute(text(f'SELECT bit_xor(hash(entry)) FROM "{name}" AS entry'))
         own = _tables_of_kinds(connection)
         tables = [*(table_of(model) for model in _COUNTED), *own]
         rows = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -59,7 +60,7 @@ def annotation_settings(
 
     Raises:
         UnknownName: There is no such configuration.
-        WorkbenchError: A role has no model.
+        WorkbenchError: A role has no model, or the budget is no number.
     """
     from agents.settings import JobSettings
 
@@ -68,11 +69,13 @@ def annotation_settings(
     if repairs is not None:
         sandboxes = sandboxes.model_copy(update={"repairs": repairs})
     given = {what: limit for what, limit in (budget or {}).items() if limit is not None}
+    _check_budget(given)
     settings = JobSettings(
         model=model or config.agents.model or "",
         agents=chosen,
         asked=agents or config.agents.configuration,
         roles=roles,
+        prompt_files=config.agents.prompt_files(agents),
         concurrency=concurrency or config.agents.concurrency,
         limit=limit,
         sandbox=sandbox or config.agents.sandbox,
@@ -90,10 +93,20 @@ def annotation_settings(
     return settings
 
 
+def _check_budget(given: Mapping[str, float]) -> None:
+    for what, limit in given.items():
+        if not math.isfinite(limit):
+            raise WorkbenchError(
+                "Not a budget",
+                f"--budget-{what} is {limit}, which bounds nothing.",
+                f"Give a number, such as 5, or leave --budget-{what} out for a run without a bound.",
+            )
+
+
 def _check_complete(settings: JobSettings) -> None:
-    taking_part = settings.taking_part()
-    lacking = [role for role in taking_part if not settings.model_of(role)]
-    if lacking == list(taking_part):
+    active_roles = settings.active_roles()
+    lacking = [role for role in active_roles if not settings.model_of(role)]
+    if lacking == list(active_roles):
         raise NO_MODEL
     if lacking:
         raise WorkbenchError(
@@ -105,15 +118,17 @@ def _check_complete(settings: JobSettings) -> None:
 
 
 def check_models(jobs: Sequence[JobSettings]) -> None:
-    """Make every client once and close it, so that the last of several jobs does not end for want of a key.
+    """Make every client and read every prompt, so that the last of several jobs does not end for want of one.
 
     Raises:
-        WorkbenchError: A model is unknown, or lacks something it needs, such as a file.
+        WorkbenchError: A model is unknown, or lacks something it needs, such as a file; or a prompt cannot be
+            used.
     """
     from agents.jobs.role_models import RoleModels
 
     async def open_and_close() -> None:
         for job in jobs:
+            job.configuration()
             models = RoleModels.open(job.role_choices(), job.models)
             await models.close()
 
@@ -127,7 +142,7 @@ def sample_annotation(config: Config) -> JobSettings:
     needs no network, and its arbiter speaks of programs that lack something.
     """
     settings = annotation_settings(config, model=scripted_model(), agents="full", repairs=False)
-    return replace(settings, roles={})
+    return replace(settings, roles={}, prompt_files={})
 
 
 def expert_run_settings(config: Config) -> ExpertRunSettings:
@@ -140,7 +155,7 @@ def expert_run_settings(config: Config) -> ExpertRunSettings:
 
 
 def sandbox_sentence(config: Config) -> str:
-    """Say where test programs run, without trying it out."""
+    """Return a sentence on where test programs run, without a trial."""
     from agents.settings import OURS
 
     if not OURS[config.agents.chosen(None)[0]].executes:

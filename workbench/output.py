@@ -85,7 +85,7 @@ def cost(money: float | None, unknown: int, what: str = "step", several: str = "
         money: US dollars, as far as they are known; None where nothing is.
         unknown: Of how many steps, or of whatever `what` names, it is not known.
         what: See `unknown`.
-        several: What several of them are called; the word for one with an s by default.
+        several: Its plural; with an s by default.
     """
     if money is None:
         return "unknown"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agents.settings import JobSettings
     from screens.app import WorkbenchApp
     from store.first_look import FirstLook
+    from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
     from workbench.lazy_config import LazyConfig
 
@@ -44,7 +45,11 @@ STARTS: tuple[StartWith, ...] = ("home", "queue", "resume")
 
 
 def open_app(
-    workspace: Path | None, rater: str | None, config: Path | None, start: StartWith = "home"
+    workspace: Path | None,
+    rater: str | None,
+    config: Path | None,
+    start: StartWith = "home",
+    run: str | None = None,
 ) -> int:
     """Open a workspace in the app and show it until it ends.
 
@@ -53,24 +58,30 @@ def open_app(
         rater: The rater's name on the command line; None for the configured one.
         config: The configuration file of the command line.
         start: The screen to open on.
+        run: What names the run of the agents whose labels are shown; None for the default one.
 
     Returns:
         The exit code.
 
     Raises:
-        WorkbenchError: It cannot be opened, there is no terminal, or the configuration is wrong.
+        WorkbenchError: It cannot be opened, there is no terminal, the configuration is wrong, or a run was
+            named that is not there or that a blind review does not show.
     """
     from workbench.lazy_config import LazyConfig
 
     configured = LazyConfig(config)
     path = chosen_workspace(workspace, configured)
+    if run is not None:
+        from workbench.run_choice import refuse_blind
+
+        refuse_blind(run, blind=configured.screens.blind)
     if not in_terminal():
         raise WorkbenchError(
             "No terminal",
             f"The app needs a terminal; {' and '.join(_elsewhere())} is none.",
             "Commands work without one: workbench items, judge, annotate, report (see workbench --help).",
         )
-    return run_app(path, configured, rater, start_with=start)
+    return run_app(path, configured, rater, start_with=start, run=run)
 
 
 def in_terminal() -> bool:
@@ -112,6 +123,7 @@ def run_app(
     *,
     annotation: JobSettings | None = None,
     start_with: StartWith = "home",
+    run: str | None = None,
 ) -> int:
     """Open a workspace, show the app until it ends, and close what was opened.
 
@@ -121,16 +133,21 @@ def run_app(
         rater: The rater's name on the command line; None for the configured one.
         annotation: A job that begins behind the first screen; None for none.
         start_with: The screen to open on.
+        run: What names the run of the agents whose labels are shown; None for the default one.
 
     Returns:
         The exit code.
+
+    Raises:
+        HiddenData: The review is blind, and a run was named.
+        UnknownName: No run, or more than one, is called so.
     """
     from workbench.rater import rater_name
 
-    name = rater_name(rater, config)  # refused before a workspace is made
+    name, blind = rater_name(rater, config), config.screens.blind  # refused before a workspace is made
     # The collector would look through all that is imported several times over; the app takes it up again.
     gc.disable()
-    opening = _Opening(path, name, blind=config.screens.blind, queue=start_with == "queue")
+    opening = _Opening(path, name, blind=blind, queue=start_with == "queue" and run is None)
     try:
         from screens.app import WorkbenchApp
         from workbench.wiring import make_context
@@ -140,12 +157,19 @@ def run_app(
         opening.abandon()
         raise
     with workspace, ExitStack() as closing:
+        chosen: RunRef | None = None
+        if run is not None:
+            from workbench.run_choice import chosen_run
+
+            with workspace.reading() as connection:
+                chosen = chosen_run(connection, run, blind=blind)
         context = make_context(
             workspace,
             config,
             rater,
             closing,
             first_look=first_look,
+            run=chosen,
             annotation=annotation,
             start_with=start_with,
         )

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from store.first_look import FirstLook
     from store.ingest.report import ImportReport
     from store.record.rater_ref import RaterRef
+    from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
     from workbench.config import Config
     from workbench.lazy_config import LazyConfig
@@ -61,6 +62,7 @@ def make_context(
     closing: ExitStack,
     *,
     first_look: FirstLook | None = None,
+    run: RunRef | None = None,
     annotation: JobSettings | None = None,
     start_with: Literal["home", "queue", "resume"] = "home",
 ) -> AppContext:
@@ -72,6 +74,8 @@ def make_context(
         rater: The rater's name on the command line; None for the configured one.
         closing: Closes the runners of jobs and tests, before the workspace is closed.
         first_look: The part of the workspace that was read already; it may know the rater.
+        run: The run of the agents whose labels are shown; None for the one that the rater chose last, or else
+            the default one of each kind.
         annotation: A job that begins once the first screen is shown, and what later ones do; None for
             none, and for what the configuration says.
         start_with: The screen to open on.
@@ -113,6 +117,7 @@ def make_context(
         first_look=first_look,
         start_with=start_with,
         begin_with=annotation,
+        run=run or (first_look.run if first_look else None),
     )
 
 
@@ -129,7 +134,7 @@ def _ensure_rater(workspace: Workspace, name: str) -> RaterRef:
 
 
 def _plan(workspace: Workspace, config: LazyConfig, annotation: JobSettings | None) -> Plan:
-    """Return what is to be done, otherwise what the configuration says."""
+    """Return the plan of a run: the given one, else that of the configuration."""
     problem = ""
     if annotation is None:
         try:
@@ -141,7 +146,7 @@ def _plan(workspace: Workspace, config: LazyConfig, annotation: JobSettings | No
 
 
 def _configured(workspace: Workspace, config: Config) -> JobSettings:
-    """Return what the configuration says; in the demo's workspace the scripted model needs no setting."""
+    """Return the configured plan; in the demo's workspace the scripted model needs no setting."""
     try:
         return annotation_settings(config)
     except WorkbenchError as error:

@@ -73,7 +73,7 @@ class Spending:
         )
 
     def begin(self, counts: RunFigures) -> None:
-        """Take over what the run's earlier jobs spent."""
+        """Add the spending of the run's earlier jobs."""
         self.money = counts.money or 0.0
         self.tokens = counts.tokens_in + counts.tokens_out
         self.requests = counts.requests
@@ -107,11 +107,11 @@ class Spending:
             )
 
     def begin_pair(self) -> None:
-        """Count a pair before it has its label, so that no more are begun than may be labelled."""
+        """Count a pair at its start, so that no more are started than may be labelled."""
         self.pairs += 1
 
-    def give_pair_back(self) -> None:
-        """Take a pair out of the count that got no label."""
+    def release_pair(self) -> None:
+        """Uncount a pair that got no label."""
         self.pairs -= 1
 
     def sent(self) -> None:

@@ -7,7 +7,7 @@ from store.formatting import dollars
 
 
 class BudgetReached(WorkbenchError):
-    """A run has spent what it may; nothing failed.
+    """A run has used up its budget; nothing failed.
 
     `what` is the budget that was reached, a field of `Budget`; `limit` and `spent` are in its unit.
     """

@@ -19,9 +19,8 @@ from agents.llm.prices import price_of
 from agents.llm.protocol import Usage
 from agents.pipelines.registry import agents_part
 from agents.pipelines.spec import ExpectedRole, Workload
-from agents.prompts import load_prompt
 from store.formatting import pluralize
-from store.queries.estimating import ENOUGH, drawn_items, past_replies
+from store.queries.estimating import ENOUGH, past_replies, sampled_items
 from store.queries.replies import replies_of
 from store.queries.runs import find_run
 from store.record.ids import now
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from agents.llm.protocol import LanguageModel, ModelRequest
     from agents.llm.settings import ModelSettings
     from agents.pipelines.spec import AgentsPart, Configuration, Pipeline, WorkItem
+    from agents.prompts import Prompt
     from agents.settings import JobSettings
     from store.queries.estimating import PastReplies
     from store.tables.runs import Step
@@ -107,8 +107,8 @@ class Estimate:
         amounts: list[float] = [getattr(role, what) for role in self.roles]
         return round(sum(amounts))
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it as values that JSON knows."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values for JSON."""
         roles = [
             {name: round(value) if _a_count(name) else value for name, value in asdict(role).items()}
             for role in self.roles
@@ -131,7 +131,7 @@ def _a_count(name: str) -> bool:
 
 
 def estimate(workspace: Workspace, settings: JobSettings) -> Estimate:
-    """Estimate what a job will take; no service is asked for anything.
+    """Estimate the work and cost of a job; no service is asked for anything.
 
     Cached replies are subtracted where they are known: those to the first question on each item. For later
     questions they are not known, so that their numbers are upper bounds.
@@ -148,7 +148,7 @@ def estimate(workspace: Workspace, settings: JobSettings) -> Estimate:
 
 async def _estimate(workspace: Workspace, settings: JobSettings) -> Estimate:
     part = agents_part(settings.kind)
-    configuration = part.configuration(settings.agents)
+    configuration = settings.configuration()
     models = RoleModels.open(settings.role_choices(), settings.models)
     try:
         return await _with_models(workspace, settings, part, configuration, models)
@@ -163,13 +163,13 @@ async def _with_models(
     configuration: Configuration,
     models: RoleModels,
 ) -> Estimate:
-    names = {role: models[role].model.name for role in settings.taking_part()}
+    names = {role: models[role].model.name for role in settings.active_roles()}
     run = _run(workspace, run_configuration(configuration, models, settings), settings, models.name)
     record = RunRecord(workspace, run)
     queue = WorkQueue(workspace, record, part, settings)
     pairs, _ = await queue.count()
     with workspace.reading() as connection:
-        drawn = drawn_items(
+        drawn = sampled_items(
             connection,
             run.id,
             settings.kind,
@@ -187,11 +187,12 @@ async def _with_models(
             workspace, record, items, pipeline=pipeline, models=models, settings=settings.models
         )
     found: list[RoleEstimate] = []
+    prompts = configuration.load_prompts()
     for role, model in names.items():
         expected = workload.roles.get(role, ExpectedRole())
         known = pairs * kept / len(items) if kept and not found else 0.0
         earlier = past.get((role, model))
-        prompt = _prompt_characters(configuration.prompts[role], items, part.placeholder_characters)
+        prompt = _prompt_characters(prompts[role], items, part.placeholder_characters)
         price = price_of(settings.models.prices, model)
         lengths = prompt, expected.reply_characters
         questions = pairs * expected.share - known
@@ -206,7 +207,7 @@ async def _with_models(
 
 
 def _run(workspace: Workspace, configuration: dict[str, Any], settings: JobSettings, model: str) -> Run:
-    """Return the run that the job would go on with, or one that is not there."""
+    """Return the run that the job would continue, or a new one."""
     text = json.dumps(configuration, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     with workspace.reading() as connection:
         known = find_run(connection, text)
@@ -248,9 +249,8 @@ def _of_role(
     )
 
 
-def _prompt_characters(name: str, items: Sequence[WorkItem], later: Mapping[str, int]) -> float:
+def _prompt_characters(prompt: Prompt, items: Sequence[WorkItem], later: Mapping[str, int]) -> float:
     """Return the mean length of a role's prompt over some items; 0 without any."""
-    prompt = load_prompt(name)
     lengths = []
     for item in items:
         values = {
@@ -282,7 +282,7 @@ def _based_on(roles: Sequence[RoleEstimate], drawn: int, kept: int) -> list[str]
 
 
 class _KeyCollector(ReplyCache):
-    """Notes under which key the answer to a question would be kept, and asks nobody."""
+    """Collects the cache key of a question instead of asking it."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace, Spending(Budget(), {}))
@@ -296,7 +296,7 @@ class _KeyCollector(ReplyCache):
         paying: Callable[[], Awaitable[None]],
         new_step: Callable[[], Step],
     ) -> ReplyResult:
-        """Note the question, which ends the work on its item."""
+        """Collect the key of the question, and end the work on its item."""
         self.keys.append(reply_key(model, request, digest))
         raise Halted
 
@@ -310,7 +310,7 @@ async def _count_cached(
     models: RoleModels,
     settings: ModelSettings,
 ) -> int:
-    """Count the items whose first question is answered by a reply that is kept.
+    """Count the items whose first question has a cached reply.
 
     Later questions hang on the answers before them, so that they are not known.
 
@@ -318,7 +318,7 @@ async def _count_cached(
         workspace: The open workspace.
         record: The run that would work on the items.
         items: The items.
-        pipeline: What works on them; its first turn asks a model.
+        pipeline: Their pipeline; its first turn asks a model.
         models: The model of each role.
         settings: How models are asked.
     """

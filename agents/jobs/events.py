@@ -138,6 +138,14 @@ class JobWaits:
 
 
 @dataclass(frozen=True, slots=True)
+class JobFormWeakened:
+    """A service refuses the strongest way of asking for the form of replies; `text` says how it is asked."""
+
+    job: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobPaused:
     """A job takes up no further turn; `reason` says why, where it was not the user who paused it."""
 
@@ -169,4 +177,14 @@ class JobEnded:
     error: WorkbenchError | None = None
 
 
-JobEvent = JobStarted | JobProgressed | ItemEnded | JobLog | JobWaits | JobPaused | JobResumed | JobEnded
+JobEvent = (
+    JobStarted
+    | JobProgressed
+    | ItemEnded
+    | JobLog
+    | JobWaits
+    | JobFormWeakened
+    | JobPaused
+    | JobResumed
+    | JobEnded
+)

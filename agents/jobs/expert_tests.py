@@ -21,7 +21,7 @@ from agents.sandbox.errors import SandboxError
 from agents.sandbox.protocol import TestProgram
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
 from agents.sandbox.repair import RepairAction, SnapshotMissing
-from agents.sandbox.trust import trusted
+from agents.sandbox.trust import with_trust_checks
 from store.errors import UnknownName, WorkbenchError
 from store.queries.expert_runs import agents_tests, place_of, repairs_of
 from store.queries.pair_runs import pair_texts
@@ -107,7 +107,7 @@ class ExpertTests:
         return RecordedExecution(execution.id, report)
 
     def _program(self, run: ExpertRun) -> tuple[TestProgram, str]:
-        """Put together what is run, and the sandbox that is tried first.
+        """Return the program to run, and the sandbox to try first.
 
         The test is an edited one unless an agent wrote just this.
         """
@@ -132,7 +132,7 @@ class ExpertTests:
             asked = None
         sandbox = await choose_sandbox(settings.sandboxes, asked, settings.allowed, rather=rather)
         try:
-            box = trusted(sandbox, settings.sandboxes)
+            box = with_trust_checks(sandbox, settings.sandboxes)
             try:
                 report = await box.run(program)
             except SnapshotMissing:
@@ -155,7 +155,7 @@ class ExpertTests:
 
 
 def _repairs_behind(snapshot: str, steps: Sequence[Step]) -> list[RepairAction]:
-    """Find what was done to make a snapshot.
+    """Return the repairs that made a snapshot.
 
     Args:
         snapshot: Its name.

@@ -35,7 +35,7 @@ class FailurePolicy:
         """An item failed by itself."""
         self._in_a_row += 1
 
-    def concerns_all(self, failure: WorkbenchError, total: int) -> bool:
+    def affects_all_items(self, failure: WorkbenchError, total: int) -> bool:
         """Tell whether every other item would fail in the same way.
 
         Args:

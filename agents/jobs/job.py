@@ -11,6 +11,7 @@ from agents.jobs.errors import BudgetReached
 from agents.jobs.events import (
     ItemEnded,
     JobEvent,
+    JobFormWeakened,
     JobLog,
     JobPaused,
     JobResumed,
@@ -28,7 +29,7 @@ from agents.jobs.run_configuration import run_configuration
 from agents.jobs.run_record import RunRecord
 from agents.jobs.step_recorder import StepRecorder
 from agents.jobs.work_queue import WorkQueue
-from agents.llm.pacing import Pause, report_pauses
+from agents.llm.notices import Notice, WeakerForm, report_notices
 from agents.pipelines.registry import agents_part, pipeline_counts
 from agents.sandbox.errors import NeedsSandbox
 from agents.sandbox.registry import RESTRICTED, choose_sandbox
@@ -98,7 +99,7 @@ class PipelineJob:
         """
         settings = self._settings
         part = agents_part(settings.kind)
-        configuration = part.configuration(settings.agents)
+        configuration = settings.configuration()
         models = RoleModels.open(settings.role_choices(), settings.models)
         sandbox: Sandbox | None = None
         try:
@@ -118,7 +119,7 @@ class PipelineJob:
             if sandbox is not None:
                 await sandbox.open(min(settings.concurrency, max(total, 1)))
             pipeline = part.make_pipeline(configuration, sandbox, settings.sandboxes)
-            with report_pauses(self._service_waits):
+            with report_notices(self._service_noted):
                 await self._work(queue, pipeline, record, models, progress)
         finally:
             try:
@@ -129,7 +130,7 @@ class PipelineJob:
         state = self._outcome(progress)
         await asyncio.gather(*self._notes)
         await record.set_state(state)
-        progress.tell()
+        progress.emit()
         counts, pipeline_figures = await asyncio.to_thread(self._figures, record)
         self.report = JobReport(
             run_id=record.id,
@@ -155,7 +156,7 @@ class PipelineJob:
         return self._spending.budget
 
     def pause(self, reason: WorkbenchError | None = None) -> None:
-        """Take up no further turn; turns under way end, and are recorded."""
+        """Start no further turn; turns under way end, and are recorded."""
         if self.state not in ("starting", "running"):
             return
         self._pause_gate.close()
@@ -190,7 +191,7 @@ class PipelineJob:
         self._call_back()
 
     def stop(self, seconds: float) -> None:
-        """Begin no further turn, and cut off those that are still under way after so many seconds."""
+        """Start no further turn, and cancel those that are still under way after so many seconds."""
         if self.state in ("done", "stopped", "failed"):
             return
         self.state = "stopping"
@@ -206,7 +207,7 @@ class PipelineJob:
             self.pause()
 
     def _call_back(self) -> None:
-        """Let those look again who found the budget of pairs used up."""
+        """Wake the workers that wait since the budget of pairs is used up."""
         if self._idle is not None:
             self._idle.open()
 
@@ -221,6 +222,8 @@ class PipelineJob:
             pipeline=configuration.pipeline,
             model=models.name,
             configuration=run_configuration(configuration, models, self._settings),
+            own_prompts=configuration.own_prompts,
+            fullness=agents_part(self._settings.kind).fullness(self._settings.agents),
             only=self._settings.run_id,
             begin=not self._settings.retry_failed,
         )
@@ -265,7 +268,7 @@ class PipelineJob:
                     outcomes = await pipeline.run(work.item, recorder)
                     await recorder.conclude(outcomes)
                 except Halted:
-                    self._spending.give_pair_back()
+                    self._spending.release_pair()
                     return
                 except WorkbenchError as error:
                     outcomes, failure = (), error
@@ -310,12 +313,12 @@ class PipelineJob:
         """Count an item when all of it is on disk."""
         await recorder.written()
         if event.failure is not None:
-            self._spending.give_pair_back()
+            self._spending.release_pair()
             self._call_back()
         self._item_ended(event, progress)
 
     async def _balance(self, record: RunRecord) -> RunFigures:
-        """Begin where the run's earlier jobs stopped spending, and return what they came to."""
+        """Add the spending of the run's earlier jobs, and return their figures."""
         counts = await asyncio.to_thread(self._counts, record)
         self._spending.begin(counts)
         if self._settings.budget.money is not None and counts.unpriced:
@@ -372,12 +375,15 @@ class PipelineJob:
             self._pause_gate.stop()
             self._call_back()
 
-    def _service_waits(self, pause: Pause) -> None:
-        self._emit(JobWaits(self._number, pause.until))
-        if not pause.longer:
-            text = (
-                f"The service's limits are used up: it is asked again at {pause.until.astimezone():%H:%M:%S}."
-            )
+    def _service_noted(self, notice: Notice) -> None:
+        if isinstance(notice, WeakerForm):
+            self._emit(JobFormWeakened(self._number, f"{notice.model} is asked for {notice.used}"))
+            self._emit(JobLog(self._number, "warning", notice.text))
+            return
+        self._emit(JobWaits(self._number, notice.until))
+        if not notice.longer:
+            until = f"{notice.until.astimezone():%H:%M:%S}"
+            text = f"The service's limits are used up: it is asked again at {until}."
             self._emit(JobLog(self._number, "warning", text))
 
     def _count_step(self, step: Any) -> None:
@@ -396,9 +402,9 @@ class PipelineJob:
             self._failure_policy.stopped()
             return
         if isinstance(failure, NeedsSandbox):
-            return  # the item waits; screening goes on without a sandbox, and one warning told of it
+            return  # the item waits; screening goes on without a sandbox, and there was one warning
         self._emit(JobLog(self._number, "warning", f"{event.external_id}: {failure}"))
-        if self._failure_policy.concerns_all(failure, progress.total):
+        if self._failure_policy.affects_all_items(failure, progress.total):
             self._give_up(failure)
             return
         self._failure_policy.count()

@@ -53,7 +53,7 @@ class JobProgress:
         )
         self._worked = 0.0
         self._since: float | None = self._loop.time()
-        self._told_at = float("-inf")
+        self._emitted_at = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
 
     def step(self, step: Step) -> None:
@@ -84,7 +84,7 @@ class JobProgress:
         """Stop the clock, and emit the progress."""
         self._worked = self.seconds
         self._since = None
-        self.tell()
+        self.emit()
 
     def resume(self) -> None:
         """Let the clock go on."""
@@ -101,12 +101,12 @@ class JobProgress:
         """Seconds at work, pauses not counted."""
         return self._worked + (0.0 if self._since is None else self._loop.time() - self._since)
 
-    def tell(self) -> None:
+    def emit(self) -> None:
         """Emit the progress now."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._told_at = self._loop.time()
+        self._emitted_at = self._loop.time()
         seconds = self.seconds
         self._emit(
             JobProgressed(
@@ -128,8 +128,8 @@ class JobProgress:
         """Emit at once when the last event is old enough, else later."""
         if self._timer is not None:
             return
-        wait = self._told_at + INTERVAL_SECONDS - self._loop.time()
+        wait = self._emitted_at + INTERVAL_SECONDS - self._loop.time()
         if wait <= 0:
-            self.tell()
+            self.emit()
         else:
-            self._timer = self._loop.call_later(wait, self.tell)
+            self._timer = self._loop.call_later(wait, self.emit)

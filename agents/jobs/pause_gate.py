@@ -32,7 +32,7 @@ class PauseGate:
         self._open.set()
 
     def stop(self) -> None:
-        """Let no further turn begin; those that wait are told."""
+        """Let no further turn begin; those that wait raise `Halted`."""
         self.stopping = True
         self._open.set()
 
@@ -62,7 +62,7 @@ class IdleWorkers:
         self._again = asyncio.Event()
 
     async def wait(self) -> None:
-        """Wait until there may be something to begin."""
+        """Wait until another item may be started."""
         self._waiting += 1
         try:
             # What is called then may open at once, for this one too.
@@ -77,7 +77,7 @@ class IdleWorkers:
         self._look()
 
     def open(self) -> None:
-        """Let those who wait look again."""
+        """Wake all who wait."""
         self._again.set()
         self._again.clear()
 

@@ -72,6 +72,7 @@ def rows_of(
             discriminates=test.discriminates,
             flaky=test.flaky,
             trace=test.trace,
+            obstacle=test.obstacle,
         )
         for position, test in enumerate(report.outcomes)
     ]
@@ -94,6 +95,7 @@ def report_of(stored: StoredExecution) -> ExecutionReport:
                 test.discriminates,
                 test.flaky,
                 test.trace,
+                test.obstacle or "",  # type: ignore[arg-type]
             )
             for test in stored.outcomes
         ),

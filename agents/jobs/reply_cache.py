@@ -18,8 +18,8 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from agents.llm.errors import ModelError
+from agents.llm.request_watch import watch_requests
 from agents.llm.structured import MalformedReply, parse_reply
-from agents.llm.wire import watch_requests
 from store.queries.replies import replies_of
 from store.record.ids import now
 from store.tables.runs import Reply, Step
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def _nothing() -> None:
-    """Nobody waits."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class ReplyCache:
         return replace(asked, recorded=recorded)
 
     async def _alone(self, key: UUID) -> Callable[[], None]:
-        """Let one at a time ask a question: the next one finds what the one before has paid for."""
+        """Let one caller at a time ask a question, so that the next one finds its reply."""
         if self._fresh:
             return _nothing
         while (before := self._flying.get(key)) is not None:
@@ -208,7 +208,7 @@ class ReplyCache:
         }
 
     async def _find(self, key: UUID) -> Reply | None:
-        """Look a reply up, together with all others that are looked for at the moment."""
+        """Look a reply up, together with all other pending look-ups."""
         wanted = self._wanted.get(key)
         if wanted is None:
             wanted = self._wanted[key] = asyncio.get_running_loop().create_future()

@@ -48,8 +48,8 @@ class JobReport:
     error: WorkbenchError | None = None
     used_up: BudgetReached | None = None
 
-    def as_json(self, *, blind: bool = False) -> dict[str, Any]:
-        """Return the report as values that JSON knows.
+    def to_dict(self, *, blind: bool = False) -> dict[str, Any]:
+        """Return the report as plain values for JSON.
 
         Args:
             blind: Leave out labels and assessments, and figures that disclose them.

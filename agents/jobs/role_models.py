@@ -21,10 +21,10 @@ class RoleModel:
     model: LanguageModel
     temperature: float | None
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the part of it that identifies a run."""
         fields = {"model": self.model.name, "temperature": self.temperature}
-        # The same name stands for different models at different services.
+        # The same name means different models at different services.
         return {**fields, "service": self.model.address} if self.model.address else fields
 
 
@@ -76,8 +76,8 @@ class RoleModels:
         that one model for all reads the same however it was set.
         """
         *others, last = self._by_role
-        fields = self._by_role[last].as_json()
-        further = {role: each for role in others if (each := self._by_role[role].as_json()) != fields}
+        fields = self._by_role[last].to_dict()
+        further = {role: each for role in others if (each := self._by_role[role].to_dict()) != fields}
         return {**fields, "roles": further} if further else fields
 
     async def close(self) -> None:

@@ -36,7 +36,7 @@ class _Batch:
         self.written = asyncio.wrap_future(lane.submit(self._write))
 
     def take(self, rows: Sequence[Rows]) -> bool:
-        """Take rows up, unless it is too late."""
+        """Add rows, unless the batch is being written."""
         with self._gate:
             if self._begun:
                 return False

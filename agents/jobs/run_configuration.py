@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from agents.prompts import load_prompt
-
 if TYPE_CHECKING:
     from agents.jobs.role_models import RoleModels
     from agents.pipelines.spec import Configuration
@@ -29,7 +27,7 @@ def run_configuration(
         Prompts with version and digest, models with temperatures and, where programs are executed, what
         they may use and how they are repaired.
     """
-    prompts = {role: load_prompt(name) for role, name in configuration.prompts.items()}
+    prompts = configuration.load_prompts()
     fields: dict[str, Any] = {
         "kind": settings.kind,
         "pipeline": configuration.pipeline,

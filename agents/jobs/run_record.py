@@ -88,6 +88,8 @@ class RunRecord:
         pipeline: str,
         model: str,
         configuration: Mapping[str, Any],
+        own_prompts: str = "",
+        fullness: int = 0,
         only: UUID | None = None,
         begin: bool = True,
     ) -> RunRecord:
@@ -99,6 +101,8 @@ class RunRecord:
             pipeline: The pipeline's name.
             model: The model's name.
             configuration: The values that identify the run, as JSON. Its hash names the run.
+            own_prompts: The user's own prompts, which end the name of the run; empty without any.
+            fullness: The place of the configuration among those of the kind, from 1, the fullest last.
             only: The run that it has to be; None for any.
             begin: Whether it may be begun.
 
@@ -111,6 +115,7 @@ class RunRecord:
         """
         text = json.dumps(configuration, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         name = f"{pipeline}/{model}/{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        name += f"/{own_prompts}" if own_prompts else ""
 
         def write(connection: Connection) -> tuple[Run, dict[str, int]]:
             questions = kind_question_numbers(connection, kind)
@@ -130,9 +135,9 @@ class RunRecord:
                     "is meant: workbench report WORKSPACE pipeline lists them.",
                 )
             if known is not None:
-                known.state, known.ended_at = "running", None
+                known.state, known.ended_at, known.fullness = "running", None, fullness
                 again = update(table).where(table.c.id == known.id)
-                connection.execute(again.values(state=known.state, ended_at=None))
+                connection.execute(again.values(state=known.state, ended_at=None, fullness=fullness))
                 return known, questions
             run = Run(
                 id=workspace.ids.next(),
@@ -144,6 +149,7 @@ class RunRecord:
                 state="running",
                 total=0,
                 started_at=now(),
+                fullness=fullness,
             )
             connection.execute(insert(table).values(**run.model_dump()))
             return run, questions
@@ -285,7 +291,7 @@ class RunRecord:
         return await committed(self._workspace.lane.submit(write))
 
     async def written(self) -> None:
-        """Wait until all that was recorded is on disk, also what nobody waits for any more."""
+        """Wait until all records are on disk, also those whose caller was cancelled."""
         await self._batcher.written()
 
     def next_id(self) -> UUID:
@@ -293,13 +299,13 @@ class RunRecord:
         return self._workspace.ids.next()
 
     def earlier(self, connection: Connection, item_ids: Sequence[int]) -> dict[int, RecordedSteps]:
-        """Return what this run did with some items before, by item; items it never touched are left out."""
+        """Return the recorded steps of some items, by item; items without steps are left out."""
         steps = steps_of(connection, self.id, item_ids)
         executions = executions_of(connection, [step.id for taken in steps.values() for step in taken])
         return {item_id: RecordedSteps(tuple(taken), executions) for item_id, taken in steps.items()}
 
 
-def settle_interrupted(workspace: Workspace) -> Future[int]:
+def stop_interrupted_runs(workspace: Workspace) -> Future[int]:
     """Mark runs as stopped that were at work when a process died; a future of how many there were.
 
     A workspace has one owner, so whoever opens it knows that nobody else is at work in it.

@@ -16,7 +16,7 @@ from agents.jobs.events import ENDED, JobEnded, JobEvent, JobLog, JobProgressed,
 from agents.jobs.job import PipelineJob
 from agents.jobs.loop_thread import LoopThread
 from agents.jobs.report import JobReport
-from agents.jobs.run_record import settle_interrupted
+from agents.jobs.run_record import stop_interrupted_runs
 from agents.settings import JobSettings
 from store.errors import WorkbenchError, not_written
 from store.processes import tuned_for_throughput
@@ -52,7 +52,7 @@ class Job:
         number: Tells jobs of one runner apart; events carry it.
         job: The request.
         progress: Its latest progress; None before its first item.
-        bug: What broke it, when that was a mistake of the program.
+        bug: The exception that ended it, where that was a mistake of the program.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Job:
         return self._ended.wait(timeout)
 
     def result(self) -> JobReport:
-        """Return what an ended job came to.
+        """Return the report of an ended job.
 
         Raises:
             WorkbenchError: It could not begin.
@@ -189,7 +189,7 @@ class JobRunner:
         self._emit = emit
         self._thread = LoopThread("agents-jobs")
         self._closed = False
-        settle_interrupted(workspace)
+        stop_interrupted_runs(workspace)
 
     @property
     def running(self) -> Job | None:

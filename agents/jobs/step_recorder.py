@@ -228,7 +228,14 @@ class StepRecorder:
         return RecordedExecution(execution.id, report)
 
     async def repair(
-        self, role: str, action: RepairAction, sandbox: Sandbox, after: str, *, again: bool = False
+        self,
+        role: str,
+        action: RepairAction,
+        sandbox: Sandbox,
+        after: str,
+        *,
+        again: bool = False,
+        refused: str = "",
     ) -> RepairReport:
         """Have a sandbox repair the environment of later executions.
 
@@ -238,6 +245,7 @@ class StepRecorder:
             sandbox: Where.
             after: Name of the snapshot that it starts from; empty for the sandbox's own environment.
             again: Whether it is done although it was done before, since what it left is not there any more.
+            refused: Why it is not done; recorded as a repair that failed.
 
         Returns:
             The report, from the record where the same was done before. A repair that failed is a turn that
@@ -255,7 +263,11 @@ class StepRecorder:
         started = perf_counter()
         step = self._step(role, digest, model=sandbox.name)
         try:
-            report = await sandbox.repair(action, after)
+            report = (
+                RepairReport(action, "failed", "", None, "", refused, 0.0)
+                if refused
+                else await sandbox.repair(action, after)
+            )
         except SandboxError as error:
             seconds = perf_counter() - started
             await self._add(step, outcome="failed", error=str(error), cause=cause_of(error), seconds=seconds)

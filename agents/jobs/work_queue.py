@@ -13,7 +13,7 @@ from store.queries.runs import (
     count_done,
     count_without_outcome,
     items_without_outcome,
-    those_without_outcome,
+    select_without_outcome,
 )
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ PAGE = 128
 
 @dataclass(frozen=True, slots=True)
 class QueuedItem:
-    """An item, and what the run did with it before."""
+    """An item, and the run's earlier steps on it."""
 
     item: WorkItem
     earlier: RecordedSteps
 
 
 class WorkQueue:
-    """The items that a run is not done with: all of a kind by key, or some in the order given.
+    """The open items of a run: all of a kind by key, or some in the order given.
 
     Where asked for, only those that no other run was done with either.
     """
@@ -60,11 +60,11 @@ class WorkQueue:
 
     @property
     def chosen(self) -> Sequence[int] | None:
-        """The items that it is held to; None for all of the kind. Known when they were counted."""
+        """The chosen items; None for all of the kind. Known after `count`."""
         return self._chosen
 
     async def count(self) -> tuple[int, int]:
-        """Count what there is to do, and hold the queue to it: items imported later wait for the next job.
+        """Count the open items, and fix the queue to them: items imported later wait for the next job.
 
         Returns:
             How many items the job will get, and how many the run is done with already.
@@ -76,7 +76,7 @@ class WorkQueue:
         return self._left, done
 
     async def next(self) -> QueuedItem | None:
-        """Return the next item; None when there is none left."""
+        """Return the next item; None at the end."""
         async with self._loading:
             while not self._ready and not self._ended:
                 self._ready.extend(await asyncio.to_thread(self._load))
@@ -107,7 +107,7 @@ class WorkQueue:
 
     def _open_among(self, connection: Connection, page: Sequence[int]) -> list[int]:
         run_id, kind = self._record.id, self._part.kind
-        return those_without_outcome(connection, run_id, kind, page, missing_at=self._missing_at)
+        return select_without_outcome(connection, run_id, kind, page, missing_at=self._missing_at)
 
     def _open_after(self, connection: Connection) -> list[int]:
         return items_without_outcome(

@@ -12,10 +12,11 @@ from agents.llm.errors import ModelError
 from agents.llm.failures import Service
 from agents.llm.pacing import pacing_of, send_with_retries, until_reset
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
+from agents.llm.reply_form import ReplyForm
+from agents.llm.request_watch import CONNECT_SECONDS, broken_off
 from agents.llm.schemas import schema_name, strict_schema
 from agents.llm.settings import ModelSettings
 from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, unreported
-from agents.llm.wire import CONNECT_SECONDS, broken_off
 
 if TYPE_CHECKING:
     import anthropic
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _OWN_ADDRESS = "https://api.anthropic.com"
 _NO_KEY_NEEDED = "no-key-needed"
+_WAYS = ("json_schema", "tool")
 
 
 def create(model: str, settings: ModelSettings) -> LanguageModel:
@@ -68,6 +70,7 @@ class AnthropicMessages:
             secret=key.get_secret_value() if key else os.environ.get("ANTHROPIC_API_KEY", ""),
         )
         self.address = self.service.other_than(_OWN_ADDRESS)
+        self._form = ReplyForm(settings.anthropic_structured, _WAYS, self.name, self.service)
         self._client: anthropic.AsyncAnthropic | None = None
 
     async def reply(self, request: ModelRequest) -> ModelReply:
@@ -78,7 +81,8 @@ class AnthropicMessages:
         pacing, retries = pacing_of(self._place), self._settings.max_retries
 
         async def ask(messages: tuple[Message, ...]) -> Answer:
-            return await send_with_retries(partial(self._ask, client, request, messages), pacing, retries)
+            send = partial(self._ask, client, request, messages)
+            return await send_with_retries(partial(self._form.ask, send), pacing, retries)
 
         return await converse(
             request, ask, name=self.name, clean=self.service.clean, sdk=f"anthropic {anthropic.__version__}"
@@ -89,7 +93,7 @@ class AnthropicMessages:
         return f"anthropic {self.address}"
 
     async def _on_response(self, response: httpx2.Response) -> None:
-        """Let nobody ask while the service's limits are used up; an event hook of the HTTP client."""
+        """Pause while the service's limits are used up; an event hook of the HTTP client."""
         if (seconds := until_reset(response.headers)) > 0:
             pacing_of(self._place).pause(seconds)
 
@@ -131,7 +135,11 @@ class AnthropicMessages:
         return self._client
 
     async def _ask(
-        self, client: anthropic.AsyncAnthropic, request: ModelRequest, messages: tuple[Message, ...]
+        self,
+        client: anthropic.AsyncAnthropic,
+        request: ModelRequest,
+        messages: tuple[Message, ...],
+        form: str,
     ) -> Answer:
         import anthropic
 
@@ -145,7 +153,7 @@ class AnthropicMessages:
         )
         name = schema_name(request.reply_type)
         try:
-            if self._settings.anthropic_structured == "tool":
+            if form == "tool":
                 reply: Any = await create(
                     tools=[
                         {

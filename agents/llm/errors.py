@@ -26,6 +26,7 @@ class ModelError(WorkbenchError):
     `requests`, `usage` and `sdk` are as in `ModelReply`; `text` is the last reply, where there was one, and
     `model` the snapshot that gave it. `passing` says that the same request may get through later,
     `wait_seconds` when, where the service gave it, and `slow_down` that it is asked too much by everybody.
+    `refuses_form` says that the service does not take the way in which the form of the reply was asked for.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class ModelError(WorkbenchError):
         passing: bool = False,
         wait_seconds: float | None = None,
         slow_down: bool = False,
+        refuses_form: bool = False,
     ) -> None:
         super().__init__(title, message, hint)
         self.kind = kind
@@ -50,5 +52,6 @@ class ModelError(WorkbenchError):
         self.passing = passing
         self.wait_seconds = wait_seconds
         self.slow_down = slow_down
+        self.refuses_form = refuses_form
         self.model = ""
         self.sdk = ""

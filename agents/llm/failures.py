@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from agents.llm.errors import ModelError
 from agents.llm.pacing import LONGEST_WAIT_SECONDS, asked_to_wait
+from agents.llm.reply_form import refuses_form
 from agents.llm.scrub import scrubbed
 from agents.llm.structured import UNREADABLE, storable
 
@@ -56,12 +57,15 @@ class Service:
 
     def quote(self, message: object) -> str:
         """Shorten a text of the service and remove the key, which some services repeat."""
-        try:
-            words = storable(str(message))
-        except UNREADABLE:  # nested too deep
-            words = type(message).__name__
-        words = self.clean(words)
+        words = self.clean(self._words(message))
         return words if len(words) <= _LONGEST_MESSAGE else words[:_LONGEST_MESSAGE] + "…"
+
+    @staticmethod
+    def _words(message: object) -> str:
+        try:
+            return storable(str(message))
+        except UNREADABLE:  # nested too deep
+            return type(message).__name__
 
     def no_key(self, why: str = "") -> ModelError:
         """There is no key to send."""
@@ -116,7 +120,12 @@ class Service:
         )
 
     def status(
-        self, status: int, message: object, code: object = None, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        message: object,
+        code: object = None,
+        headers: Mapping[str, str] | None = None,
+        field: object = None,
     ) -> ModelError:
         """Explain an HTTP error.
 
@@ -125,6 +134,7 @@ class Service:
             message: The text of the service.
             code: The service's own name of the error; anything else than a text says nothing.
             headers: Of the answer: whether and when it may be asked again.
+            field: The field of the request that the service complains of, where it names one.
 
         Returns:
             The error to raise.
@@ -133,7 +143,9 @@ class Service:
         headers_text = headers or {}
         if 300 <= status < 400:
             return self._redirected(headers_text.get("location", "another address"))
-        error = self._status(status, message, code)
+        error = self._form_refused(status, message, field) or self._status(status, message, code)
+        if error.refuses_form:
+            return error
         wait = asked_to_wait(headers_text)
         if headers_text.get("x-should-retry") in {"true", "false"}:
             error.passing = headers_text["x-should-retry"] == "true"
@@ -144,6 +156,19 @@ class Service:
         error.wait_seconds = wait
         error.slow_down = status in _TOO_MUCH and error.passing
         return error
+
+    def _form_refused(self, status: int, message: object, field: object) -> ModelError | None:
+        """The service does not take the way in which the form of the reply was asked for; None: it does."""
+        if not refuses_form(status, f"{field if isinstance(field, str) else ''} {self._words(message)}"):
+            return None
+        return ModelError(
+            "bad_request",
+            "Form of the reply refused",
+            f"{self.name} said ({status}): {self.quote(message)}",
+            f'With {self.structure_setting} = "auto", the default, weaker ways are tried by themselves. '
+            "Where none is accepted, use another model or a newer version of the service.",
+            refuses_form=True,
+        )
 
     def too_large(self, most: int) -> ModelError:
         """An answer was longer than is read."""
@@ -192,7 +217,7 @@ class Service:
         if status in {408, 409} or status >= 500:
             return ModelError("unavailable", "Service failed", words, "Try again later.")
         hint = (
-            f"If it rejects the form of the reply, try another {self.structure_setting}; "
-            'if it rejects the temperature, set models.temperature = "default".'
+            'If it rejects the temperature, set models.temperature = "default"; if it rejects the form of '
+            f"the reply, try another {self.structure_setting}."
         )
         return ModelError("bad_request", "Request not accepted", words, hint)

@@ -10,10 +10,11 @@ from agents.llm.errors import ModelError
 from agents.llm.failures import Service
 from agents.llm.pacing import pacing_of, send_with_retries, until_reset
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
-from agents.llm.schemas import schema_in_words, schema_name, strict_schema
+from agents.llm.reply_form import ReplyForm
+from agents.llm.request_watch import CONNECT_SECONDS, broken_off
+from agents.llm.schemas import describe_schema, schema_name, strict_schema
 from agents.llm.settings import ModelSettings, TokenLimit
 from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, unreported
-from agents.llm.wire import CONNECT_SECONDS, broken_off
 
 if TYPE_CHECKING:
     import httpx2
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _OWN_ADDRESS = "https://api.openai.com/v1"
 _NO_KEY_NEEDED = "no-key-needed"
+_WAYS = ("json_schema", "json_object", "text")
 _OPENAI_HOSTS = (".openai.com", ".openai.azure.com")
 
 
@@ -66,6 +68,7 @@ class OpenAIChat:
             secret=key.get_secret_value() if key else os.environ.get("OPENAI_API_KEY", ""),
         )
         self.address = self.service.other_than(_OWN_ADDRESS)
+        self._form = ReplyForm(settings.openai_structured, _WAYS, self.name, self.service)
         self._client: openai.AsyncOpenAI | None = None
 
     async def reply(self, request: ModelRequest) -> ModelReply:
@@ -76,7 +79,8 @@ class OpenAIChat:
         pacing, retries = pacing_of(self._place), self._settings.max_retries
 
         async def ask(messages: tuple[Message, ...]) -> Answer:
-            return await send_with_retries(partial(self._ask, client, request, messages), pacing, retries)
+            send = partial(self._ask, client, request, messages)
+            return await send_with_retries(partial(self._form.ask, send), pacing, retries)
 
         return await converse(
             request, ask, name=self.name, clean=self.service.clean, sdk=f"openai {openai.__version__}"
@@ -87,7 +91,7 @@ class OpenAIChat:
         return f"openai {self.address}"
 
     async def _on_response(self, response: httpx2.Response) -> None:
-        """Let nobody ask while the service's limits are used up; an event hook of the HTTP client."""
+        """Pause while the service's limits are used up; an event hook of the HTTP client."""
         if (seconds := until_reset(response.headers)) > 0:
             pacing_of(self._place).pause(seconds)
 
@@ -118,7 +122,7 @@ class OpenAIChat:
         return self._client
 
     async def _ask(
-        self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...]
+        self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...], form: str
     ) -> Answer:
         import aiohttp
         import openai
@@ -128,7 +132,7 @@ class OpenAIChat:
             # Not `client.chat.completions.create`: it takes half of a request's time to walk through the body
             # for fields that have another name on the wire, and there are none.
             completion: Any = await client.post(
-                "/chat/completions", cast_to=ChatCompletion, body=self._body(client, request, messages)
+                "/chat/completions", cast_to=ChatCompletion, body=self._body(client, request, messages, form)
             )
         except (openai.OpenAIError, aiohttp.ClientError, *UNREADABLE) as error:
             raise self._explain(error) from error
@@ -138,15 +142,15 @@ class OpenAIChat:
             raise self.service.invalid_reply(completion) from error
 
     def _body(
-        self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...]
+        self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...], form: str
     ) -> CompletionCreateParamsNonStreaming:
-        structured = self._settings.openai_structured
-        if structured != "json_schema":
-            messages = _with_instruction(messages, schema_in_words(request.reply_type))
+        if form != "json_schema":
+            words = describe_schema(request.reply_type, fences=form == "text")
+            messages = _with_instruction(messages, words)
         body: CompletionCreateParamsNonStreaming = {"model": self._model, "messages": _to_wire(messages)}
-        if structured == "json_schema":
+        if form == "json_schema":
             body["response_format"] = _json_schema(request.reply_type)
-        elif structured == "json_object":
+        elif form == "json_object":
             body["response_format"] = {"type": "json_object"}
         if request.temperature is not None:
             body["temperature"] = request.temperature
@@ -197,12 +201,18 @@ class OpenAIChat:
         if isinstance(error, openai.APIConnectionError | aiohttp.ClientError):
             return self.service.unreachable(str(error.__cause__ or error))
         if isinstance(error, openai.APIStatusError):
-            body = error.body
-            text = body.get("message") if isinstance(body, dict) else None
             return self.service.status(
-                error.status_code, text or error.message, error.code, error.response.headers
+                error.status_code, _words_of(error), error.code, error.response.headers, error.param
             )
         return self.service.invalid_reply(error)
+
+
+def _words_of(error: openai.APIStatusError) -> object:
+    """Return a service's own words: in OpenAI's form, in FastAPI's, or as a text (LM Studio, DeepSeek)."""
+    body = error.body
+    if isinstance(body, dict):
+        return body.get("message") or body.get("detail") or error.message
+    return body if isinstance(body, str) and body.strip() and not body.startswith("<") else error.message
 
 
 def token_limit_field(setting: TokenLimit, host: str) -> Literal["max_tokens", "max_completion_tokens"]:

@@ -12,16 +12,16 @@ import math
 import random
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from agents.llm.errors import ModelError
-from agents.llm.wire import may_send
+from agents.llm.notices import Pause, notify
+from agents.llm.request_watch import may_send
 from store.record.ids import now
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ T = TypeVar("T")
 LONGEST_WAIT_SECONDS = 120.0
 """Longest wait that a service is granted: a longer one looks like a job that hangs."""
 
-TOLD_SECONDS = 5.0
+REPORTED_SECONDS = 5.0
 """The shortest pause that is reported to the user; shorter ones are a part of the work."""
 
 FIRST_WAIT_SECONDS = 0.5
@@ -47,34 +47,6 @@ _LIMITS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """A service is asked nothing for a while.
-
-    Attributes:
-        until: When it is asked again.
-        longer: Whether this pause was reported before, with an earlier end.
-    """
-
-    until: datetime
-    longer: bool
-
-
-Hear = Callable[[Pause], None]
-_hearers: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Hear]] = WeakKeyDictionary()
-
-
-@contextmanager
-def report_pauses(hear: Hear) -> Iterator[None]:
-    """Tell somebody of the long pauses of all services that are asked from this loop meanwhile."""
-    hearers = _hearers.setdefault(asyncio.get_running_loop(), [])
-    hearers.append(hear)
-    try:
-        yield
-    finally:
-        hearers.remove(hear)
-
-
 class Pacing:
     """One service's pace, in one asyncio loop."""
 
@@ -82,7 +54,7 @@ class Pacing:
         self.most = math.inf
         self._loop = asyncio.get_running_loop()
         self._not_before = -math.inf
-        self._told_until = -math.inf
+        self._reported_until = -math.inf
         self._slowed_at = -math.inf
         self._flying = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -113,14 +85,15 @@ class Pacing:
         time = self._loop.time()
         self._not_before = max(self._not_before, time + min(seconds, LONGEST_WAIT_SECONDS))
         # Each of those that are turned down together asks for a little more or less than the one before.
-        if self._not_before - max(time, self._told_until) >= TOLD_SECONDS:
-            pause = Pause(now() + timedelta(seconds=self._not_before - time), longer=self._told_until > time)
-            self._told_until = self._not_before
-            for hear in _hearers.get(self._loop, ()):
-                hear(pause)
+        if self._not_before - max(time, self._reported_until) >= REPORTED_SECONDS:
+            pause = Pause(
+                now() + timedelta(seconds=self._not_before - time), longer=self._reported_until > time
+            )
+            self._reported_until = self._not_before
+            notify(pause)
 
     def slow_down(self, left_at: float, seconds: float) -> None:
-        """The service is asked too much: pause, and go on with half as many requests at a time.
+        """Pause, and continue with half as many requests at a time, since the service is overloaded.
 
         Args:
             left_at: When the request left that was turned down. Those that left before the last slowing
@@ -132,8 +105,8 @@ class Pacing:
             self._slowed_at = self._loop.time()
             self.most = max(1.0, min(self.most, self._flying) / 2)
 
-    def went_well(self) -> None:
-        """A request was answered: after a round of such answers one more may be under way."""
+    def record_success(self) -> None:
+        """Note an answered request: after a round of them one more may be under way at a time."""
         if self.most < math.inf:
             self.most += 1 / self.most
             self._wake()
@@ -194,7 +167,7 @@ async def send_with_retries(ask: Callable[[], Awaitable[T]], pacing: Pacing, ret
                 if not error.passing or attempt == retries or not may_send():
                     raise
             else:
-                pacing.went_well()
+                pacing.record_success()
                 return answer
         await asyncio.sleep(wait)
     raise AssertionError("the last attempt either returns or raises")

@@ -63,7 +63,7 @@ def price_of(prices: Mapping[str, Price], model: str) -> Price | None:
     """Find a model's price.
 
     Args:
-        prices: Prices by the model's name with its provider; `*` stands for any letters.
+        prices: Prices by the model's name with its provider; `*` matches any letters.
         model: The name, such as "openai:gpt-4o-mini".
 
     Returns:

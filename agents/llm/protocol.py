@@ -101,8 +101,8 @@ class ModelReply:
 
     `text` is the reply as it was written (for a tool call, its input as JSON). `model` is the snapshot that
     the service says answered. `requests` counts the HTTP requests sent for it, retried and malformed ones
-    included, and `usage` sums over them. `seconds` is the wall time of all of it. `sdk` names the library
-    and its version.
+    included, and `usage` sums over them. `seconds` is the wall time of all of it. `sdk` names the library,
+    its version and the way in which it asked for the form of the reply, such as "openai 2.8.1, json_object".
     """
 
     value: BaseModel

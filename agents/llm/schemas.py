@@ -14,8 +14,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from agents.llm.fenced import fenced_field
+
 _KEPT = ("type", "enum", "const", "title")
-_UNTOLD = {"default", "additionalProperties", "required", "discriminator", "examples"}
+_OMITTED = {"default", "additionalProperties", "required", "discriminator", "examples"}
 
 
 def schema_name(reply_type: type[BaseModel]) -> str:
@@ -51,18 +53,27 @@ def strict_schema(reply_type: type[BaseModel]) -> dict[str, Any]:
     return strict
 
 
-def schema_in_words(reply_type: type[BaseModel]) -> str:
+def describe_schema(reply_type: type[BaseModel], *, fences: bool = False) -> str:
     """Say in a prompt what the reply must look like, for services that take no schema.
 
     Args:
         reply_type: The type of the reply.
+        fences: Whether a reply may be more than the object, so that a program can stand in a fenced block.
 
     Returns:
         A paragraph that ends with the JSON schema.
     """
     schema = json.dumps(reply_type.model_json_schema(), ensure_ascii=False)
+    field = fenced_field(reply_type) if fences else None
+    instead = ""
+    if field is not None:
+        instead = (
+            f' "{field}" may be left out of the object and follow it as one fenced block: a line "```python",'
+            ' the program as it is, a line "```".'
+        )
     return (
-        f"Answer with one JSON object and nothing else. It must be valid against this JSON schema:\n{schema}"
+        "Answer with one JSON object and nothing else. It must be valid against the JSON schema below."
+        f"{instead}\n{schema}"
     )
 
 
@@ -82,7 +93,7 @@ def _strict(node: dict[str, Any]) -> dict[str, Any]:
             strict["items"] = _strict(value)
         elif key in {"anyOf", "oneOf"}:
             strict["anyOf"] = [_strict(option) for option in value]
-        elif key not in _KEPT and key not in _UNTOLD and key != "description":
+        elif key not in _KEPT and key not in _OMITTED and key != "description":
             notes.append(f"({key}: {json.dumps(value, ensure_ascii=False)})")
     if node.get("type") == "object":
         if "properties" not in node and node.get("additionalProperties", True) is not False:

@@ -20,9 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from agents.llm.errors import ModelError, ModelErrorKind
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
+from agents.llm.request_watch import count_request
 from agents.llm.settings import ModelSettings
 from agents.llm.structured import Answer, converse
-from agents.llm.wire import count_request
 
 
 class ScriptedUsage(BaseModel):
@@ -77,7 +77,7 @@ def create(path: str, settings: ModelSettings) -> LanguageModel:
 
 
 class ScriptedModel:
-    """A model whose every word was written beforehand."""
+    """A model with prepared replies."""
 
     def __init__(self, file: Path, digest: str, lines: Mapping[tuple[str, str], list[ScriptedLine]]) -> None:
         self.name = f"scripted:{file.name}@{digest}"

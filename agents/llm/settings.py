@@ -25,9 +25,10 @@ class ModelSettings(BaseModel):
     this one explicitly where OPENAI_API_KEY holds a key that the service at `openai_base_url` should not
     see."""
 
-    openai_structured: Literal["json_schema", "json_object", "text"] = "json_schema"
+    openai_structured: Literal["auto", "json_schema", "json_object", "text"] = "auto"
     """How the service is held to the form of a reply: by a JSON schema, by "any JSON object", or by words in
-    the prompt alone. The last two put the schema into the prompt. Choose the first that the service knows."""
+    the prompt alone. The last two put the schema into the prompt. `auto` takes the first of them that the
+    service does not refuse, and says so; any other setting holds, and fails where the service refuses it."""
 
     openai_token_limit: TokenLimit = "auto"
     """Name of the request field that limits output tokens. OpenAI's own models take `max_completion_tokens`,
@@ -40,9 +41,10 @@ class ModelSettings(BaseModel):
     anthropic_api_key: SecretStr | None = None
     """Key for that service. Unset: the variable ANTHROPIC_API_KEY and the SDK's other sources."""
 
-    anthropic_structured: Literal["json_schema", "tool"] = "json_schema"
+    anthropic_structured: Literal["auto", "json_schema", "tool"] = "auto"
     """How the service is held to the form of a reply: by a JSON schema, or by a tool that the model must
-    call. Claude 5.5 and some earlier models refuse a forced tool; older services know nothing else."""
+    call. Claude 5.5 and some earlier models refuse a forced tool; older services know nothing else. `auto`
+    takes the first of them that the service does not refuse, and says so."""
 
     timeout_seconds: float = Field(default=60.0, gt=0)
     """Longest silence, in seconds, before a request is given up and tried again."""
@@ -62,8 +64,8 @@ class ModelSettings(BaseModel):
     """Most bytes that are read of one answer of a service; a longer one fails its turn."""
 
     prices: dict[str, Price] = Field(default_factory=dict)
-    """Prices of models, in US dollars per million tokens, by the model's name with its provider; `*` stands
-    for any letters, and the longest name that fits counts. Each has `input` and `output`, and may have
+    """Prices of models, in US dollars per million tokens, by the model's name with its provider; `*` matches
+    any letters, and the longest name that fits counts. Each has `input` and `output`, and may have
     `cached` and `written` for input that the service's cache had or took. Without one, money is unknown."""
 
     seed: int | None = None

@@ -1,14 +1,14 @@
 """Parses the text of a model into a value of the requested type.
 
-The text may carry a code fence or words around the object, since models do that; the object itself must
-fit the type exactly. A reply that does not, that was cut off, or that declines is shown to the model once,
-with what is wrong with it.
+The text may carry a code fence or words around the object, since models do that, and a program may stand in
+a fenced block beside it; the object itself must fit the type exactly. A reply that does not, that was cut
+off, or that declines is shown to the model once, with what is wrong with it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Literal
@@ -16,10 +16,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from agents.llm.errors import ModelError
+from agents.llm.fenced import end_of_block, fenced_field, next_fence, program_in
 from agents.llm.protocol import Message, ModelReply, ModelRequest, Usage
-from agents.llm.wire import may_send, tallied
+from agents.llm.request_watch import may_send, tallied
 
-_PROBLEMS_TOLD = 8
+_MOST_PROBLEMS = 8
 _MOST_TOKENS = 1 << 40
 # Each that fails takes as long as all of the text before it, and a model can write braces without end.
 _MOST_TRIES = 1000
@@ -36,7 +37,8 @@ class Answer:
     """The reply of a service to one conversation.
 
     `stopped` says whether the model came to its end, ran into the token limit or declined; `detail` gives
-    its or the service's words for declining.
+    its or the service's words for declining. `form` names the way in which the form of the reply was asked
+    for; it is empty where there is only one.
     """
 
     text: str
@@ -44,9 +46,10 @@ class Answer:
     model: str
     stopped: Literal["complete", "truncated", "refused"] = "complete"
     detail: str = ""
+    form: str = ""
 
     def __post_init__(self) -> None:
-        """Hold to the types: an SDK passes on whatever a service that imitates another one sent.
+        """Check the types: an SDK passes on whatever a service that imitates another one sent.
 
         Raises:
             TypeError: A text is something else.
@@ -79,7 +82,8 @@ class MalformedReply(ValueError):
 def parse_reply(text: str, reply_type: type[BaseModel]) -> BaseModel:
     """Read the one JSON object in a text as a value of a type.
 
-    Nothing is converted on the way: "1" is no number and "yes" no truth value.
+    Nothing is converted on the way: "1" is no number and "yes" no truth value. A field that is marked with
+    `FencedPython` may stand beside the object in the one fenced block of the text.
 
     Args:
         text: The text of the model.
@@ -89,9 +93,13 @@ def parse_reply(text: str, reply_type: type[BaseModel]) -> BaseModel:
         A value of `reply_type`.
 
     Raises:
-        MalformedReply: There is no JSON object, there are several, or it does not fit.
+        MalformedReply: There is no JSON object, there are several, or it does not fit; or there are several
+            programs.
     """
-    found = _the_object(text)
+    field = fenced_field(reply_type)
+    found, programs = _find_object(text, with_programs=field is not None)
+    if field is not None:
+        found = _with_program(found, field, programs)
     try:
         return reply_type.model_validate_json(json.dumps(found), strict=True)
     except ValidationError as error:
@@ -99,20 +107,58 @@ def parse_reply(text: str, reply_type: type[BaseModel]) -> BaseModel:
             f"{'.'.join(str(part) for part in problem['loc']) or 'the object'}: {problem['msg']}"
             for problem in error.errors(include_url=False, include_context=False, include_input=False)
         ]
-        more = len(problems) - _PROBLEMS_TOLD
-        reported = "; ".join(problems[:_PROBLEMS_TOLD]) + (f"; and {more} more" if more > 0 else "")
+        more = len(problems) - _MOST_PROBLEMS
+        reported = "; ".join(problems[:_MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
         raise MalformedReply(f"the JSON object does not fit the schema: {reported}") from error
 
 
-def _the_object(text: str) -> dict[str, Any]:
+def _with_program(found: dict[str, Any], field: str, programs: Sequence[str]) -> dict[str, Any]:
+    """Put the program of a fenced block into the object, unless the object has it already."""
+    given = found.get(field) or None
+    if given is not None:
+        programs = [each for each in programs if not isinstance(given, str) or each.strip() != given.strip()]
+        if programs:
+            raise MalformedReply(f"{field} is in the JSON object, and there is another program beside it")
+        return found
+    if len(programs) > 1:
+        raise MalformedReply(
+            f"there are {len(programs)} fenced blocks in the reply, where one {field} is wanted"
+        )
+    return {**found, field: programs[0]} if programs else found
+
+
+def _find_object(text: str, *, with_programs: bool) -> tuple[dict[str, Any], list[str]]:
+    """Return the one JSON object of a text and, if wanted, the programs in fenced blocks beside it."""
     # Line breaks inside strings are wrong JSON, but models that write code make them and nothing is lost.
     decoder = json.JSONDecoder(strict=False)
     found: list[dict[str, Any]] = []
+    programs: list[str] = []
     tries = 0
     outside = ""
     at = 0
+    around = ""  # the marks of the fence around the object
+    fence = next_fence(text, 0) if with_programs else None
     failure = "there is no JSON object in the reply"
-    while (start := text.find("{", at)) >= 0:
+    while True:
+        start = text.find("{", at)
+        if fence is not None and fence.start < at:
+            fence = next_fence(text, at)
+        if fence is not None and (start < 0 or fence.start < start):
+            outside += text[at : fence.start]
+            at = fence.end
+            if around and fence.closes(around):
+                around = ""
+            elif fence.is_around_object(text):
+                around = fence.marks
+            else:
+                block = program_in(text, fence) if fence.is_python else ("", end_of_block(text, fence))
+                if block is None or block[1] is None:
+                    raise MalformedReply("a fenced block in the reply is not closed")
+                program, at = block[0], block[1]
+                programs += [program] if program.strip() else []
+            continue
+        if start < 0:
+            break
         outside += text[at:start]
         try:
             value, end = decoder.raw_decode(text, start)
@@ -135,7 +181,7 @@ def _the_object(text: str) -> dict[str, Any]:
         raise MalformedReply(failure if not found else "the reply is not valid JSON: unbalanced braces")
     if len(found) > 1:
         raise MalformedReply(f"there are {len(found)} JSON objects in the reply, where one is wanted")
-    return found[0]
+    return found[0], programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +236,7 @@ async def converse(
                         model=answer.model,
                         seconds=perf_counter() - started,
                         requests=tally.requests,
-                        sdk=sdk,
+                        sdk=_asked_by(sdk, answer),
                     )
                 if last or not may_send():
                     raise ModelError(value.kind, value.title, value.message, value.hint)
@@ -198,11 +244,16 @@ async def converse(
                 shown = answer.text.strip() or "(nothing)"
                 messages = (*messages, Message("assistant", shown), Message("user", value.correction))
         except ModelError as error:
-            error.requests, error.usage, error.sdk = tally.requests, usage, sdk
+            error.requests, error.usage, error.sdk = tally.requests, usage, _asked_by(sdk, answer)
             if answer is not None:
                 error.model, error.text = answer.model, answer.text
             raise
     raise AssertionError("the second turn either returns or raises")
+
+
+def _asked_by(sdk: str, answer: Answer | None) -> str:
+    """Return the library, its version and, where it has several, the way in which it asked for the form."""
+    return sdk if answer is None or not answer.form else f"{sdk}, {answer.form}"
 
 
 def _read(answer: Answer, request: ModelRequest, name: str) -> BaseModel | _Problem:

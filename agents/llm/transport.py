@@ -10,11 +10,11 @@ from typing import Any
 
 import httpx2
 
-from agents.llm.wire import on_request
+from agents.llm.request_watch import on_request
 
 
 class AnswerTooLarge(ValueError):
-    """A service sent more than is read of an answer."""
+    """A service sent more than the limit of an answer."""
 
 
 class Encoded(ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -14,11 +15,16 @@ if TYPE_CHECKING:
 
     from agents.jobs.outcome import Outcome
     from agents.jobs.step_recorder import StepRecorder
+    from agents.prompts import Prompt
     from agents.sandbox.protocol import Sandbox
     from agents.sandbox.settings import SandboxSettings
     from store.queries.run_figures import RunFigures
     from store.tables.runs import Run
     from store.workspace.duckdb import Workspace
+
+
+_NAMED_PROMPTS = 2
+"""So many prompts of the user's own are named one by one in the name of a run, which is a rater's, too."""
 
 
 class WorkItem(Protocol):
@@ -69,6 +75,8 @@ class Configuration:
             gives the label.
         executes: Whether it runs test programs, and so needs a sandbox.
         repairer: The role that repairs what a program lacks, which can be switched off; empty without one.
+        asks_as: By role, another one whose model and temperature it has unless it is given its own.
+        replaced: The user's own prompts, by the names of those that they replace.
     """
 
     name: str
@@ -77,6 +85,23 @@ class Configuration:
     prompts: Mapping[str, str]
     executes: bool = False
     repairer: str = ""
+    asks_as: Mapping[str, str] = field(default_factory=dict)
+    replaced: Mapping[str, Prompt] = field(default_factory=dict)
+
+    def load_prompts(self) -> dict[str, Prompt]:
+        """Return the prompt of every role that asks a model, in the order of their turns."""
+        from agents.prompts import load_prompt
+
+        return {role: self.replaced.get(name) or load_prompt(name) for role, name in self.prompts.items()}
+
+    @property
+    def own_prompts(self) -> str:
+        """The user's own prompts for the name of a run, such as "screener@0a1b2c3d"; empty without any."""
+        own = [f"{name}@{prompt.digest[:8]}" for name, prompt in sorted(self.replaced.items()) if prompt.file]
+        if len(own) <= _NAMED_PROMPTS:
+            return ",".join(own)
+        digest = hashlib.sha256(" ".join(own).encode()).hexdigest()[:8]
+        return f"{len(own)}-prompts@{digest}"
 
     def roles(self, *, repairs: bool = True) -> tuple[str, ...]:
         """Return the roles that ask a model, in the order of their turns.
@@ -170,7 +195,8 @@ class AgentsPart:
 
     Attributes:
         kind: The task kind, as items carry it.
-        configurations: The ways in which its agents can work; one is called "full".
+        configurations: The ways in which its agents can work, the fullest last; one is called "full". Of
+            several runs the newest of the fullest is shown where none is chosen.
         load: Reads items by id, in the order given; ids of missing items are left out.
         make_pipeline: Makes the pipeline of a configuration over a sandbox (None for a configuration that
             executes nothing) and the settings of executions.
@@ -191,6 +217,15 @@ class AgentsPart:
     paths: tuple[str, ...] = ()
     workload: Callable[[Connection, Mapping[str, str]], Workload] | None = None
     placeholder_characters: Mapping[str, int] = field(default_factory=dict)
+
+    def fullness(self, name: str) -> int:
+        """Return the place of a configuration among those of the kind, from 1.
+
+        Raises:
+            UnknownName: There is none of that name.
+        """
+        self.configuration(name)
+        return [each.name for each in self.configurations].index(name) + 1
 
     def configuration(self, name: str) -> Configuration:
         """Return a configuration by its name.

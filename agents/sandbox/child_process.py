@@ -29,7 +29,7 @@ GRACE = 2.0
 
 
 def settle(future: asyncio.Future[None]) -> None:
-    """Say that what is waited for has come, however often."""
+    """Set a future's result, unless it is set."""
     if not future.done():
         future.set_result(None)
 
@@ -42,11 +42,11 @@ class PipeReader(asyncio.Protocol):
         self._take = take
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what came."""
+        """Pass on the data."""
         self._take(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Say that nothing more will come."""
+        """Report the end of the data."""
         settle(self.closed)
 
 
@@ -217,7 +217,7 @@ async def finish(work: Awaitable[object]) -> None:
     """Await something to its end even if the task is cancelled meanwhile, then let the cancellation go on.
 
     Args:
-        work: What must not be left half done; what it raises is raised, unless the task was cancelled.
+        work: The work to finish; its exceptions are raised, unless the task was cancelled.
 
     Raises:
         asyncio.CancelledError: The task was cancelled while it waited.

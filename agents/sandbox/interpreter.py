@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import importlib.util
 import marshal
+import re
 import shutil
+import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agents.sandbox.cells import split_cells
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.inside.boot import CALLS
+from agents.sandbox.inside.boot import FILTER_FILE
 from agents.sandbox.system_calls import seccomp_filter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from agents.sandbox.protocol import Limits, TestProgram
+    from agents.sandbox.settings import SandboxSettings
 
 INSIDE = Path(__file__).with_name("inside")
 # What runs inside: the first is started, the second is imported by it.
@@ -26,8 +30,11 @@ SUPERVISOR, HARNESS = INSIDE / "supervisor.py", INSIDE / "harness.py"
 # What starts both for many programs, where a sandbox has use for it.
 FORK_SERVER = INSIDE / "fork_server.py"
 
-# A stub's candidate.py: makes itself of the candidate by what `stubs.py` says, and leaves no name behind.
-_STUB = "(lambda space: exec({stubs!r}, space) or space['become'])({{}})(globals(), {source!r}, {kind!r})\n"
+_VERSION = re.compile(r"\d+\.\d+")
+# The candidate.py of a stub: loads it by `stubs.py`, and adds no other name to the module.
+_STUB = (
+    "(lambda space: exec({stubs!r}, space) or space['load_stub'])({{}})(globals(), {source!r}, {kind!r})\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,30 @@ def find_interpreter(chosen: str = "") -> Interpreter:
         program = Path(sys.base_prefix, "bin", version)
         program = (program if program.exists() else Path(sys.executable)).resolve()
     return Interpreter(program, program.parent.parent)
+
+
+@cache
+def python_version(settings: SandboxSettings) -> str:
+    """Return the version of Python in which test programs run, as far as the settings tell.
+
+    Args:
+        settings: Without `python` and `base_image`, every sandbox has the version that runs the workbench.
+
+    Returns:
+        The version, such as "3.12"; for an image of the user's own, its name.
+    """
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if settings.base_image:
+        return f"of the image {settings.base_image}"
+    if not settings.python:
+        return own
+    ask = "import sys; print('%d.%d' % sys.version_info[:2])"
+    try:
+        command = [str(find_interpreter(settings.python).program), "-I", "-S", "-c", ask]
+        said = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (SandboxError, OSError, subprocess.SubprocessError):
+        return own
+    return said if _VERSION.fullmatch(said) else own
 
 
 @cache
@@ -135,7 +166,9 @@ def sources(program: TestProgram) -> dict[str, bytes]:
     candidate = program.candidate.encode("utf-8", "surrogatepass")
     if program.stub is not None:
         candidate = _STUB.format(stubs=_stubs(), source=candidate, kind=program.stub).encode()
-    return {"candidate.py": candidate, "test_candidate.py": program.test.encode("utf-8", "surrogatepass")}
+    scaffold, tests = (cell.encode("utf-8", "surrogatepass") for cell in split_cells(program.test))
+    files = {"candidate.py": candidate, "test_candidate.py": tests}
+    return files | ({"scaffold.py": scaffold} if scaffold else {})
 
 
 @cache
@@ -144,29 +177,29 @@ def _stubs() -> str:
 
 
 def waiting_source(*, harness: str, work: str) -> str:
-    """Return the -c argument of an interpreter in a container: to serve one program (`boot.wait`).
+    """Return the -c argument of an interpreter in a container: to serve one program (`boot.serve_one`).
 
     It reads `harness_input` first, and then `program_input`.
 
     Args:
-        harness: The folder that what runs inside goes to.
-        work: The folder that the program's files go to.
+        harness: The folder for the scripts of `inside`.
+        work: The folder for the program's files.
     """
-    return _boot_source(f"wait({harness!r}, {work!r})")
+    return _boot_source(f"serve_one({harness!r}, {work!r})")
 
 
 def forking_source(*, harness: str, work: str, control: int, seccomp: int, user: int | None) -> str:
-    """Return the -c argument of an interpreter that forks a process for each program (`boot.serve`).
+    """Return the -c argument of an interpreter that forks a process for each program (`boot.serve_forks`).
 
     Args:
-        harness: The folder of what runs inside.
-        work: The folder that a program's files go to.
+        harness: The folder of the scripts of `inside`.
+        work: The folder for a program's files.
         control: Descriptor of the socket that programs arrive on.
         seccomp: Descriptor of the filter of system calls.
         user: The user of a trial; None where forks stay who they are.
     """
     who = "-" if user is None else str(user)
-    return _boot_source(f"serve({harness!r}, {work!r}, {control}, {seccomp}, {who!r})")
+    return _boot_source(f"serve_forks({harness!r}, {work!r}, {control}, {seccomp}, {who!r})")
 
 
 def _boot_source(call: str) -> str:
@@ -184,7 +217,7 @@ def harness_input(machine: str) -> bytes:
     Raises:
         SandboxError: Its system calls are not known.
     """
-    return _files({**scripts(), CALLS: seccomp_filter(machine)})
+    return _files({**scripts(), FILTER_FILE: seccomp_filter(machine)})
 
 
 def program_input(program: TestProgram, channel: int, arguments: list[str]) -> bytes:

@@ -59,7 +59,7 @@ class ProcessResult:
         """Say that a process could not be started.
 
         Args:
-            why: What prevented it.
+            why: The reason.
             started_at: When it was tried, aware, in UTC.
             start: The same moment on the monotonic clock.
         """

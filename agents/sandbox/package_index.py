@@ -67,10 +67,10 @@ def pip_settings() -> bytes:
 
 
 def allowed_settings(listed: str) -> str:
-    """Keep, of pip's settings, what a repair may know.
+    """Return those of pip's settings that a repair may see.
 
     Args:
-        listed: What `pip config list` prints: lines of the form SECTION.NAME='VALUE', the strongest last.
+        listed: The output of `pip config list`: lines of the form SECTION.NAME='VALUE', the strongest last.
 
     Returns:
         A file of settings for pip; empty where nothing is left.

@@ -28,9 +28,14 @@ ExitReason = Literal[
     "killed",  # ended by a signal that it caused or sent itself
     "infrastructure",  # the sandbox did not start or broke: it says nothing about the program
 ]
-EXIT_REASONS: tuple[ExitReason, ...] = get_args(ExitReason)
-
 Outcome = Literal["passed", "failed", "error"]
+
+Obstacle = Literal[
+    "",  # nothing: it came to a result
+    "environment",  # something that it needs is not there: a module, a name, a file, a library, a network
+    "limit",  # it met a limit, or the program was ended inside it
+    "damaged",  # the program wrote into the report of its tests
+]
 
 Stub = Literal[
     "none",  # every function of the candidate does nothing
@@ -142,6 +147,8 @@ class TestOutcome:
         flaky: Whether it came out otherwise under another hash seed; None when that is not known.
         trace: The traceback with the frames of candidate and test, its middle left out where it is long;
             empty when passed.
+        obstacle: What kept it from a result, if anything. A test that passed, failed an assertion, or met an
+            exception of the tested code came to one.
     """
 
     __test__: ClassVar[bool] = False
@@ -153,6 +160,7 @@ class TestOutcome:
     discriminates: bool | None = None
     flaky: bool | None = None
     trace: str = ""
+    obstacle: Obstacle = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +168,14 @@ class ExecutionReport:
     r"""The report of one execution of a test program.
 
     Attributes:
-        exit_reason: Why it ended, one of `EXIT_REASONS`.
+        exit_reason: Why it ended, see `ExitReason`.
         exit_code: Exit status, 128 + N after signal N; None when nothing was started.
         stdout: The kept part of standard output, its beginning and its end; bytes that are not UTF-8 read
             as `\xNN`.
         stderr: The same of standard error.
         outcomes: The tests in the order they ran. They come from the harness, not from stdout.
-        error: Empty when the program is executable; otherwise one line that says what stood in its way,
-            such as "ModuleNotFoundError: No module named 'dateutil'" (see `executable`).
+        error: One line that says what kept the program, or the first such test of it, from a result, such as
+            "ModuleNotFoundError: No module named 'dateutil'"; empty where nothing did.
         seconds: Wall time.
         sandbox: Name of the sandbox.
         environment: Short digest of Python version, sandbox and platform; empty when it never began.
@@ -201,19 +209,23 @@ class ExecutionReport:
 
     @property
     def executable(self) -> bool:
-        """Whether the test program did its work: the "Exec. rate" of CoSQA+, Table II.
+        """Whether the program was executed: the "Exec. rate" of CoSQA+, Table II.
 
-        A finding of the test is not an error of the environment. It executed when its tests ran to their
-        ends, even if assertions failed or the candidate raised an exception of its own (ValueError,
-        SystemExit, UnboundLocalError, ...). It did not execute, and `error` says why, when
+        It was when it could be loaded and at least one of its tests came to a result: passed, failed an
+        assertion, or met an exception that is a finding about the tested code (ValueError, SystemExit,
+        UnboundLocalError, ...). No result is a test that lacks something in its environment, which is
 
-        - any exception but an assertion ended it while it was loaded (a missing module, a SyntaxError of
-          candidate or test, code at module level that fails);
-        - a test, or a program without tests, ended in an ImportError, a NameError (a name that nothing
-          defines: most often a missing import), a SyntaxError of a module, or for want of a network, or
-          in an exception that one of these caused;
-        - it ended itself before its tests did, or a limit, a signal or the sandbox ended it.
+        - a module (ImportError) or a name that nothing defines (NameError), most often a missing import;
+        - a module that is no valid Python (SyntaxError);
+        - a program to start, a file of the system (FileNotFoundError for an absolute path outside the scratch
+          folder; any other file the program itself has to make), a library of the system, a network;
+        - or that ended in an exception that one of these caused;
+
+        nor one at which a limit, a signal or the program itself ended it. A program without named tests was
+        executed when nothing of this ended it.
         """
+        if self.outcomes:
+            return any(not test.obstacle for test in self.outcomes)
         return not self.error and self.exit_reason in ("ok", "assertion", "error")
 
     @property
@@ -253,7 +265,7 @@ class SandboxCheck:
         name: Name of the sandbox.
         works: Whether a small program ran in it just now.
         detail: The finding.
-        hint: What mends it; empty when it works.
+        hint: How to mend it; empty when it works.
     """
 
     name: str
@@ -267,7 +279,7 @@ class Sandbox(Protocol):
 
     Attributes:
         name: Its name in the settings.
-        repairs: What commands can and cannot do in a repair here, for the model that writes them; empty where
+        repairs: Which commands a repair here can run, for the model that writes them; empty where
             nothing can be repaired.
     """
 

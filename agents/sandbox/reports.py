@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import signal
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from agents.sandbox.inside.supervisor import FIELDS, visible
+from agents.sandbox.inside.supervisor import FIELDS, escape_unprintable
 from agents.sandbox.protocol import ExecutionReport, Outcome, TestOutcome
 from store.cuts import Cut
 
 if TYPE_CHECKING:
     from agents.sandbox.output_capture import ProcessResult
-    from agents.sandbox.protocol import ExitReason, Limits
+    from agents.sandbox.protocol import ExitReason, Limits, Obstacle
 
 # The fields of each record, as the supervisor writes them.
 _FIELDS: dict[str, dict[str, type]] = {
@@ -34,6 +34,13 @@ _FIELDS: dict[str, dict[str, type]] = {
 }
 # What the harness says of an exception (`refusal`), in the order in which it decides the reason.
 _CATEGORIES: tuple[Literal["memory", "processes", "disk"], ...] = ("memory", "processes", "disk")
+
+# The same as what kept a test from a result.
+_OBSTACLES: dict[str, Obstacle] = {
+    "": "",
+    "environment": "environment",
+    **dict.fromkeys(_CATEGORIES, "limit"),
+}
 
 
 @dataclass(slots=True)
@@ -59,7 +66,7 @@ class _Records:
 def make_report(
     result: ProcessResult, *, sandbox: str, limits: Limits, image: str = "", snapshot: str = ""
 ) -> ExecutionReport:
-    """Say why an execution ended and what its tests showed.
+    """Make the report of an execution from its process and the harness's records.
 
     Args:
         result: How its process ended, and the harness's records.
@@ -69,13 +76,15 @@ def make_report(
         snapshot: Name of the repaired environment it ran in, where it was one.
 
     Returns:
-        The report; its `error` is set exactly when the program did not execute.
+        The report.
     """
     records = _read(result.channel)
     reason, error = _reason(result, records, limits)
     if records.running:
         message = error or "the program ended inside this test"
-        records.outcomes.append(TestOutcome(records.running, "error", message, 0.0))
+        records.outcomes.append(TestOutcome(records.running, "error", message, 0.0, obstacle="limit"))
+    if records.damaged:
+        records.outcomes = [replace(test, obstacle="damaged") for test in records.outcomes]
     code = result.code if records.code is None else records.code
     stdout, stdout_cut = _output(result.stdout, result.stdout_cut)
     stderr, stderr_cut = _output(result.stderr, result.stderr_cut)
@@ -101,7 +110,7 @@ def make_report(
 
 
 def _reason(result: ProcessResult, records: _Records, limits: Limits) -> tuple[ExitReason, str]:
-    """Decide the exit reason and the error line; the first that applies, from outside to inside."""
+    """Return the exit reason and the error line; the first that applies, from outside to inside."""
     if not records.began:
         return "infrastructure", _last_line(result) or "the sandbox ended before the program began"
     if result.stopped == "output" or result.dropped or records.flooded or records.dropped:
@@ -176,7 +185,7 @@ def _take(records: _Records, record: Any) -> None:
     if not all(type(value) is fields[name] for name, value in record.items()):
         raise TypeError("a value of another type")
     values: dict[str, Any] = {
-        name: visible(value) if isinstance(value, str) else value for name, value in record.items()
+        name: escape_unprintable(value) if isinstance(value, str) else value for name, value in record.items()
     }
     if event == "begin":
         records.python, records.platform = values["python"], values["platform"]
@@ -188,7 +197,12 @@ def _take(records: _Records, record: Any) -> None:
     elif event == "outcome":
         outcome = _outcome(values["outcome"])
         test = TestOutcome(
-            values["name"], outcome, values["message"], values["seconds"], trace=values["trace"]
+            values["name"],
+            outcome,
+            values["message"],
+            values["seconds"],
+            trace=values["trace"],
+            obstacle=_OBSTACLES[values["category"]],
         )
         if test.name != records.running:
             raise ValueError("the outcome of a test that did not run")
@@ -245,7 +259,7 @@ def _last_line(result: ProcessResult) -> str:
 
 
 def _environment(records: _Records, sandbox: str, base: str) -> str:
-    """Digest what the program ran on, so that equal environments have equal digests.
+    """Return the digest of an environment; equal environments have equal digests.
 
     A snapshot represents its image, whose own digest depends on the moment at which it was made.
     """

@@ -22,7 +22,8 @@ class SandboxSettings(BaseModel):
     """Seconds of processor time that one process of it may take."""
 
     memory_bytes: int = Field(default=_DEFAULT.memory_bytes, ge=64 * 1024 * 1024)
-    """Bytes of address space of one process; Python itself needs about 64 MiB."""
+    """Bytes of address space of each process; with a control group, and in Docker, bytes of memory of all
+    processes together. Python itself needs about 64 MiB."""
 
     processes: int = Field(default=_DEFAULT.processes, ge=1)
     """Processes and threads at one time (bubblewrap and Docker only)."""

@@ -104,7 +104,7 @@ class TrustedSandbox:
         return against
 
     async def _further(self, program: TestProgram, limits: Limits) -> ExecutionReport | None:
-        """Run a variant of a program; None where the sandbox does not, which takes nothing from the first."""
+        """Run a variant of a program; None where the sandbox fails, which does not affect the first run."""
         try:
             return await self._sandbox.run(program, limits)
         except SandboxError:
@@ -134,6 +134,6 @@ def _is_flaky(test: TestOutcome, again: ExecutionReport | None) -> bool | None:
     return {other.name: other.outcome for other in again.outcomes}.get(test.name) != test.outcome
 
 
-def trusted(sandbox: Sandbox, settings: SandboxSettings) -> Sandbox:
+def with_trust_checks(sandbox: Sandbox, settings: SandboxSettings) -> Sandbox:
     """Return a sandbox that says how far tests can be trusted, where the settings ask for that."""
     return TrustedSandbox(sandbox, settings.limits) if settings.trust_checks else sandbox

@@ -89,7 +89,7 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
     """Return the workspace in a few sentences.
 
     Args:
-        counts: What is in it.
+        counts: The numbers of its content.
         judges: Whether there is a rater.
 
     Returns:

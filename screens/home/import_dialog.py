@@ -37,7 +37,7 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".z
 """Ends of the names of files that can be imported; a folder is shown as well, any other file is not."""
 
 LISTED = 6
-TOLD = 9
+SHOWN_LINES = 9
 """Lines of an error that are shown."""
 
 BAR_AFTER_SECONDS = 1.0
@@ -128,13 +128,13 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
     def on_mount(self) -> None:
         """List what is in the folder."""
         self._list_files("")
-        self._say(
+        self._show_message(
             "Pairs (CoSQA, CoSQA+), completions (CrossCodeEval), repository questions (SWE-QA, MT-bench, "
             "issue threads), what models made of them, labels; also JSON lines, CSV or Parquet. The format "
             "is found out and said. All or nothing: with one faulty record nothing is imported."
         )
 
-    def _say(self, text: str, state: str = "") -> None:
+    def _show_message(self, text: str, state: str = "") -> None:
         self.set_class(state == "failed", "-failed")
         self.set_class(state == "done", "-done")
         self.query_one("#outcome", Static).update(Content(text))
@@ -184,7 +184,7 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         self._importing = True
         self._progress, self._began = None, time.monotonic()
         self._what = f"Importing {one_line(typed, 60)} …"
-        self._say(self._what)
+        self._show_message(self._what)
         self._ticking = self.set_interval(TICK_SECONDS, self._show_progress)
         work = partial(self._import_file, Path(typed).expanduser(), self._take_progress)
         in_thread(self, work, self._import_done, self._import_failed, group="import", exclusive=False)
@@ -205,7 +205,7 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         elif done:
             words.append(pluralize(done, "record"))
         words.append(format_duration(seconds))
-        self._say(f"{self._what}\n{bar(done, total, width)}\n{' · '.join(words)}")
+        self._show_message(f"{self._what}\n{bar(done, total, width)}\n{' · '.join(words)}")
 
     def _ended(self) -> None:
         self._importing = False
@@ -216,9 +216,11 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         self._ended()
         parts = [error.title, *error.message.splitlines(), *error.hint.splitlines()]
         lines = [one_line(line, 300) for line in parts if line.strip()]
-        if len(lines) > TOLD:
-            lines[TOLD:] = ["… the same command without the app says all: workbench import WORKSPACE FILE"]
-        self._say("! " + "\n".join(lines), "failed")
+        if len(lines) > SHOWN_LINES:
+            lines[SHOWN_LINES:] = [
+                "… the same command without the app says all: workbench import WORKSPACE FILE"
+            ]
+        self._show_message("! " + "\n".join(lines), "failed")
 
     def _import_done(self, report: ImportReport) -> None:
         self._ended()
@@ -226,7 +228,9 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         lines = [one_line(file.sentence(), 700) for file in report.files] + report.beside_files()
         closed = f"{self._leaving_key} closes this; home then says what to do next."
         lines.append(closed if report.adds else "Nothing new.")
-        self._say(f"{'✓' if report.adds else '·'} " + "\n".join(lines), "done" if report.adds else "")
+        self._show_message(
+            f"{'✓' if report.adds else '·'} " + "\n".join(lines), "done" if report.adds else ""
+        )
         self.query_one("#path", Input).value = ""
 
     def action_leave(self) -> None:
@@ -234,7 +238,7 @@ class ImportScreen(ModalScreen["ImportReport | None"]):
         if self._importing:
             again = f"Press {self._leaving_key} once more when it is done."
             self._what = f"Still importing; it cannot be left half done. {again}"
-            self._say(self._what)
+            self._show_message(self._what)
             self._show_progress()
             return
         self.dismiss(self._report)

@@ -127,7 +127,7 @@ class LastKey:
 
     Attributes:
         time: When it was typed, in seconds of the monotonic clock.
-        name: What Textual calls it.
+        name: Its name in Textual.
     """
 
     time: float = 0.0

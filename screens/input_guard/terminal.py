@@ -49,7 +49,7 @@ class InputDecoder:
         """Return the messages of one read.
 
         Args:
-            data: What was read.
+            data: The bytes read.
             now: When, in seconds of a monotonic clock.
         """
         if now - self._escaped_at < TORN_SECONDS and _REST.match(data):

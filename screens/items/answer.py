@@ -17,7 +17,7 @@ from store.formatting import pluralize
 from store.kinds.answer import ANSWER, GUIDELINE
 from store.kinds.spec import QuestionSpec
 from store.queries.item import ItemDetails, load_item
-from store.queries.responses import ResponseView, ScoreView
+from store.queries.responses import ResponseView, ScoreView, summarize_scores
 from store.record.scope import Scope
 from store.tables.record import QuestionTarget
 
@@ -84,11 +84,13 @@ def _questions(entry: ItemDetails) -> Iterator[QuestionPrompt]:
         judged = ANSWER.record.judged_column(entry.fields)
         about = {"reference": "the reference", "comments": "the thread"}.get(judged or "", "")
         nothing = _NOTHING_TO_SCORE if judged is None else ""
-        for spec in ANSWER.questions:
+        for spec in (spec for spec in ANSWER.questions if not spec.only_scored):
             target = QuestionTarget(entry.question_ids[spec.name])
             yield QuestionPrompt(spec, target, about, unclaimed=nothing, nothing=nothing)
     for response in entry.responses:
         for spec in ANSWER.questions:
+            if spec.only_scored and spec.title not in response.measures:
+                continue
             claim, unclaimed = _claim(spec, response.scores)
             yield QuestionPrompt(
                 spec,
@@ -101,7 +103,10 @@ def _questions(entry: ItemDetails) -> Iterator[QuestionPrompt]:
 
 
 def _claim(spec: QuestionSpec, scores: Sequence[ScoreView]) -> tuple[Claim | None, str]:
-    """Return the latest score of one measure as a claim, or why it is none; one of both is empty."""
+    """Return the last judge's score of one measure as a claim, or why it is none; one of both is empty.
+
+    Of several scores of that judge it is the mean. It is never rounded: off the scale nobody can accept it.
+    """
     given = [one for one in scores if one.measure == spec.title]
     if not given and scores:
         other = scores[-1]
@@ -109,14 +114,20 @@ def _claim(spec: QuestionSpec, scores: Sequence[ScoreView]) -> tuple[Claim | Non
         return None, f"no judge's score of it · {other.judge}: {other.measure} {stated}"
     if not given:
         return None, "no judge's score"
-    last, value = given[-1], given[-1].value
-    rest = [f"scored {pluralize(len(given), 'time')}"] if len(given) > 1 else []
-    rest += [last.reason] if last.reason else []
-    if value is None:
+    last = given[-1]
+    own = [one for one in given if one.judge == last.judge]
+    (summed,) = summarize_scores(own)
+    if summed.mean is None:
+        rest = [f"scored {pluralize(len(own), 'time')}"] if len(own) > 1 else []
+        rest += [last.reason] if last.reason else []
         return None, " · ".join([f"◆ {last.judge}: {_not_parsed(last)}", *rest])
-    summary = " · ".join([f"◆ {last.judge}: {spec.scale.word(value)}", *rest])
-    if all(known.value != value for known in spec.scale.values):
-        # Nobody can accept what no key could give.
+    value = summed.mean
+    rest = [summed.sentence] if len(own) > 1 else []
+    rest += [last.reason] if last.reason else []
+    word = spec.scale.word(value) if value in spec.scale.allowed else f"{value:.4g}"
+    summary = " · ".join([f"◆ {last.judge}: {word}", *rest])
+    if value not in spec.scale.allowed:
+        # Nobody can accept what is not on the scale.
         return None, f"{summary} · no point of this scale"
     return Claim(last.id, None, value, summary), ""
 
@@ -215,6 +226,8 @@ def _judges(responses: Sequence[ResponseView]) -> PaneText:
             places.setdefault(f"response-{response.letter}", landmarks[-1])
             lines.append(f"{RULE} answer {named(response)} · {judge} {RULE}")
             given = [one for one in response.scores if one.judge == judge]
+            repeated = [one for one in summarize_scores(given) if one.scores + one.not_parsed > 1]
+            lines += [f"{one.measure}: {one.sentence}" for one in repeated]
             for one in sorted(given, key=lambda one: order.get(one.measure, len(order))):
                 scale = words.get(one.measure)
                 if one.value is None:

@@ -12,6 +12,7 @@ from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
 from screens.items.history import history
 from screens.items.runs import describe_run, moment, results, runs_of
 from screens.items.steps import (
+    CORRECTION_ROLE,
     SIMULATED_ROLE,
     describe_steps,
     prediction_lines,
@@ -53,7 +54,7 @@ _NOT_YET = "The agents have not looked at this pair yet. {app.jobs} shows them a
 def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     """Read a pair for review (see ReviewPart)."""
     pair = load_item(connection, scope, KIND, item_id)
-    return view(pair, None if pair.blind else load_case(connection, item_id, scope.rater_id))
+    return view(pair, None if pair.blind else load_case(connection, scope, item_id))
 
 
 def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
@@ -63,7 +64,8 @@ def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
         pair: The pair.
         case: The agents' case; None where the review is blind.
     """
-    questions = (QuestionPrompt(MATCH, QuestionTarget(pair.question_ids[MATCH.name]), claim=_claim(case)),)
+    target = QuestionTarget(pair.question_ids[MATCH.name])
+    questions = (QuestionPrompt(MATCH, target, claim=_claim(case), unclaimed=_unclaimed(case)),)
     runs: tuple[TestRunView, ...] = ()
     panes: tuple[PaneText, ...]
     if case is None:
@@ -102,6 +104,7 @@ def view(pair: ItemDetails, case: AgentCase | None) -> ItemView:
         runs=runs,
         reading="" if case is None else _reading(case),
         first_test="" if case is None else _first_test(pair),
+        others=() if case is None else tuple(one.run for one in case.others),
     )
 
 
@@ -150,12 +153,23 @@ def _claim(case: AgentCase | None) -> Claim | None:
     return Claim(verdict.id, verdict.execution_id, verdict.value, " · ".join(parts))
 
 
+def _unclaimed(case: AgentCase | None) -> str:
+    """Say that the run which is shown has no label where others have one; empty otherwise."""
+    if case is None or case.verdict is not None or case.run is None or not case.others:
+        return ""
+    number = len(case.others)
+    others = "1 other run has one" if number == 1 else f"{number:,} other runs have one"
+    return f"no label by {case.run.name}; {others}"
+
+
 def _verdict(case: AgentCase) -> str:
-    """Return the agents' case in the order in which they came to it."""
-    if case.verdict is None and not case.steps:
+    """Return the agents' case in the order in which they came to it, and the labels of other runs."""
+    if case.verdict is None and not case.steps and not case.others:
         return ""
     lines: list[str] = []
-    if case.verdict is None:
+    if case.verdict is None and not case.steps:
+        lines.append(_unclaimed(case))
+    elif case.verdict is None:
         failed = [step for step in case.steps if step.outcome == "failed"]
         if failed and failed[-1].error.startswith(NEEDS_SANDBOX):
             lines.append("No verdict: the test waits for a sandbox.")
@@ -185,7 +199,8 @@ def _verdict(case: AgentCase) -> str:
     elif writer and case.verdict is not None:
         lines += ["", _NOT_RUN]
     repairs = list(_repairs(case.steps))
-    lines += ["", "Repairs", *repairs] if repairs else []
+    corrected = any(step.role == CORRECTION_ROLE for step in case.steps)
+    lines += ["", "Repairs and corrections" if corrected else "Repairs", *repairs] if repairs else []
     if case.expert_runs:
         lines += ["", "Run by experts"]
         lines += [f"  {moment(run.execution.created_at)}  {describe_run(run)}" for run in case.expert_runs]
@@ -198,17 +213,23 @@ def _verdict(case: AgentCase) -> str:
         steps = pluralize(len(case.steps), "step")
         lines += ["", *_agents(case.verdict.run_name)]
         lines += [f"{case.verdict.model} · {steps} · {pluralize(tokens, 'token')} · {seconds:.1f} s"]
+    lines += [f"Run {case.run.name}"] if case.run is not None else []
+    if case.others:
+        lines += ["", "Other runs"]
+        lines += [f"  {MATCH.scale.word(one.value)} · {one.path} · {one.run.name}" for one in case.others]
     return "\n".join(lines)
 
 
 def _repairs(steps: tuple[StepView, ...]) -> Iterator[str]:
-    """Return a line for each repair with its result; the Steps pane has the details."""
+    """Return a line for each repair and correction with its result; the Steps pane has the details."""
     for step in steps:
         if step.role == "repair":
             what = step.reply.get("packages") or step.reply.get("commands")
             done = "; ".join(map(str, what)) if isinstance(what, list) else ""
             kind = "install " if step.reply.get("repair") == "install" else ""
             yield f"  {kind}{done or 'not begun'}: {step.error or 'done'}"
+        elif step.role == CORRECTION_ROLE:
+            yield f"  test corrected by its writer: {step.error or step.reply.get('explanation', '')}"
 
 
 def _agents(run_name: str) -> Iterator[str]:
@@ -224,7 +245,7 @@ def _reading(case: AgentCase) -> str:
 
 
 def _test(case: AgentCase, execution: ExecutionView | None, own: str) -> PaneText:
-    reply = case.reply_of("test_writer")
+    reply = case.reply_of("test_correction") or case.reply_of("test_writer")
     program = execution.program if execution is not None else str(reply.get("test_program", ""))
     unrun = "Not run by the agents. " if execution is None and case.verdict is not None else ""
     return PaneText(
@@ -261,6 +282,8 @@ def _outcomes(execution: ExecutionView) -> Iterator[str]:
         if outcome.discriminates is False:
             glyph = _INDISCRIMINATE
             details.append("(passes on a stub)")
+        if outcome.obstacle:
+            details.append("(no result)")
         if outcome.flaky:
             details.append("(flaky: comes out otherwise under another hash seed)")
         yield "  ".join((f"  {glyph} {outcome.name}", *details))

@@ -32,6 +32,13 @@ class ItemReader:
         self._kept: OrderedDict[int, ItemView] = OrderedDict()
         # How often each item changed: what was read before a change must not be kept after it.
         self._changes: Counter[int] = Counter()
+        self._everything = 0
+
+    def look_as(self, scope: Scope) -> None:
+        """Read everything again, as another scope shows it."""
+        self._everything += 1
+        self._scope = scope
+        self._kept.clear()
 
     def kept(self, item_id: int) -> ItemView | None:
         """Return an item that is kept, without reading."""
@@ -44,9 +51,9 @@ class ItemReader:
             UnknownName: There is no such item, or nothing that shows its kind is installed.
         """
         for _ in range(_TRIES):
-            before = self._changes[item_id]
+            before = self._changes[item_id], self._everything
             view = self._load(item_id)
-            if self._changes[item_id] == before:
+            if (self._changes[item_id], self._everything) == before:
                 self._keep(view)
                 break
         return view
@@ -59,7 +66,7 @@ class ItemReader:
             if part is None:
                 raise UnknownName(
                     "Cannot show item",
-                    f"Nothing installed shows items of kind {kind!r}.",
+                    f"Unknown task kind {kind!r}.",
                     "See `workbench doctor`.",
                 )
             view = part.load(connection, self._scope, item_id)

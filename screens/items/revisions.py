@@ -27,7 +27,7 @@ def editable_of(
     Args:
         kind: The item's kind.
         fields: Its columns, with current revisions.
-        revisions: What was rewritten of it.
+        revisions: Its revised texts.
         blind: Whether other raters are not named.
     """
     found = []
@@ -47,7 +47,7 @@ def revisions(kind: TaskKind, revised: Mapping[str, RevisionView], *, blind: boo
 
     Args:
         kind: The item's kind.
-        revised: What was rewritten of the item; without anything there is no pane.
+        revised: The revised texts of the item; without any there is no pane.
         blind: Whether other raters are not named.
     """
     text = ""

@@ -45,7 +45,7 @@ def runs_of(
     """Return the runs of an item's test, the agents' first.
 
     Args:
-        case: What agents and experts made of the item.
+        case: The agents' case and the experts' runs.
         panes: Lays a run out as the panes of test and log; that of None where the agents ran nothing.
     """
     agents = case.execution

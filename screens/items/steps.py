@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from store.formatting import dollars, pluralize
 from store.queries.agent_case import StepView
 
 SIMULATED_ROLE = "simulated_executor"
+CORRECTION_ROLE = "test_correction"
 
 _WOULD = {"passed": "would pass", "failed": "would fail", "error": "would raise an exception"}
 
@@ -20,6 +22,7 @@ _ROLES = {
     "executor": "Execution",
     SIMULATED_ROLE: "Simulated execution (nothing was run)",
     "bug_fixer": "Bug fixer",
+    CORRECTION_ROLE: "Correction by the test writer",
     "repair": "Repair",
     "arbiter": "Arbiter",
 }
@@ -59,6 +62,7 @@ def role_word(role: str) -> str:
 def describe_steps(steps: tuple[StepView, ...]) -> str:
     """Return every turn of the agents with what it cost, in order, after what they cost together."""
     lines = [*_in_all(steps), ""] if len(steps) > 1 else []
+    program = ""
     for number, step in enumerate(steps, start=1):
         again = f" (try {step.attempt + 1})" if step.attempt else ""
         cost = f" · {dollars(step.money)}" if step.money is not None else ""
@@ -74,8 +78,11 @@ def describe_steps(steps: tuple[StepView, ...]) -> str:
             lines.append(f"   {step.model}")
         if step.error and step.role != "repair":
             lines.append(f"   failed: {step.error}")
-        lines += [f"   {line}" for line in _outcome(step)]
+        written = str(step.reply.get("test_program") or "")
+        changed = _changes(program, written) if step.role == CORRECTION_ROLE and written else ()
+        lines += [f"   {line}" for line in (*_outcome(step), *changed)]
         lines.append("")
+        program = written or program
     return "\n".join(lines).rstrip("\n")
 
 
@@ -107,6 +114,15 @@ def _outcome(step: StepView) -> Iterator[str]:
     if step.role == SIMULATED_ROLE:
         return prediction_lines(step.reply)
     return _reply(step.reply)
+
+
+def _changes(before: str, after: str) -> Iterator[str]:
+    """Return the lines of a program that a correction took out and put in."""
+    if before == after:
+        yield "nothing was changed"
+    for line in difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm=""):
+        if not line.startswith(("---", "+++", "@@")):
+            yield f"│ {line[0]} {line[1:]}"
 
 
 def _execution(reply: Mapping[str, object]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from screens.widgets.text.overlay import Span
 from store.kinds.spec import GROUP, QuestionSpec
 from store.queries.item import OwnLabel, OwnState
 from store.record.evidence import Citation, Part
-from store.record.scope import Scope
+from store.record.scope import RunRef, Scope
 from store.tables.record import QuestionTarget
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Link:
     Attributes:
         first: Its first line, from 1.
         last: Its last line.
-        citation: What is cited.
+        citation: The cited lines.
     """
 
     first: int
@@ -46,16 +46,16 @@ class PaneText:
         id: The pane that shows it.
         title: The word on its tab or border.
         text: The text, exactly.
-        language: What Pygments calls its language; none is guessed.
-        kind: What it is: code, a test, a log, words, or Markdown.
+        language: The Pygments name of its language; none is guessed.
+        kind: Its type: code, a test, a log, words, or Markdown.
         empty: The sentence shown when there is no text; `{app.jobs}`, a command's id, is replaced by its key.
         landmarks: Lines worth jumping to, from 1.
-        part: What its lines are cited as; None where they cannot be cited.
+        part: The name under which its lines are cited; None where they cannot be cited.
         execution: The execution whose test or log it is.
         cited: Lines that the rater cites, from 1.
         recorded: Whether a judgment of the rater cites just these.
         links: Stretches of it that refer to cited lines, which can be followed.
-        heading: What its border says in place of the title.
+        heading: The text of its border in place of the title.
         above: Words shown over it; its lines are counted without them.
         spans: Stretches of the text that are marked; in Markdown those of its source.
         gutter: Glyphs before lines, by the line's number, from 1.
@@ -127,7 +127,7 @@ class QuestionPrompt:
     Attributes:
         spec: The question.
         target: The keys of the question and of the response that it is about.
-        about: What the response is called on the screen, such as "answer A"; empty for the item itself.
+        about: The name of the response on the screen, such as "answer A"; empty for the item itself.
         claim: The claim of the agents or a judge; None without one, or when the review is blind.
         pane: The pane that is shown while it is asked; empty where that is left to the reader.
         unclaimed: Why there is no claim, in a few words; empty for the reason of the kind.
@@ -158,7 +158,7 @@ class Editable:
 
     Attributes:
         part: The column of the kind that holds it.
-        title: What the screen calls it: "reference answer".
+        title: Its name on the screen: "reference answer".
         text: The current text.
         imported: As it was imported.
         revised: Who rewrote it, in words: "revised by dana"; empty for the imported text.
@@ -172,7 +172,7 @@ class Editable:
     revised: str = ""
     changes: tuple[tuple[UUID, str], ...] = ()
 
-    def was_other_at(self, moment: UUID) -> bool:
+    def differed_at(self, moment: UUID) -> bool:
         """Return whether another text stood when a record was made."""
         before = [text for number, text in self.changes if number < moment]
         return (before[-1] if before else self.imported) != self.text
@@ -183,24 +183,27 @@ class ItemView:
     """An item as the review shows it.
 
     Attributes:
-        prompt: What is asked for: a query, a question.
-        subject: What is judged.
-        case: What speaks for a label: verdict, test, log, steps, history; or the guideline in a blind review.
+        prompt: The text that asks: a query, a question.
+        subject: The judged text.
+        case: The grounds of a label: verdict, test, log, steps, history; or the guideline in a blind review.
             At least one part.
         asks: The questions that it is asked, in order; at least one.
-        prompt_word: What the prompt is, in a word; the kind's name by default.
-        subject_word: What the subject is called where only one pane is shown.
+        prompt_word: A word for the prompt; the kind's name by default.
+        subject_word: A word for the subject where only one pane is shown.
         swapped: The part of the case in the place of the subject; empty for none.
         own: The rater's current labels and marks.
         at: Which of the questions is asked now.
         runs: The runs of its test, the agents' first; none in a blind review.
         run: Which of them is shown in the case.
         reading: How the agents' test reads what is asked for; empty where that is not known.
-        first_test: What a test of the rater's own begins with, where agents wrote none; empty where no test
+        first_test: The template of a rater's own test, where agents wrote none; empty where no test
             can be run.
         editable: The texts of it that an expert may rewrite.
         blind: Whether the agents' and other raters' work is hidden.
         assignment_id: The assignment under which the rater judges it; None outside a study.
+        others: Other runs of the agents that have a label of it, the one begun last first; none in a blind
+            review.
+        replaced: The subject with its word, while another run's part stands in its place; else None.
     """
 
     item_id: int
@@ -222,6 +225,8 @@ class ItemView:
     swapped: str = ""
     blind: bool = False
     assignment_id: UUID | None = None
+    others: tuple[RunRef, ...] = ()
+    replaced: tuple[PaneText, str] | None = None
 
     @property
     def current(self) -> QuestionPrompt:
@@ -310,6 +315,13 @@ class ItemView:
             case=tuple(moved if each.id == pane_id else each for each in self.case),
             swapped=swapped,
         )
+
+    def with_beside(self, part: PaneText | None) -> ItemView:
+        """Return the item with a part of another run in the subject's place; with None, with its subject."""
+        subject, word = self.replaced or (self.subject, self.subject_word)
+        if part is None:
+            return replace(self, subject=subject, subject_word=word, replaced=None)
+        return replace(self, subject=part, subject_word=part.title, replaced=(subject, word))
 
     def with_run(self, number: int) -> ItemView:
         """Return the item with one of its runs shown."""

@@ -44,7 +44,7 @@ def raised(budget: Budget, used_up: BudgetReached, typed: str) -> Budget:
     """Return a budget of which the part that was used up is raised.
 
     Args:
-        budget: What the run might spend.
+        budget: The run's budget until now.
         used_up: Which part of it was reached.
         typed: The new bound as a person writes it: "12.50", "$12.50", "20,000".
 
@@ -71,9 +71,9 @@ class BudgetScreen(ModalScreen["Budget | None"]):
 
     Args:
         settings: Which keys are other ones.
-        budget: What the run may spend.
+        budget: The run's budget.
         used_up: The part of it that was reached.
-        progress: What the run has spent; None before anything.
+        progress: The progress with the spending of the run; None before any.
     """
 
     CSS_PATH: ClassVar[str] = "budget.tcss"

@@ -18,6 +18,7 @@ from agents.jobs.events import (
     ItemEnded,
     JobEnded,
     JobEvent,
+    JobFormWeakened,
     JobLog,
     JobPaused,
     JobProgressed,
@@ -43,7 +44,7 @@ class LogLine:
 
     Attributes:
         level: info, warning or error.
-        text: What it says, without the item's name where it is of an item; the text is data.
+        text: The message, without the item's name where it is of an item; it is data.
         count: How often it came.
         latest: The item that it came of last; empty where it is of none.
         when: When it came last, as one reads a clock; empty where it came in this session.
@@ -62,12 +63,14 @@ class JobStatus:
     Attributes:
         paused_for: Why the latest job paused by itself; None when it was asked to, or goes on.
         waits_until: When the service is asked again that turned everything down; None before that.
+        weaker_forms: How models are asked whose services refused a stronger form, each in a few words.
         logged: How many lines were ever logged, equal ones and dropped ones included.
     """
 
     def __init__(self) -> None:
         self.paused_for: WorkbenchError | None = None
         self.waits_until: datetime | None = None
+        self.weaker_forms: list[str] = []
         self.logged = 0
         self._log: OrderedDict[tuple[str, str], LogLine] = OrderedDict()
         self._failed: tuple[str, str] = ("", "")
@@ -95,8 +98,12 @@ class JobStatus:
                 self._write("warning", f"paused: {event.reason.message if at_budget else event.reason}")
         elif isinstance(event, JobWaits):
             self.waits_until = event.until
+        elif isinstance(event, JobFormWeakened):
+            self.weaker_forms.append(event.text)
         elif isinstance(event, JobStarted | JobResumed):
             self.paused_for = None
+            if isinstance(event, JobStarted):
+                self.weaker_forms = []
         elif isinstance(event, JobEnded):
             self.paused_for = self.waits_until = None
             if event.error is not None:

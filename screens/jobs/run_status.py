@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Key = Callable[[str], str]
 """Returns the key of a command of the screen by its verb."""
 
+_FORMS_SHOWN = 2
+"""Models that are asked in a weaker form and named in the status; the log names all."""
+
 NOT_READ = "What the agents recorded is not touched by this; it is tried again with the next event."
 
 
@@ -44,7 +47,7 @@ def job_status(
         job: The job, at work or ended in this session.
         listed: Its run.
         status: The state that its events reported.
-        stages: What the run's roles have done.
+        stages: The figures of the run's roles.
         key: The screen's keys.
         width: Cells of the bar.
     """
@@ -55,6 +58,7 @@ def job_status(
     if job.state == "running" and status.waits_until is not None and status.waits_until > now():
         words.insert(1, f"waits for the service until {status.waits_until.astimezone():%H:%M:%S}")
     lines = [bar(labelled, total, width), " · ".join(words)]
+    lines += [one_line(text, width) for text in status.weaker_forms[:_FORMS_SHOWN]]
     spent = spent_of(stages) if job.progress is None else job.progress.spent
     whole = [format_spent(spent), _budget(job.budget)]
     if any(whole):

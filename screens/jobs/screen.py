@@ -58,6 +58,7 @@ from store.queries.run_items import (
 )
 from store.queries.runs import kind_for_agents
 from store.record.ids import now
+from store.record.scope import RunRef
 
 if TYPE_CHECKING:
     from agents.jobs.budget import Budget
@@ -96,8 +97,8 @@ class JobsScreen(BaseScreen):
     Attributes:
         runs: The runs, the one begun last first; None before they are read.
         failure: Why they could not be read.
-        stages: What the roles of the run under the cursor did; None before that is added up, as the next.
-        causes: What it failed on.
+        stages: The figures of its roles; None before they are read, as the next.
+        causes: The causes of its failures.
         failed_turns: Its failed turns, each message once.
         counts: All that it adds up to.
     """
@@ -147,6 +148,8 @@ class JobsScreen(BaseScreen):
         for name, title in PARTS.items():
             self.query_one(f"#{name}").border_title = title
         self.context.jobs.events.subscribe(self, self._job_event)
+        self.context.runs.changed.subscribe(self, lambda _: self._lay_out())
+        self.context.runs.read()
         job = self.context.jobs.latest
         self._run_id = job.run_id if job is not None else None
         self._show_part(self._part)
@@ -326,13 +329,15 @@ class JobsScreen(BaseScreen):
         top = max(0, min(at - RUNS_LISTED + 1, len(self.runs) - RUNS_LISTED))
         wide = self.app.size.width >= 100
         width = max(20, self.app.size.width - (58 if wide else 40))
+        used = {run.id for run in self.context.runs.shown.values()}
         lines = []
         for listed in self.runs[top : top + RUNS_LISTED]:
             run, here = listed.run, listed is shown
             labelled = run_status.labelled_items(listed, self.context.jobs.latest)
             share = f"{100 * labelled // run.total} %" if run.total else ""
             text = (
-                f"{'▸' if here else ' '} {shortened(run.name, width):<{width}} {self._state_of(listed):<9} "
+                f"{'▸' if here else ' '}{'◆' if run.id in used else ' '}"
+                f"{shortened(run.name, width):<{width}} {self._state_of(listed):<9} "
                 f"{share:>5}  {run.started_at.astimezone():%Y-%m-%d %H:%M}"
             )
             if wide:
@@ -411,6 +416,7 @@ class JobsScreen(BaseScreen):
             "jobs.start": job is None and startable and self._has_items,
             "jobs.retry": job is None and startable and self._failed > 0,
             "jobs.items": shown is not None,
+            "jobs.use": shown is not None and shown.labelled > 0 and not context.scope.blind,
             "jobs.part": shown is not None and bool(self._choice),
         }
         return offered.get(command.id, True)
@@ -420,6 +426,14 @@ class JobsScreen(BaseScreen):
         job = self.context.jobs.running
         on = "more budget" if job is not None and job.used_up is not None else "go on"
         now = {("paused", "jobs.pause"): on, ("stopping", "jobs.stop"): "stop at once"}
+        chosen, shown = self.context.runs.chosen, self.run_shown
+        if (
+            command.id == "jobs.use"
+            and shown is not None
+            and chosen is not None
+            and chosen.id == shown.run.id
+        ):
+            return "use the default"
         if command.id == "jobs.start" and self.context.jobs.started:
             return "go on" if self.context.jobs.started[-1].state in ("stopped", "failed") else command.label
         return now.get((job.state if job is not None else "", command.id), command.label)
@@ -500,6 +514,20 @@ class JobsScreen(BaseScreen):
             self.context.notices.show("No run", "There are no items of a run to list.")
         else:
             self.app.push_screen(OutcomesScreen(self.context, self.navigator, shown.run))
+
+    def action_use_run(self) -> None:
+        """Show the labels of the run under the cursor on all screens; again, those of the default one."""
+        shown, runs, show = self.run_shown, self.context.runs, self.context.notices.show
+        if self.context.scope.blind:
+            show("Blind review", "The agents' labels are not shown, whichever run they are of.")
+        elif shown is None or not shown.labelled:
+            show("Nothing to show", "This run has no label yet.")
+        elif runs.chosen is not None and runs.chosen.id == shown.run.id:
+            runs.choose(None)
+            show("Default run", "The labels of the newest run of the fullest configuration are shown again.")
+        else:
+            runs.choose(RunRef(shown.run.id, shown.run.name))
+            show("This run is shown", f"{shortened(shown.run.name, 60)}; {self.key_of('use')} undoes that.")
 
     def action_move(self, lines: int) -> None:
         """Go to another run."""

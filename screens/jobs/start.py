@@ -22,7 +22,7 @@ from screens.commands import bindings
 from screens.help import hint
 from screens.jobs.job_line import format_amount, shortened
 from screens.threads import in_thread
-from screens.widgets.line import Line
+from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 from store.formatting import dollars, pluralize
@@ -56,6 +56,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         self.context = context
         self.settings = settings
         self.estimate: Estimate | None = None
+        self._is_estimating = True
         self._sandbox = sandbox
         self._is_wrong = False
 
@@ -66,7 +67,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
             yield Static(Content("\n").join(self._facts()), id="facts")
             with Horizontal(id="how-many"):
                 yield Static(Content(f"{'items at most':<{_TITLE_CELLS}}"), id="title")
-                yield Line(id="limit", placeholder="all that have no label of this run")
+                yield LineInput(id="limit", placeholder="all that have no label of this run")
             yield Static(id="expected")
             yield Static(id="wrong")
             keys = hint(self.context.settings, ("start.begin", "starts"), ("start.leave", "leaves"))
@@ -88,6 +89,7 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         facts = [
             ("configuration", f"{one_line(name, 40)}. {configuration.sentence}"),
             ("model", shortened(settings.model, _VALUE_CELLS)),
+            ("your prompts", ", ".join(settings.prompt_files)),
             *([("other models", ", ".join(roles))] if roles else []),
             ("sandbox", self._sandbox),
             ("budget", budget or "none; agents.budget in the configuration sets one"),
@@ -105,12 +107,14 @@ class StartScreen(ModalScreen["JobSettings | None"]):
 
     def _not_estimated(self, settings: JobSettings, error: WorkbenchError) -> None:
         if settings is self.settings:
+            self._is_estimating = False
             self._show_estimate([f"! {error.title}: {one_line(error.message, 300)}", error.hint])
 
     def _estimated(self, settings: JobSettings, found: Estimate) -> None:
         if settings is not self.settings:
             return
         self.estimate = found
+        self._is_estimating = False
         kind = task_kinds()[settings.kind]
         if not found.pairs:
             self._show_estimate([f"nothing to do: all {kind.plural} have a label of this run"])
@@ -128,6 +132,8 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         )
 
     def _show_estimate(self, lines: list[str]) -> None:
+        if not self._is_wrong:
+            self._show_wrong("")
         first, *others = [one_line(line, 400) for line in lines if line]
         rows = [_row("estimate", first), *(_row("", line) for line in others)]
         self.query_one("#expected", Static).update(Content("\n").join(rows))
@@ -137,10 +143,10 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         event.stop()
         text = event.value.strip()
         self._is_wrong = bool(text) and not self._limit(text)
-        wrong = "! Type a whole number of items, such as 200." if self._is_wrong else ""
-        self.query_one("#wrong", Static).update(Content(wrong))
+        self._show_wrong("! Type a whole number of items, such as 200." if self._is_wrong else "")
         if not self._is_wrong:
             self.settings, self.estimate = replace(self.settings, limit=self._limit(text)), None
+            self._is_estimating = True
             self._show_estimate(["Estimating …"])
             self._estimate(self.settings)
 
@@ -150,10 +156,17 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         return int(found[0].replace(",", "")) or None if found else None
 
     def action_begin(self) -> None:
-        """Start what is shown, unless the number of items is none."""
+        """Start what is shown, unless the number of items is none; not before the estimate is shown."""
         nothing = self.estimate is not None and not self.estimate.pairs
-        if not self._is_wrong and not nothing:
-            self.dismiss(self.settings)
+        if self._is_wrong or nothing:
+            return
+        if self._is_estimating:
+            self._show_wrong("! The estimate comes first; nothing is started yet.")
+            return
+        self.dismiss(self.settings)
+
+    def _show_wrong(self, words: str) -> None:
+        self.query_one("#wrong", Static).update(Content(words))
 
     def action_leave(self) -> None:
         """Start nothing."""

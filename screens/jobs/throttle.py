@@ -54,7 +54,7 @@ class ThrottledReader(Generic[K, T]):
         """Read soon: at once where nothing was read of this key before, else after the rest.
 
         Args:
-            key: What is read.
+            key: The name of the read.
             at_once: Whether the rest is cut short, since nothing further will change.
         """
         if self._busy:

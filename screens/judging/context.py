@@ -102,22 +102,24 @@ class JudgingContext:
         """The codes that are shown in place of the keys, with their meanings."""
         return self.screen.query_one(KeyLine).choices
 
-    def say(self, text: str, *, alarm: bool = False, choices: Sequence[tuple[str, str]] = ()) -> None:
+    def show_message(
+        self, text: str, *, alarm: bool = False, choices: Sequence[tuple[str, str]] = ()
+    ) -> None:
         """Show a message, highlighted as an alarm, and codes with meanings in place of the keys."""
         # They are where the keys are, so that the panes move as little as possible.
         self.screen.query_one(KeyLine).offer(choices)
         self.screen.query_one(MessageLine).show(text, alarm=alarm)
 
-    def say_also(self, text: str) -> None:
+    def append_message(self, text: str) -> None:
         """Append to the message, unless that is a question."""
         if not self.choices:
-            self.say(f"{self.message} · {text}" if self.message else text)
+            self.show_message(f"{self.message} · {text}" if self.message else text)
 
     def show_notice(self, text: str, *, alarm: bool = False) -> None:
         """Show a notice of the app; a question that is open still waits for its answer."""
         text = f"! {text}" if alarm else text
         if not self.choices:
-            self.say(text, alarm=alarm)
+            self.show_message(text, alarm=alarm)
         elif not self.message.endswith(text):
             whole = f"{self.message} · {text}" if self.message else text
             self.screen.query_one(MessageLine).show(whole, alarm=alarm)

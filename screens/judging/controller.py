@@ -16,7 +16,7 @@ from screens.judging.order import ReviewOrder
 from screens.judging.reasons import ReasonMenu, ReasonRequest, overridden
 from screens.judging.undo_text import describe_undo, target_of
 from screens.recorder import Override, UndoResult
-from screens.widgets.line import harmless_line
+from screens.widgets.line_input import harmless_line
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize
 from store.record.actions import Action
@@ -56,7 +56,7 @@ class JudgingController:
 
     Args:
         screen: Shows the items.
-        shared: What the components of the screen share.
+        shared: The context shared by the screen's components.
         order: The items.
         comments: The line in which comments are written.
         cited: Says which lines are cited, in words.
@@ -97,7 +97,7 @@ class JudgingController:
 
         return {
             "review.accept": Handler(self.accept, has_claim, of_item=True),
-            "review.undecided": Handler(self.say_undecided, of_item=True),
+            "review.undecided": Handler(self.ask_why_undecided, of_item=True),
             "review.skip": Handler(self.skip, of_item=True),
             "review.flag": Handler(self.flag, of_item=True),
             "review.comment": Handler(self.comment, of_item=True),
@@ -134,7 +134,7 @@ class JudgingController:
         """Complete the message of an undo whose item is known only now; a later message stays."""
         undone, self._undone = self._undone, None
         if undone is not None and self._shared.message == self._describe_undo(undone, None):
-            self._shared.say(self._describe_undo(undone, view))
+            self._shared.show_message(self._describe_undo(undone, view))
 
     # -- judging --------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class JudgingController:
         """Return whether the key is no text of an open line; show why not."""
         if self._shared.is_writing:
             close = self._shared.key("line.close")
-            self._shared.say(f"Keys are text while a line is open; {close} closes it.", alarm=True)
+            self._shared.show_message(f"Keys are text while a line is open; {close} closes it.", alarm=True)
             return False
         return True
 
@@ -150,18 +150,18 @@ class JudgingController:
         """Return whether a key may record something of the item now; show why not."""
         guard, pressed = self._shared.guard, self._shared.context.last_key.time
         if self._shared.context.rater is None:
-            self._shared.context.notices.say_no_rater()
+            self._shared.context.notices.show_no_rater()
         elif not self.is_by_hand():
             pass
         elif guard.is_bare:
-            self._shared.say("There is no item here to judge.", alarm=True)
+            self._shared.show_message("There is no item here to judge.", alarm=True)
         elif self.builder is None or (missing := guard.missing_at(pressed)):
             missing = "item" if self.builder is None else missing
             message = f"Not recorded: the {missing} was not on the screen when you pressed. Press again."
-            self._shared.say(message, alarm=True)
+            self._shared.show_message(message, alarm=True)
         elif guard.is_unsettled_at(pressed):
             message = "Not recorded: the agents' label came just now. Look, then press."
-            self._shared.say(message, alarm=True)
+            self._shared.show_message(message, alarm=True)
         else:
             return True
         return False
@@ -175,7 +175,7 @@ class JudgingController:
         if value is not None:
             self._give(value)
         else:
-            self._shared.say(f"{key} is no answer here. {self._answers()}", alarm=True)
+            self._shared.show_message(f"{key} is no answer here. {self._answers()}", alarm=True)
 
     def _answers(self) -> str:
         """Return the keys of what is asked as a sentence, with their words where those are few."""
@@ -192,7 +192,7 @@ class JudgingController:
         if item is None or self.builder is None:
             return
         if item.current.nothing:
-            self._shared.say(f"Not recorded: {item.current.nothing}.", alarm=True)
+            self._shared.show_message(f"Not recorded: {item.current.nothing}.", alarm=True)
             return
         action = self.builder.label(item, value, self._shared.guard.watch, cited=cited, execution=execution)
         self.record(action)
@@ -223,10 +223,10 @@ class JudgingController:
             # The next question is asked already, though its keys are not named.
             keys = group_digits([*self._shared.keys.of_values()])
             choices = [*choices[:-1], (keys, "next answer"), choices[-1]]
-        self._shared.say(message, choices=choices)
+        self._shared.show_message(message, choices=choices)
 
     def _go_on(self, message: str, choices: Sequence[tuple[str, str]] = ()) -> None:
-        self._shared.say(message, choices=choices)
+        self._shared.show_message(message, choices=choices)
         self._shows.go_on()
 
     def accept(self) -> None:
@@ -237,16 +237,16 @@ class JudgingController:
         if item.claim is None:
             why = "the review is blind" if item.blind else "the agents have no label here"
             why = item.current.unclaimed or why
-            self._shared.say(f"Nothing to accept: {why}. Nothing was recorded.", alarm=True)
+            self._shared.show_message(f"Nothing to accept: {why}. Nothing was recorded.", alarm=True)
             return
         self._give(item.claim.value)
 
-    def say_undecided(self) -> None:
+    def ask_why_undecided(self) -> None:
         """Ask why the rater cannot decide; the code that follows records it."""
         item = self._shared.item
         if self.can_judge() and item is not None:
             self.reasons.open(ReasonRequest(None, item.item_id, undecided=True))
-            self._shared.say("Cannot decide, because:", choices=self.reasons.choices())
+            self._shared.show_message("Cannot decide, because:", choices=self.reasons.choices())
 
     def skip(self) -> None:
         """Put the item off: it comes again last."""
@@ -265,7 +265,7 @@ class JudgingController:
             return
         flagged = not item.own.flagged
         self.record(self.builder.mark(item, "flag", active=flagged))
-        self._shared.say(f"{'⚑ flagged' if flagged else 'Flag taken away'} · {self._undo_hint}")
+        self._shared.show_message(f"{'⚑ flagged' if flagged else 'Flag taken away'} · {self._undo_hint}")
 
     def record(self, action: Action) -> None:
         """Submit an action, and show at once what it makes of the item."""
@@ -293,9 +293,9 @@ class JudgingController:
             return
         self.reasons.drop()
         if not item.has_several:
-            self._shared.say("This item is asked one question.")
+            self._shared.show_message("This item is asked one question.")
             return
-        self._shared.say("")
+        self._shared.show_message("")
         self._shows.ask_question((item.at + step) % len(item.questions))
 
     def ask_about(self, pane: str) -> None:
@@ -321,13 +321,13 @@ class JudgingController:
         elif overridden(item) is not None:
             self.reasons.open(ReasonRequest(None, item.item_id))
             now = f" Now: {item.label.reason}." if item.label is not None and item.label.reason else ""
-            self._shared.say(f"Why another label than ◆?{now}", choices=self.reasons.choices())
+            self._shared.show_message(f"Why another label than ◆?{now}", choices=self.reasons.choices())
         elif override is not None:
             # The review has gone on from it: to the next question, or to the next item.
             self.reasons.ask_last()
         else:
             none = "this question" if item.has_several else "this item"
-            self._shared.say(f"A reason belongs to an override, and {none} has none.", alarm=True)
+            self._shared.show_message(f"A reason belongs to an override, and {none} has none.", alarm=True)
 
     def _give_reason(self, asked: ReasonRequest, reason: str) -> None:
         item, builder, recorder = self._shared.item, self.builder, self._shared.context.recorder
@@ -335,7 +335,7 @@ class JudgingController:
             return
         if asked.action is not None and asked.action.id in recorder.taken_back:
             message = "Not recorded: the label that this would be the reason of was taken back."
-            self._shared.say(message, alarm=True)
+            self._shared.show_message(message, alarm=True)
             return
         is_shown = item is not None and item.item_id == asked.item_id
         if asked.undecided and item is not None and is_shown:
@@ -349,11 +349,11 @@ class JudgingController:
             recorder.last_override = override
             change, undo = self._shared.key("reason"), self._shared.key("undo")
             changes = f"{change} changes it · {undo} undo takes back label and reason"
-            self._shared.say(f"Reason: {reason} · {changes}")
+            self._shared.show_message(f"Reason: {reason} · {changes}")
         elif item is not None and is_shown and item.label is not None:
             (cited, execution), watch = self._shows.evidence(), self._shared.guard.watch
             self.record(builder.label(item, item.label.value, watch, reason, cited, execution=execution))
-            self._shared.say(f"Reason: {reason} · {self._undo_hint}")
+            self._shared.show_message(f"Reason: {reason} · {self._undo_hint}")
 
     # -- comments -------------------------------------------------------------------------------------
 
@@ -374,10 +374,10 @@ class JudgingController:
             return
         text = text.strip()
         if text == harmless_line(item.own.comment):
-            self._shared.say("The comment is as it was.")
+            self._shared.show_message("The comment is as it was.")
             return
         self.record(self.builder.mark(item, "comment", active=bool(text), text=text))
-        self._shared.say(f"Comment {'given' if text else 'taken away'} · {self._undo_hint}")
+        self._shared.show_message(f"Comment {'given' if text else 'taken away'} · {self._undo_hint}")
 
     # -- undoing --------------------------------------------------------------------------------------
 
@@ -406,7 +406,7 @@ class JudgingController:
         self._order.go_to(action.item_id)
         self._wanted_question = target_of(action)
         self._undone = undone
-        self._shared.say(self._describe_undo(undone, self._shared.item))
+        self._shared.show_message(self._describe_undo(undone, self._shared.item))
         self._shows.show_item()
 
     def _describe_undo(self, undone: UndoResult, item: ItemView | None) -> str:

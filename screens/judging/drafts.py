@@ -23,7 +23,7 @@ class Drafts(Generic[Value]):
     """Drafts of one kind, the latest last.
 
     Args:
-        name: What a session calls them.
+        name: Their key in a session.
         encode: Returns a draft as a session keeps it.
         decode: Returns a draft of what a session kept.
     """
@@ -75,7 +75,7 @@ class CommentEditor:
     The screen has the line, an `Input` with the id `comment`.
 
     Args:
-        shared: What the components of the screen share.
+        shared: The context shared by the screen's components.
         changed: Called when a draft has changed.
         leave: Gives the focus back when the line is closed.
 
@@ -100,7 +100,7 @@ class CommentEditor:
     def open(self, item: ItemView) -> None:
         """Open the line with what was written before, or with the draft."""
         choices = [("Enter", "saves the comment"), (self._shared.key("line.close"), "keeps it as a draft")]
-        self._shared.say("", choices=choices)
+        self._shared.show_message("", choices=choices)
         box, draft = self._box, self.drafts.get(item.item_id)
         box.value = item.own.comment if draft is None else draft
         box.cursor_position = len(box.value)
@@ -131,7 +131,7 @@ class CommentEditor:
         self._close(focus=focus)
         self._changed()
         kept = f"Draft kept; {self._shared.key('comment')} goes on with it."
-        self._shared.say(kept if item.item_id in self.drafts else "")
+        self._shared.show_message(kept if item.item_id in self.drafts else "")
         return True
 
     def note(self) -> None:
@@ -151,4 +151,4 @@ class CommentEditor:
         """Say that an item that has come onto the screen has a draft."""
         if item_id in self.drafts:
             comment = self._shared.key("comment")
-            self._shared.say_also(f"Your unsaved comment is kept: {comment} goes on with it.")
+            self._shared.append_message(f"Your unsaved comment is kept: {comment} goes on with it.")

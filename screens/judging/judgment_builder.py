@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
@@ -97,15 +98,9 @@ class JudgmentBuilder:
         claim = item.claim
         origin = "independent" if claim is None else "accept" if value == claim.value else "override"
         elapsed, active = watch.read()
-        action = self.ids.next()
         record = Judgment(
-            id=self.ids.next(),
-            action=action,
-            item_id=item.item_id,
+            **self._key(item),
             **item.current.target._asdict(),
-            rater_id=self.scope.rater_id,
-            assignment_id=item.assignment_id,
-            phase=self.scope.phase,
             value=value,
             origin=origin,
             shown_verdict=claim.verdict_id if claim else None,
@@ -116,9 +111,8 @@ class JudgmentBuilder:
             evidence=as_json(cited),
             elapsed_ms=elapsed,
             active_ms=active,
-            created_at=now(),
         )
-        return Action(action, (record,))
+        return Action(record.action, (record,))
 
     def with_reason(self, action: Action, reason: str) -> Action:
         """Return the addition to a label's action that gives it a reason; undone together with it."""
@@ -128,20 +122,20 @@ class JudgmentBuilder:
 
     def mark(self, item: ItemView, kind: str, *, active: bool = True, text: str = "") -> Action:
         """Return the action of marking an item under its assignment, or of taking the mark away."""
-        action = self.ids.next()
-        record = Mark(
-            id=self.ids.next(),
-            action=action,
-            item_id=item.item_id,
-            rater_id=self.scope.rater_id,
-            assignment_id=item.assignment_id,
-            phase=self.scope.phase,
-            kind=kind,
-            active=active,
-            text=text,
-            created_at=now(),
-        )
-        return Action(action, (record,))
+        record = Mark(**self._key(item), kind=kind, active=active, text=text)
+        return Action(record.action, (record,))
+
+    def _key(self, item: ItemView) -> dict[str, Any]:
+        """Return the fields that every record of a new action on an item has."""
+        return {
+            "action": self.ids.next(),
+            "id": self.ids.next(),
+            "item_id": item.item_id,
+            "rater_id": self.scope.rater_id,
+            "assignment_id": item.assignment_id,
+            "phase": self.scope.phase,
+            "created_at": now(),
+        }
 
 
 def apply_action(own: OwnState, action: Action) -> OwnState:

@@ -117,7 +117,7 @@ class DisplayedItem:
         paint: The number of the painting that put it there; a later one has a higher number.
         painted_at: When that had reached the terminal, in seconds of the monotonic clock; None before, and
             while another screen covers it.
-        awaited: What has to come onto the screen before a key judges.
+        awaited: The parts that have to be on the screen before a key judges.
         settled_at: When a key judges again after the agents' label has changed, on the same clock.
     """
 
@@ -143,7 +143,7 @@ class PaintGuard:
 
     Attributes:
         wanted: The place that was gone to last; None while there is none.
-        on_screen: What is on the screen; None where no item is.
+        on_screen: The item on the screen; None where there is none.
         is_bare: Whether it is known that no item can be shown.
         watch: Measures how long the question has been asked.
     """
@@ -251,7 +251,7 @@ class PaintGuard:
         """Take no key that judges before something has come onto the screen.
 
         Args:
-            awaited: What it is, in a word.
+            awaited: A word for it.
         """
         if self.on_screen is not None:
             self._paints += 1

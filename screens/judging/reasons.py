@@ -20,7 +20,7 @@ class ReasonRequest:
     """The label or mark that a reason is asked for.
 
     Attributes:
-        action: What it is the reason of; None for the label of the item that is shown.
+        action: The action that it explains; None for the label of the item shown.
         item_id: The item.
         undecided: Whether it is why the rater cannot decide.
         by_key: Whether a key asked for it, so that no key gives a value meanwhile.
@@ -36,7 +36,7 @@ class ReasonMenu:
     """Takes the code of a reason while one is asked for.
 
     Args:
-        shared: What the components of the screen share.
+        shared: The context shared by the screen's components.
         give: Records a reason.
     """
 
@@ -77,7 +77,7 @@ class ReasonMenu:
             self._asked = ReasonRequest(override.action, override.action.item_id, by_key=True)
             choices = self._offered(override.codes, "no reason")
             about = one_line(override.about, 40)
-            self._shared.say(f"Why another label than ◆ for {about}?", choices=choices)
+            self._shared.show_message(f"Why another label than ◆ for {about}?", choices=choices)
 
     def _offered(self, codes: Mapping[str, str], ending: str) -> list[tuple[str, str]]:
         self._codes = codes
@@ -130,12 +130,12 @@ class ReasonMenu:
         undecided = self._asked is not None and self._asked.undecided
         self._asked = None
         if undecided:
-            self._shared.say("Nothing was recorded.")
+            self._shared.show_message("Nothing was recorded.")
             return
         override = self._shared.context.recorder.last_override
         open_still = override is not None or overridden(self._shared.item) is not None
         later = f"; {self._shared.key('reason')} gives one" if open_still else ""
-        self._shared.say(f"No reason given{later}.")
+        self._shared.show_message(f"No reason given{later}.")
 
     def ends_with(self, key: str) -> bool:
         """Return whether a key that goes back ends the question for a reason that is asked first."""

@@ -26,7 +26,7 @@ def describe_undo(
         questions: The names of the questions by their keys.
         blind: Leave out whatever reveals the agents' label.
         since: When the session began; older records are described with their time.
-        of: What the question is about, as the screen calls it: "answer B"; empty where it has no word for it.
+        of: The subject of the question, as named on the screen: "answer B"; empty without a name.
     """
     about = action.about or action.records
     given = _given(about)
@@ -77,9 +77,9 @@ def _label(judgment: Judgment, questions: Mapping[int, str], of: str = "") -> st
     """Return a label with its reason, "no label" where there is none.
 
     Args:
-        judgment: What was recorded.
+        judgment: The recorded judgment.
         questions: The names of the questions by their keys.
-        of: What the question is about; empty where that goes without saying.
+        of: The subject of the question; empty where it needs no name.
     """
     if judgment.value is None:
         return "no label"

@@ -27,8 +27,8 @@ class Choice:
     """One way to set a part of a filter.
 
     Attributes:
-        value: What the filter's part becomes; None lets everything through.
-        word: What the modal calls it.
+        value: The value for the filter; None lets everything through.
+        word: Its name in the modal.
     """
 
     value: Any
@@ -41,7 +41,7 @@ class Field:
 
     Attributes:
         name: The part of `QueueFilter`.
-        title: What the modal calls it.
+        title: Its name in the modal.
         choices: The ways to set it; the first one lets everything through.
         agents: Whether it rests on the agents' labels, which a blind queue must not.
     """
@@ -100,7 +100,7 @@ class Order:
     """An order of the queue, with the key that chooses it and how it reads.
 
     Attributes:
-        key: What is ordered by.
+        key: The sort key.
         letter: The key that chooses it.
         title: How it reads.
         agents: Whether it rests on the agents' labels.

@@ -48,7 +48,7 @@ class ChoiceRow(Static, can_focus=True):
     Where not all of them fit, those around the chosen one are shown, and arrows say that there are others.
 
     Args:
-        field: What is chosen.
+        field: The field to choose a value of.
         value: The value that is chosen at first.
     """
 
@@ -195,7 +195,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
 
     def on_mount(self) -> None:
         """Say what the filter lets through."""
-        self._say_sentence("")
+        self._show_sentence("")
         self._look()
 
     @property
@@ -231,9 +231,9 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
 
     def _counted(self, wanted: QueueFilter, number: str) -> None:
         if self.is_mounted and wanted == self.chosen:
-            self._say_sentence(number)
+            self._show_sentence(number)
 
-    def _say_sentence(self, number: str) -> None:
+    def _show_sentence(self, number: str) -> None:
         phrase = one_line(self.chosen.sentence(self._here, kinds_with_agents()), 68 - len(number))
         self.query_one("#sentence", Static).update(Content(f"{phrase} · {number}" if number else phrase))
 

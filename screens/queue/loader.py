@@ -18,7 +18,8 @@ from store.record.session import load_session, save_session
 
 if TYPE_CHECKING:
     from store.queries.rows import Ids
-    from store.record.scope import Scope
+    from store.queries.runs import LabelledRun
+    from store.record.scope import RunRef, Scope
     from store.workspace.duckdb import Workspace
 
 
@@ -32,6 +33,7 @@ class LoadedQueue:
         rows: The first lines.
         total: How many items the workspace holds; None when they were not counted yet.
         kinds: The kinds of the items, those of the first lines where not all were looked at.
+        runs: The run of the agents that is shown of each kind, by kind; None where that was not read.
     """
 
     ids: Ids
@@ -39,6 +41,7 @@ class LoadedQueue:
     rows: tuple[QueueRow, ...] = ()
     total: int | None = None
     kinds: frozenset[str] = frozenset()
+    runs: Mapping[str, RunRef] | None = None
 
 
 class QueueLoader:
@@ -71,7 +74,26 @@ class QueueLoader:
 
         items, wanted = items_by_kind(self._workspace), query.wanted.kind
         kinds = frozenset(items) if wanted is None else frozenset((wanted,))
-        return LoadedQueue(self._ids(query), complete=True, total=sum(items.values()), kinds=kinds)
+        ids, total = self._ids(query), sum(items.values())
+        return LoadedQueue(ids, complete=True, total=total, kinds=kinds, runs=self._runs())
+
+    def _runs(self) -> Mapping[str, RunRef]:
+        from store.queries.runs import shown_by_kind
+
+        if self._scope.blind:
+            return {}
+        with self._workspace.reading() as connection:
+            return shown_by_kind(connection, self._scope)
+
+    def choices(self) -> tuple[list[LabelledRun], Mapping[str, RunRef]]:
+        """Return the runs with labels, and the one of each kind that is shown where none is chosen."""
+        from store.queries.runs import labelled_runs, shown_by_kind
+
+        if self._scope.blind:
+            return [], {}
+        with self._workspace.reading() as connection:
+            default = shown_by_kind(connection, replace(self._scope, run=None))
+            return labelled_runs(connection, self._scope), default
 
     def first_unjudged(self, query: QueueQuery) -> int | None:
         """Return the first item of a queue that the rater has not judged, None where there is none."""

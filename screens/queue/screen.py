@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -27,7 +28,7 @@ from screens.queue.query import QueueQuery
 from screens.threads import in_thread
 from screens.widgets.item_list.widget import CursorMoved, ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
-from screens.widgets.line import Line
+from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
@@ -35,12 +36,19 @@ from store.formatting import pluralize
 from store.queries.rows import QueueFilter, QueueSort
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from screens.context import ScreenContext
     from screens.items.reader import ItemReader
     from screens.items.views import ItemView
     from screens.navigator import Navigator, OpenedReview
     from screens.queue.loader import LoadedQueue
+    from store.queries.runs import LabelledRun
     from store.record.actions import Action
+    from store.record.scope import RunRef
+
+RUN_CELLS = 13
+"""Cells that the name of the run always has, shortened in its middle."""
 
 PREVIEW_SECONDS = 0.08
 """How long the cursor rests before the preview follows it."""
@@ -85,7 +93,7 @@ class QueueScreen(BaseScreen):
         yield TopLine("queue")
         yield Static(id="sentence")
         leaves = self.key_of("line.close")
-        yield Line(id="find", placeholder=f"{TEXT_WANTED} · Enter lists, {leaves} leaves")
+        yield LineInput(id="find", placeholder=f"{TEXT_WANTED} · Enter lists, {leaves} leaves")
         with Horizontal(id="body"):
             yield ItemList(lambda ids: self.loader.rows(list(ids)), blind=scope.blind, id="items")
             yield Static(id="message")
@@ -100,6 +108,7 @@ class QueueScreen(BaseScreen):
         context.recorder.saved.subscribe(self, self._action_recorded)
         context.recorder.failed.subscribe(self, self._action_recorded)
         context.jobs.events.subscribe(self, self._job_event)
+        context.runs.changed.subscribe(self, self._run_changed)
         self._lay_out()
         self._take_up()
 
@@ -127,6 +136,17 @@ class QueueScreen(BaseScreen):
         from screens.items.reader import ItemReader
 
         return ItemReader(self.context.workspace, self.context.scope)
+
+    def _run_changed(self, relabelled: bool) -> None:
+        """Read everything again where another run is shown than before, since no labels are mixed."""
+        if relabelled:
+            scope = self.context.scope
+            self.loader = QueueLoader(self.context.workspace, scope)
+            self.reader.look_as(scope)
+            if self._generation:
+                self._afresh = True
+                self.load_queue(self.queue_query)
+        self._lay_out()
 
     # -- the order -----------------------------------------------------------------------------------
 
@@ -205,6 +225,8 @@ class QueueScreen(BaseScreen):
             self.kinds_here = found.kinds
         if self._complete:
             self.total, self._go_to = found.total, None
+        if found.runs is not None:
+            self.context.runs.take(found.runs)
         self._lay_out()
         if self._complete:
             self._open_chosen()
@@ -274,8 +296,10 @@ class QueueScreen(BaseScreen):
             counted += f" · {self._new:,} new, {self.key_of('queue.refresh')} lists them"
         order = f" · {order_phrase(query.sort)}" if query.sort != QueueSort() else ""
         width = self.app.size.width - 2
-        tail = f" · {counted}{order}"
-        return f" {one_line(self._wanted_in_words(), max(10, width - len(tail)))}{tail}"
+        wanted, tail = self._wanted_in_words(), f" · {counted}{order}"
+        run = self.context.runs.words(max(RUN_CELLS, width - cell_len(wanted) - len(tail) - 3))
+        tail += f" · {run}" if run else ""
+        return f" {one_line(wanted, max(10, width - cell_len(tail)))}{tail}"
 
     def _wanted_in_words(self) -> str:
         return self.queue_query.wanted.sentence(self.kinds_here, kinds_with_agents())
@@ -334,6 +358,8 @@ class QueueScreen(BaseScreen):
 
     def offers(self, command: Command) -> bool:
         """Offer only what has an effect: no opening of an empty list, no clearing without a filter."""
+        if command.id == "queue.run":
+            return not self.context.scope.blind and bool(self.context.runs.shown)
         if command.id == "queue.open":
             return not self._generation or self.items.count > 0
         return self.queue_query.wanted != QueueFilter() if command.id == "queue.clear" else True
@@ -392,6 +418,30 @@ class QueueScreen(BaseScreen):
 
         settings, sort = self.context.settings, self.queue_query.sort
         self.app.push_screen(SortScreen(settings, sort, self.kinds_here), chosen)
+
+    def action_choose_run(self) -> None:
+        """Choose the run of the agents whose labels are shown."""
+        notices = self.context.notices
+        if self.context.scope.blind:
+            notices.show("Blind review", "The agents' labels are not shown, whichever run they are of.")
+            return
+        in_thread(self, self.loader.choices, self._offer_runs, notices.report_error, group="runs")
+
+    def _offer_runs(self, found: tuple[list[LabelledRun], Mapping[str, RunRef]]) -> None:
+        from screens.queue.runs import RunScreen
+
+        runs, default = found
+        if not runs:
+            self.context.notices.show("No run", "No agents have labelled anything here yet.")
+        elif self.is_current and not self.app.screen.is_modal:
+
+            def chosen(choice: tuple[RunRef | None] | None) -> None:
+                if choice is not None:
+                    self.context.runs.choose(choice[0])
+
+            self.app.push_screen(
+                RunScreen(self.context.settings, runs, self.context.runs.chosen, default), chosen
+            )
 
     def action_clear_filter(self) -> None:
         """List all items again."""

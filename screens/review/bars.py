@@ -28,6 +28,9 @@ from store.record.actions import Action
 
 SaveState = Literal["none", "saving", "saved", "failed"]
 
+RUN_WHOLE, RUN_SHORT = 48, 24
+"""Cells that the name of the run has in the first line, where there is room, and where there is little."""
+
 ROWS_FOR_TWO = 20
 """Rows of a terminal from which a question has a row of its own."""
 
@@ -55,7 +58,7 @@ class PlaceLine(Static):
             place: The workspace and the place in it.
             who: The rater, and whether the review is blind.
             pace: How far the rater is; empty where nothing is counted.
-            shorter: What to show where the line is too narrow, as (left, right), the longest first.
+            shorter: Shorter texts for a narrow line, as (left, right), the longest first.
         """
         whole = [(place, f"{who}   {pace}")] if pace else []
         self._forms = (*whole, *shorter, (place, who))
@@ -310,7 +313,7 @@ class ReviewHeader:
     """Updates the lines above the panes, and follows the rater's progress for them.
 
     Args:
-        shared: What the components of the screen share; it has a `PlaceLine` and a `ClaimLine`.
+        shared: The context shared by the screen's components; it has a `PlaceLine` and a `ClaimLine`.
         order: The items.
         query: Returns the query of the queue that is reviewed.
 
@@ -364,13 +367,17 @@ class ReviewHeader:
         whole = not self.kinds or self._query().wanted == QueueFilter()
         pace = self.progress.sentence(whole=whole) if self.progress else ""
         briefly = f"{failed}{rater}{' · blind' if blind else ''}"
+        who = f"{failed}rater: {rater} · blind: {'yes' if blind else 'no'} "
+        paced = f"{briefly} · {pace}" if pace else f"{briefly} "
+        # The run is named whole or in short, before anything of what is counted.
+        runs = list(dict.fromkeys(context.runs.words(cells) for cells in (RUN_WHOLE, RUN_SHORT)))
+        named = [f" · {run}" if run else "" for run in runs]
         self._shared.screen.query_one(PlaceLine).show(
-            place,
-            f"{failed}rater: {rater} · blind: {'yes' if blind else 'no'} ",
-            pace,
+            *(f"{place}{named[0]}", who, pace),
             shorter=[
-                (f" {number}", f"{briefly} · {pace}" if pace else f"{briefly} "),
-                (f" {number}", f"{briefly} "),
+                *((f"{place}{run}", f"{who}  {pace}") for run in named[1:] if pace),
+                *((f" {number}{run}", paced) for run in named),
+                *((f" {number}{run}", f"{briefly} ") for run in named),
             ],
         )
 

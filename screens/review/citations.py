@@ -41,13 +41,13 @@ class Citations:
     cites; what was changed since and went with no label yet is a draft, kept like that of a comment.
 
     Args:
-        shared: What the components of the screen share.
+        shared: The context shared by the screen's components.
         panes: The panes.
         changed: Called when a draft has changed.
         bring_out: Shows the execution whose test or log is cited.
 
     Attributes:
-        drafts: What was changed and went with no label.
+        drafts: Changed citations that no label has.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Citations:
             self.drafts.put(action.item_id, None)
         self._mark_panes()
 
-    def keep_of(self, action: Action, *, redo: bool) -> None:
+    def keep_undone(self, action: Action, *, redo: bool) -> None:
         """Keep what a label cited that was taken back, for the label that may be given in its place."""
         labels = [record for record in action.about or action.records if isinstance(record, Judgment)]
         cited = readable_citations(labels[-1].evidence) if labels else ()
@@ -127,10 +127,10 @@ class Citations:
         """Begin to choose lines; chosen ones are cited, or cited no more."""
         item, pane = self._shared.item, self._panes.pane
         if self._shared.context.rater is None:
-            self._shared.context.notices.say_no_rater()
+            self._shared.context.notices.show_no_rater()
             return
         if item is None:
-            self._shared.say("There is no item on the screen yet.")
+            self._shared.show_message("There is no item on the screen yet.")
             return
         part = self._part_of(pane)
         if part is None or part.part is None:
@@ -140,11 +140,13 @@ class Citations:
             ]
             places = f"{', '.join(first)} and {last}" if first else last
             hidden = " The agents' test is not shown in a blind review." if item.blind else ""
-            self._shared.say(f"Nothing to cite in this pane: lines of {places} can be cited.{hidden}")
+            self._shared.show_message(
+                f"Nothing to cite in this pane: lines of {places} can be cited.{hidden}"
+            )
         elif not pane.text:
-            self._shared.say("There is nothing to cite in this pane.")
+            self._shared.show_message("There is nothing to cite in this pane.")
         elif pane.is_rendered:
-            self._shared.say(
+            self._shared.show_message(
                 f"Lines are cited of the Markdown as it stands: {self._shared.key('source')} shows it."
             )
         elif (lines := pane.selected_lines or pane.cursor_lines) is not None:
@@ -152,7 +154,7 @@ class Citations:
         else:
             line = pane.begin_cursor()
             several = f"{self._shared.key('text.more_up')} {self._shared.key('text.more_down')}"
-            self._shared.say(
+            self._shared.show_message(
                 f"▸ {part.part} {line} · {self._choosing_keys} choose, {several} several · {self._cites}"
             )
 
@@ -173,19 +175,23 @@ class Citations:
         others = [one for one in self.cited if (one.part, one.sha256) != (part.part, sha256)]
         ours = cite(part.part, part.text, Document(part.text).lines, marked, part.execution)
         if len(others) + len(ours) > CITATIONS_MOST:
-            self._shared.say(f"More than {CITATIONS_MOST} places cannot be cited for one label.", alarm=True)
+            self._shared.show_message(
+                f"More than {CITATIONS_MOST} places cannot be cited for one label.", alarm=True
+            )
             return
         self.drafts.put(item.item_id, in_order([*others, *ours]))
         self._mark_panes()
         self._changed()
         if item.item_id not in self.drafts:
             cited = format_citations(self.cited)
-            self._shared.say(f"Your label cites {cited} as before." if cited else "Nothing is cited.")
+            self._shared.show_message(
+                f"Your label cites {cited} as before." if cited else "Nothing is cited."
+            )
             return
         cited = format_citations(self.cited) or "nothing"
         word = "No more cited" if removing else "▌ Cited"
         these = f"{part.part} {lines[0]}" + (f"-{lines[-1]}" if len(lines) > 1 else "")
-        self._shared.say(f"{word}: {these} · your next label of this item cites {cited}")
+        self._shared.show_message(f"{word}: {these} · your next label of this item cites {cited}")
 
     def _part_of(self, pane: TextPane) -> PaneText | None:
         """Return what a pane shows of the item."""
@@ -202,7 +208,7 @@ class Citations:
         pane = self._panes.pane
         part = self._part_of(pane)
         if part is None or not part.links:
-            self._shared.say(
+            self._shared.show_message(
                 f"{self._shared.key('follow')} follows the citations of History; there is none in this pane."
             )
             return
@@ -215,7 +221,7 @@ class Citations:
         link = part.links[-1]
         pane.put_cursor(link.first, link.first)
         goes = f"{self._shared.key('follow')} goes there · {self._choosing_keys} choose another one"
-        self._shared.say(f"▸ {link.citation.place} · {goes}")
+        self._shared.show_message(f"▸ {link.citation.place} · {goes}")
 
     def _go_to_cited(self, citation: Citation) -> None:
         self._bring_out(citation)
@@ -238,9 +244,11 @@ class Citations:
             last = first + citation.last - citation.first
             # The pane may have been hidden until now, and then has no size to scroll in.
             self._shared.screen.call_after_refresh(self._panes.by_id[pane_id].put_cursor, first, last)
-            self._shared.say(f"▸ {where} · {self._cites}")
+            self._shared.show_message(f"▸ {where} · {self._cites}")
             return
-        self._shared.say(f"{citation.place}: that text is not shown any more; History keeps what it said.")
+        self._shared.show_message(
+            f"{citation.place}: that text is not shown any more; History keeps what it said."
+        )
 
     # -- keeping --------------------------------------------------------------------------------------
 
@@ -249,7 +257,7 @@ class Citations:
         draft = self.drafts.get(item_id)
         if draft is not None:
             cited = format_citations(draft) or "nothing"
-            self._shared.say_also(f"Not recorded yet: your next label cites {cited}.")
+            self._shared.append_message(f"Not recorded yet: your next label cites {cited}.")
 
 
 def _stored(view: ItemView) -> tuple[Citation, ...]:

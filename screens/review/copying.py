@@ -23,7 +23,7 @@ class TextCopier:
     """Hands the text of a pane over, exactly.
 
     Args:
-        shared: What the components of the screen share.
+        shared: The context shared by the screen's components.
         panes: The panes.
     """
 
@@ -43,7 +43,7 @@ class TextCopier:
         """Copy the selection or the whole pane, exactly; a long text goes to a file."""
         text = self._panes.pane.copy_text()
         if not text:
-            self._shared.say("There is nothing to copy in this pane.")
+            self._shared.show_message("There is nothing to copy in this pane.")
             return
         data = text.encode("utf-8", "surrogatepass")
         # A lone surrogate has no UTF-8; only a file can take it over exactly.
@@ -52,7 +52,9 @@ class TextCopier:
             self._shared.screen.app.copy_to_clipboard(text)
             sent = pluralize(len(text), "character")
             file = self._shared.key("copy_file")
-            self._shared.say(f"{sent} sent to the terminal's clipboard (OSC 52) · {file} writes a file")
+            self._shared.show_message(
+                f"{sent} sent to the terminal's clipboard (OSC 52) · {file} writes a file"
+            )
         else:
             self.copy_file()
 
@@ -60,7 +62,7 @@ class TextCopier:
         """Write the selection or the pane to a file, and show its path."""
         text = self._panes.pane.copy_text()
         if not text:
-            self._shared.say("There is nothing to write in this pane.")
+            self._shared.show_message("There is nothing to write in this pane.")
             return
         with tempfile.NamedTemporaryFile(
             "w",
@@ -72,13 +74,13 @@ class TextCopier:
             delete=False,
         ) as file:
             file.write(text)
-        self._shared.say(f"{pluralize(len(text), 'character')} written to {file.name}")
+        self._shared.show_message(f"{pluralize(len(text), 'character')} written to {file.name}")
 
     def open_pager(self) -> None:
         """Open the pane's text in the pager of the environment, less without one."""
         pager = os.environ.get("PAGER") or shutil.which("less")
         if not pager:
-            self._shared.say(
+            self._shared.show_message(
                 f"No pager: set PAGER, or press {self._shared.key('copy_file')} to write a file.", alarm=True
             )
             return
@@ -93,5 +95,5 @@ class TextCopier:
             except (OSError, ValueError, SuspendNotSupported) as error:
                 file_key = self._shared.key("copy_file")
                 message = f"The pager {pager} did not start ({error}); {file_key} writes a file."
-                self._shared.say(message, alarm=True)
+                self._shared.show_message(message, alarm=True)
         self._shared.screen.refresh()

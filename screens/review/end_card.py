@@ -88,9 +88,9 @@ class EndCard(Static):
         """Show what is done and what is next.
 
         Args:
-            listed: What the list is, as a phrase: "completions".
+            listed: The items of the list, as a phrase: "completions".
             total: How many items it lists.
-            found: What was counted; None before.
+            found: The counts; None before they are read.
             keys: The first keys of the commands unjudged, back, previous and undo.
         """
         self.border_title = Content(f"End of the list: {listed}")
@@ -125,7 +125,7 @@ class EndOfList:
     """Shows the card, and counts for it.
 
     Args:
-        shared: What the components of the screen share; it has the card.
+        shared: The context shared by the screen's components; it has the card.
         order: The list.
         header: Names the list.
         failed: Called with the error of a count.

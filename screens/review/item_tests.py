@@ -30,7 +30,7 @@ class TestEditor(TextEditor):
         context: The context of the screens.
         item: The item whose test it is.
         shown: The test that the review shows; the beginning of one where it shows none.
-        draft: What the rater wrote before in its place; None where there is none.
+        draft: The rater's draft; None where there is none.
         keep: Called with the text after every change.
     """
 
@@ -81,18 +81,22 @@ class TestEditor(TextEditor):
     def on_mount(self) -> None:
         """Say what is edited."""
         if self._draft is not None:
-            self._say("This is your draft.")
+            self._show_message("This is your draft.")
         elif self._begins:
-            self._say("The code is the module candidate; each function test_... is run and counted.")
+            self._show_message("The code is the module candidate; each function test_... is run and counted.")
 
     def action_run(self) -> None:
         """Run the test."""
         if not self.area.text.strip():
-            self._say("There is nothing to run.", alarm=True)
+            self._show_message("There is nothing to run.", alarm=True)
         elif self._begins and self.area.text == self._shown:
-            self._say("This is only how a test begins: put in a call, and what must come of it.", alarm=True)
+            self._show_message(
+                "This is only how a test begins: put in a call, and what must come of it.", alarm=True
+            )
         elif self._item.item_id in self.context.tests.running:
-            self._say("Another test of this item is still running; run this one when that has ended.")
+            self._show_message(
+                "Another test of this item is still running; run this one when that has ended."
+            )
         else:
             self.dismiss(self.area.text)
 
@@ -103,7 +107,7 @@ class ItemTests:
     An edited test stays a draft, kept like that of a comment, until its run is on disk.
 
     Args:
-        shared: What the components of the screen share.
+        shared: The context shared by the screen's components.
         show: Shows an item with the run that is chosen.
         forget: Drops an item that was read before, by its key.
         reload: Reads an item again if it is the one shown, by its key.
@@ -162,16 +166,20 @@ class ItemTests:
         """
         item = self._shared.item
         if self._shared.context.rater is None:
-            self._shared.context.notices.say_no_rater()
+            self._shared.context.notices.show_no_rater()
         elif item is None or not self._shared.guard.is_painted:
-            self._shared.say("There is no item on the screen yet.")
+            self._shared.show_message("There is no item on the screen yet.")
         elif item.blind:
-            self._shared.say(_BLIND)
+            self._shared.show_message(_BLIND)
         elif not (test := shown_test(item) or (item.first_test if verb == "edit" else "")):
             can = f"; {self._shared.key('edit')} writes one of your own" if item.first_test else ""
-            self._shared.say(f"There is no test to {verb}: the agents wrote none for this item{can}.")
+            self._shared.show_message(
+                f"There is no test to {verb}: the agents wrote none for this item{can}."
+            )
         elif item.item_id in self._shared.context.tests.running:
-            self._shared.say("The test of this item is running already; it is told when it has ended.")
+            self._shared.show_message(
+                "The test of this item is running already; it is told when it has ended."
+            )
         else:
             return test
         return None
@@ -179,7 +187,7 @@ class ItemTests:
     def run(self, item: ItemView, test: str) -> None:
         """Run a test of an item."""
         self._shared.context.tests.start(item.item_id, item.external_id, test, item.execution)
-        self._shared.say("Running the test behind the review; it is told when it has ended.")
+        self._shared.show_message("Running the test behind the review; it is told when it has ended.")
 
     def ended(self, test: TestEnded) -> None:
         """Show the run of a test that has ended, and drop the draft of it."""
@@ -197,14 +205,16 @@ class ItemTests:
         """Show the next run of the test, after the last one the first."""
         item = self._shared.item
         if item is None:
-            self._shared.say("There is no item on the screen yet.")
+            self._shared.show_message("There is no item on the screen yet.")
         elif item.blind:
-            self._shared.say(_BLIND)
+            self._shared.show_message(_BLIND)
         elif len(item.runs) < 2:
-            self._shared.say(f"There is no other run of the test; {self._shared.key('run')} runs it again.")
+            self._shared.show_message(
+                f"There is no other run of the test; {self._shared.key('run')} runs it again."
+            )
         else:
             self._show_run((item.run + 1) % len(item.runs))
-            self._shared.say(
+            self._shared.show_message(
                 self._shared.item.runs[self._shared.item.run].panes[0].heading if self._shared.item else ""
             )
 
@@ -266,10 +276,10 @@ class ItemTests:
         if text is not None:
             self.run(item, text)
         elif item.item_id in self.drafts:
-            self._shared.say(f"Draft kept; {self._shared.key('edit')} goes on with it.")
+            self._shared.show_message(f"Draft kept; {self._shared.key('edit')} goes on with it.")
         else:
             began = self._shared.item is not None and not shown_test(self._shared.item)
-            self._shared.say("No test was begun." if began else "The test is as it was.")
+            self._shared.show_message("No test was begun." if began else "The test is as it was.")
 
     def edit_outside(self) -> None:
         """Edit the test that is shown, or the draft of it, in `$EDITOR`, and run what comes back."""
@@ -289,11 +299,11 @@ class ItemTests:
             return
         self._keep_test(item, test, text)
         if text == item.first_test:
-            self._shared.say("Nothing was written; no test was run.")
+            self._shared.show_message("Nothing was written; no test was run.")
         elif text == before and draft is None:
-            self._shared.say(f"The test is as it was; {self._shared.key('run')} runs it.")
+            self._shared.show_message(f"The test is as it was; {self._shared.key('run')} runs it.")
         elif not text.strip():
-            self._shared.say("There is nothing to run.", alarm=True)
+            self._shared.show_message("There is nothing to run.", alarm=True)
         else:
             self.run(item, text)
 
@@ -306,7 +316,7 @@ class ItemTests:
         """Say that an item that has come onto the screen has a draft."""
         if item_id in self.drafts and item_id not in self._shared.context.tests.running:
             edit = self._shared.key("edit")
-            self._shared.say_also(f"Your edited test is kept: {edit} goes on with it.")
+            self._shared.append_message(f"Your edited test is kept: {edit} goes on with it.")
 
 
 def shown_test(item: ItemView) -> str:

@@ -11,7 +11,7 @@ from screens.queue.query import QueueQuery
 from store.queries.item import has_item
 from store.queries.progress import open_among, skipped_in_order
 from store.queries.queue import queue_ids
-from store.queries.rows import QueueFilter
+from store.queries.rows import QueueFilter, QueueSort
 from store.record.scope import Scope
 from store.workspace.duckdb import Workspace
 
@@ -61,7 +61,7 @@ def resumed_item(
     Args:
         workspace: The open workspace.
         scope: Whose session.
-        session: What was kept of it.
+        session: Its stored state.
         query: The queue that it was in.
     """
     item = session.get("item")
@@ -98,7 +98,7 @@ def restored_order(
     Args:
         workspace: The open workspace.
         scope: Whose session.
-        session: What was kept of it.
+        session: Its stored state.
     """
     query = QueueQuery.of(session.get("queue"), blind=scope.blind)
     item = resumed_item(workspace, scope, session, query)
@@ -116,7 +116,12 @@ def restored_order(
         return query, ReviewOrder(ids, 0, skipped)
     if item not in ids:
         ids.insert(_place_before(ids, session.get("following")), item)
-    return query, ReviewOrder(ids, ids.index(item), skipped)
+    place = ids.index(item)
+    if skipped and query.sort == QueueSort():
+        # In this order they stand at the end already, where the review comes to them.
+        ahead = set(ids[place:])
+        skipped = [number for number in skipped if number not in ahead]
+    return query, ReviewOrder(ids, place, skipped)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -118,7 +118,7 @@ class PaneController:
     """Shows an item in panes, and moves among them.
 
     Args:
-        shared: What the components of the screen share.
+        shared: The context shared by the screen's components.
         chosen: Called with the id of a pane that was chosen.
         show: Shows an item with swapped panes.
 
@@ -126,6 +126,7 @@ class PaneController:
         by_id: The panes by their ids.
         active: The pane that is read: the subject, or a part of the case.
         preferred: The part of the case that is shown where an item has it.
+        comparing: Whether two runs stand side by side, one above the other where the terminal is narrow.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class PaneController:
         self.by_id = LazyPanes()
         self.active = SUBJECT
         self.preferred = ""
+        self.comparing = False
         self._shared = shared
         self._chosen = chosen
         self._show = show
@@ -162,6 +164,10 @@ class PaneController:
     @property
     def narrow(self) -> bool:
         """Whether one pane is shown at a time."""
+        return self._is_small and not self.comparing
+
+    @property
+    def _is_small(self) -> bool:
         return self._shared.screen.app.size.width < SINGLE_BELOW
 
     @property
@@ -205,6 +211,7 @@ class PaneController:
                 "-subject": subject,
                 "-in-case": not subject,
                 "-in-prompt": self._in_prompt,
+                "-stacked": self._is_small and self.comparing,
             }
         )
         if self.active not in {SUBJECT, switcher.current}:
@@ -219,7 +226,7 @@ class PaneController:
         screen, item = self._shared.screen, self._shared.item
         case = () if item is None else item.case
         words = next((part.above for part in case if part.id == pane_id), "")
-        width = screen.app.size.width // (1 if self.narrow or screen.has_class("-zoom") else 2)
+        width = screen.app.size.width // (1 if self._is_small or screen.has_class("-zoom") else 2)
         # A word that does not fit leaves the end of its row empty.
         words = one_line(words, max(width - 12, 12) * ABOVE_ROWS) if words else ""
         if words != self._above:
@@ -235,7 +242,7 @@ class PaneController:
         lines = pane.text[: room * PROMPT_ROWS + 1].split("\n")
         rows = sum(max(1, -(-len(line) // room)) for line in lines)
         zoomed = self._shared.screen.has_class("-zoom")
-        framed = not self.narrow and not zoomed
+        framed = not self._is_small and not zoomed
         height: int | str = min(PROMPT_ROWS, rows) + 2 if framed else min(2, rows)
         if self._in_prompt and zoomed:
             height = "1fr"
@@ -334,11 +341,7 @@ class PaneController:
             self.by_id.show(
                 pane_id, replace(part, empty=with_keys(self._shared.context.settings, part.empty))
             )
-        # A part without text for this item gives way, until an item has it again: to what is asked about, so
-        # that only the response that is scored is shown there, else to the first part.
-        filled = {part.id for part in view.case if part.text or part.id == view.swapped}
-        asked = next((part.id for part in view.case if part.id == view.current.pane), view.case[0].id)
-        case = self.preferred if self.preferred in filled else asked
+        case = self.part_shown(view)
         if self.active != SUBJECT:
             self.active = case
         if switcher.current != case:
@@ -348,6 +351,17 @@ class PaneController:
             self.by_id[pane_id]
         if self._shared.guard.is_painted:
             self.by_id.fill()
+
+    def part_shown(self, view: ItemView) -> str:
+        """Return which part of an item's case is shown.
+
+        A part without text for this item gives way, until an item has it again: to what is asked about, so
+        that only the response that is scored is shown there, else to the first part.
+        """
+        # Beside another run an empty part says that this one has none.
+        filled = {part.id for part in view.case if part.text or part.id == view.swapped or self.comparing}
+        asked = next((part.id for part in view.case if part.id == view.current.pane), view.case[0].id)
+        return self.preferred if self.preferred in filled else asked
 
     def empty(self, in_subject: str) -> None:
         """Show a sentence in the pane of the subject, and nothing in the others."""
@@ -381,29 +395,33 @@ class PaneController:
         zoomed = not self._shared.screen.has_class("-zoom")
         self._shared.screen.set_class(zoomed, "-zoom")
         self.show_active()
-        self._shared.say(f"Zoomed; {self._shared.key('zoom')} gives the room back." if zoomed else "")
+        self._shared.show_message(
+            f"Zoomed; {self._shared.key('zoom')} gives the room back." if zoomed else ""
+        )
 
     def wrap(self) -> None:
         """Wrap long lines of the focused pane, or let them run on."""
         left, right = self._shared.key("text.left"), self._shared.key("text.right")
         run_on = f"Long lines run on; {left} {right} scroll."
-        self._shared.say("Long lines are wrapped." if self.pane.toggle_wrap() else run_on)
+        self._shared.show_message("Long lines are wrapped." if self.pane.toggle_wrap() else run_on)
 
     def number_lines(self) -> None:
         """Show or hide the line numbers of the focused pane."""
-        self._shared.say("Line numbers shown." if self.pane.toggle_numbers() else "Line numbers hidden.")
+        self._shared.show_message(
+            "Line numbers shown." if self.pane.toggle_numbers() else "Line numbers hidden."
+        )
 
     def show_source(self) -> None:
         """Show the Markdown of the focused pane as source, or rendered."""
-        say, shown, key = self._shared.say, self.pane.toggle_source(), self._shared.key("source")
+        show, shown, key = self._shared.show_message, self.pane.toggle_source(), self._shared.key("source")
         if shown is None:
-            say("This pane shows its text as it stands: it is no Markdown.")
+            show("This pane shows its text as it stands: it is no Markdown.")
         elif shown:
-            say(f"The Markdown as it stands; {key} renders it.")
+            show(f"The Markdown as it stands; {key} renders it.")
         elif self.pane.is_rendered or len(self.pane.given) <= RENDERED:
-            say(f"The Markdown rendered; {key} shows it as it stands.")
+            show(f"The Markdown rendered; {key} shows it as it stands.")
         else:
-            say(f"Markdown of more than {pluralize(RENDERED, 'character')} is shown as it stands.")
+            show(f"Markdown of more than {pluralize(RENDERED, 'character')} is shown as it stands.")
 
     def _has_failure(self) -> bool:
         item = self._shared.item
@@ -413,7 +431,7 @@ class PaneController:
         """Go to the next failure in the log; without a log, show a message."""
         item = self._shared.item
         if item is None or not any(part.id == "run" and part.text for part in item.case):
-            self._shared.say("There is no log here.")
+            self._shared.show_message("There is no log here.")
             return
         self.show_pane("run")
         # The pane may have been hidden until now, and then has no size to scroll in.
@@ -423,7 +441,7 @@ class PaneController:
         line = self.by_id["run"].jump_to_landmark()
         more = self.by_id["run"].landmark_count > 1
         further = f"; {self._shared.key('failure')} goes to the next one." if more else ", the only one."
-        self._shared.say(f"Failure at line {line}{further}" if line else "The log shows no failure.")
+        self._shared.show_message(f"Failure at line {line}{further}" if line else "The log shows no failure.")
 
     # -- swapping panes -------------------------------------------------------------------------------
 
@@ -431,7 +449,12 @@ class PaneController:
         """Swap the part that is shown on the right with the subject, or swap them back."""
         item = self._shared.item
         if item is None:
-            self._shared.say("There is no item on the screen yet.")
+            self._shared.show_message("There is no item on the screen yet.")
+            return
+        if self.comparing:
+            self._shared.show_message(
+                f"Two runs stand side by side; {self._shared.key('compare')} ends that."
+            )
             return
         self._swapped = "" if item.swapped else self.shown_in_case
         view = item.with_swapped(self._swapped)
@@ -443,7 +466,12 @@ class PaneController:
         if self.active != SUBJECT and not view.swapped:
             self.active = SUBJECT
         self._show(view)
-        self._shared.say(message)
+        self._shared.show_message(message)
+
+    def unswapped(self, view: ItemView) -> ItemView:
+        """Return an item with its panes where they were at first, and leave those of others there too."""
+        self._swapped = ""
+        return view.with_swapped("")
 
     def with_swapped(self, view: ItemView) -> ItemView:
         """Return an item with its panes swapped as they were chosen."""

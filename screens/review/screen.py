@@ -34,6 +34,7 @@ from screens.queue.query import QueueQuery
 from screens.recorder import UndoResult
 from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, ReviewHeader
 from screens.review.citations import Citations, format_citations
+from screens.review.comparison import RunComparison
 from screens.review.copying import TextCopier
 from screens.review.end_card import EndCard, EndOfList
 from screens.review.item_tests import ItemTests
@@ -42,13 +43,14 @@ from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
 from screens.review.search import FIND, PaneSearch
 from screens.review.session import SessionSaver
 from screens.review.text_revisions import TextRevisions
-from screens.widgets.line import Line
+from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import SearchMoved, TextPane
 from store.errors import WorkbenchError
 from store.queries.queue import items_by_kind
 from store.record.actions import Action
 from store.record.evidence import Citation
+from store.record.scope import RunRef
 
 FLAT_BELOW = 14
 """Rows below which a line that is written in has no border."""
@@ -112,10 +114,11 @@ class ReviewScreen(BaseScreen):
         self.judging = JudgingController(self, shared, self.order, self.comments, format_citations)
         self.tests = ItemTests(shared, self._show_chosen, self.items.forget, self._reload, self._changed)
         self.citations = Citations(shared, self.panes, self._changed, self.tests.show_execution)
+        self.comparison = RunComparison(shared, self.panes, self._show_chosen)
         self.revisions = TextRevisions(shared, self.judging, self._changed)
         self.end = EndOfList(shared, self.order, self.header, lambda error: self._not_read(error, None))
         self.session.drafts = (self.comments.drafts, self.citations.drafts, self.tests.drafts, self.revisions)
-        owners = (self.judging, self.panes, self.search, self.citations, self.tests)
+        owners = (self.judging, self.panes, self.search, self.citations, self.tests, self.comparison)
         copier = TextCopier(shared, self.panes)
         handlers = (owner.handlers() for owner in (*owners, copier))
         self.dispatcher = Dispatcher(shared, self.judging.judge, self._handlers(), *handlers)
@@ -150,8 +153,8 @@ class ReviewScreen(BaseScreen):
             with Vertical(id="case"):
                 yield Static(id=ABOVE)
                 yield ContentSwitcher(id="switcher")
-        yield Line(id=FIND, placeholder="find in this pane")
-        yield Line(id=COMMENT, placeholder="comment on this item", select_on_focus=False)
+        yield LineInput(id=FIND, placeholder="find in this pane")
+        yield LineInput(id=COMMENT, placeholder="comment on this item", select_on_focus=False)
         yield MessageLine(id="say")
         yield JobLine(self.context)
         yield JudgingKeyLine(self.shared.keys)
@@ -161,11 +164,12 @@ class ReviewScreen(BaseScreen):
         context = self.context
         self.panes.begin(self.query_one(f"#{SUBJECT}", TextPane))
         self.session.begin(self._resume_from)
-        self.shared.say(LOADING)
+        self.shared.show_message(LOADING)
         context.recorder.saved.subscribe(self, self._action_saved, immediate=True)
         context.recorder.failed.subscribe(self, self._action_failed, immediate=True)
         context.jobs.events.subscribe(self, self._job_event)
         context.tests.ended.subscribe(self, self.tests.ended)
+        context.runs.changed.subscribe(self, self._run_changed)
         self._prepare()
 
     @work(thread=True)
@@ -174,12 +178,12 @@ class ReviewScreen(BaseScreen):
         workspace, rater, scope = self.context.workspace, self.context.rater, self.context.scope
         builder, restored = None, None
         try:
-            kinds = tuple(items_by_kind(workspace))
+            kinds, runs = tuple(items_by_kind(workspace)), self.context.runs.read_shown()
             if rater is not None:
                 builder = JudgmentBuilder.read(workspace, scope)
             if self._resume_from:
                 restored = restored_order(workspace, scope, self._resume_from)
-            self.call_later(self._begin, builder, restored, kinds)
+            self.call_later(self._begin, builder, restored, kinds, runs)
             if rater is not None:
                 progress = SessionProgress.read(workspace, scope)
                 self.call_later(self.header.take_progress, progress)
@@ -191,13 +195,15 @@ class ReviewScreen(BaseScreen):
         builder: JudgmentBuilder | None,
         restored: tuple[QueueQuery, ReviewOrder] | None,
         kinds: tuple[str, ...],
+        runs: Mapping[str, RunRef],
     ) -> None:
         self.judging.builder, self.header.kinds = builder, kinds
+        self.context.runs.take(runs)
         if restored is not None:
             self._take_order(*restored)
         if self.shared.message == LOADING:
             # The message on a key refused meanwhile stays.
-            self.shared.say(self.judging.reasons.missing_reason)
+            self.shared.show_message(self.judging.reasons.missing_reason)
         self.show_item()
 
     def _take_order(self, query: QueueQuery, order: ReviewOrder) -> None:
@@ -222,8 +228,18 @@ class ReviewScreen(BaseScreen):
     def _job_event(self, event: JobEvent) -> None:
         if isinstance(event, ItemEnded):
             self.items.forget(event.item_id)
+            self.comparison.forget(event.item_id)
             if event.outcomes and not self.context.scope.blind:
                 self._reload(event.item_id)
+
+    def _run_changed(self, relabelled: bool) -> None:
+        """Read the item again where another run is shown than before, and show which."""
+        if relabelled:
+            self.items.look_as(self.context.scope)
+            self.comparison.forget()
+            if self.guard.wanted is not None:
+                self._read_item(self.guard.wanted)
+        self.header.show_place()
 
     def _reload(self, item_id: int) -> None:
         """Read an item again where it is the one that was gone to last."""
@@ -295,7 +311,7 @@ class ReviewScreen(BaseScreen):
             self.header.show_claim()
         if self.guard.follow(before):
             come = "◆ The agents' label has just come." if view.claim else "◆ The agents' label is gone."
-            self.shared.say(come)
+            self.shared.show_message(come)
 
     def _arrive(self, view: ItemView) -> None:
         """Restore the places of an item that has just come, and mention its drafts."""
@@ -309,8 +325,9 @@ class ReviewScreen(BaseScreen):
         self.revisions.mention_draft(view)
 
     def _as_chosen(self, view: ItemView) -> ItemView:
-        """Return an item with the run, the sides and the citations that the rater chose."""
-        return self.citations.marked(self.panes.with_swapped(self.tests.as_chosen(view)))
+        """Return an item with the runs, the sides and the citations that the rater chose."""
+        plain = self.panes.with_swapped(self.tests.as_chosen(view.with_beside(None)))
+        return self.citations.marked(self.comparison.as_chosen(plain))
 
     def _show_chosen(self, view: ItemView) -> None:
         """Show the item on the screen with what was chosen."""
@@ -339,6 +356,7 @@ class ReviewScreen(BaseScreen):
         item = self.guard.item
         if item is not None and item.swapped != pane_id:
             self.judging.ask_about(pane_id)
+        self.comparison.follow()
 
     def _shows_item(self) -> list[Widget]:
         """Return the widgets that show the item and its question."""
@@ -367,7 +385,7 @@ class ReviewScreen(BaseScreen):
         message, choices = self.shared.message, self.shared.choices
         self._show_nothing("", "")
         # The message on what was just recorded stays, with the reasons that it may be given.
-        self.shared.say(message, choices=choices)
+        self.shared.show_message(message, choices=choices)
         self.end.show()
 
     def _not_read(self, error: Exception, place: OrderPlace | None) -> None:
@@ -383,7 +401,7 @@ class ReviewScreen(BaseScreen):
         self.panes.empty(in_pane)
         self.header.show_place()
         self.header.show_claim()
-        self.shared.say(message)
+        self.shared.show_message(message)
 
     # -- for the judging controller ------------------------------------------------------------------
 
@@ -405,7 +423,7 @@ class ReviewScreen(BaseScreen):
         self.session.remember()
         self.items.forget(undone.action.item_id)
         self.search.stop()
-        self.citations.keep_of(undone.action, redo=undone.redo)
+        self.citations.keep_undone(undone.action, redo=undone.redo)
         self._changed()
 
     def _changed(self) -> None:
@@ -436,14 +454,14 @@ class ReviewScreen(BaseScreen):
 
     def _step(self, offset: int, at_the_end: str) -> None:
         self.judging.reasons.drop()
-        self.shared.say("")
+        self.shared.show_message("")
         if not self._go(offset):
-            self.shared.say(at_the_end)
+            self.shared.show_message(at_the_end)
 
     def _go_to_next_open(self) -> None:
         """Go to the next item of the queue that has neither a label nor a "cannot decide"."""
         self.judging.reasons.drop()
-        self.shared.say("")
+        self.shared.show_message("")
         if self.order.ids:
             self._find_open(self.order.ids, self.order.index)
 
@@ -463,10 +481,10 @@ class ReviewScreen(BaseScreen):
         if not self.order.at_end or self.comments.item is not None:
             return
         if order.item_id in self.order.ids:
-            self.shared.say("Every item of this workspace has your label.")
+            self.shared.show_message("Every item of this workspace has your label.")
             return
         self._take_order(query, order)
-        self.shared.say("All items are listed again.")
+        self.shared.show_message("All items are listed again.")
         self.show_item()
         self._changed()
 
@@ -480,14 +498,14 @@ class ReviewScreen(BaseScreen):
             again = found < index
             self._go(found - index)
             if again:
-                self.shared.say("Started again from the top of the queue.")
+                self.shared.show_message("Started again from the top of the queue.")
 
     def _end_what_is_open(self) -> bool:
         """End a question, a search or the choosing of lines, or close a line; return whether one was open."""
         if self.revisions.end() or self.comments.keep_draft() or self.search.end():
             return True
         if self.panes.by_id.end_cursors():
-            self.shared.say("")
+            self.shared.show_message("")
             return True
         return False
 
@@ -504,7 +522,7 @@ class ReviewScreen(BaseScreen):
             self.judging.reasons.leave()
         elif pressed == "escape":
             # On a slow line an arrow key can begin with a lone Escape, which must not throw the rater out.
-            self.shared.say(f"Nothing to end here; {self.shared.key('back')} goes back.")
+            self.shared.show_message(f"Nothing to end here; {self.shared.key('back')} goes back.")
         else:
             self.keep_place()
             self.dismiss()
@@ -552,7 +570,9 @@ class ReviewScreen(BaseScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a key that commands share means this action now."""
-        return self.dispatcher.is_taken_for(action, parameters) and super().check_action(action, parameters)
+        return self.dispatcher.accepts_key_for(action, parameters) and super().check_action(
+            action, parameters
+        )
 
     @property
     def command_state(self) -> CommandState:

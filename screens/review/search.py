@@ -18,7 +18,7 @@ class PaneSearch:
     """A search in one pane; it goes on until it is ended, or another item comes.
 
     Args:
-        shared: What the components of the screen share.
+        shared: The context shared by the screen's components.
         panes: The panes.
 
     Attributes:
@@ -50,7 +50,7 @@ class PaneSearch:
         box.focus()
         box.select_all()
         ends = (self._shared.key("line.close"), "ends it")
-        self._shared.say("", choices=[("Enter", "keeps the search"), ends])
+        self._shared.show_message("", choices=[("Enter", "keeps the search"), ends])
 
     def edited(self, text: str) -> None:
         """Search for what is typed."""
@@ -64,16 +64,16 @@ class PaneSearch:
         if self._searched is not None:
             self._searched.focus()
         if self.is_open:
-            self._say_where()
+            self._show_status()
         else:
-            self._shared.say("")
+            self._shared.show_message("")
 
     def moved(self) -> None:
         """Say where the search is now."""
         if self.is_open:
-            self._say_where()
+            self._show_status()
 
-    def _say_where(self) -> None:
+    def _show_status(self) -> None:
         if self._searched is not None:
             after, before, end = (
                 self._shared.key("next"),
@@ -82,21 +82,21 @@ class PaneSearch:
             )
             status = self._searched.search_status
             steps = "" if status == NO_MATCH else f" · {after} next match · {before} match before"
-            self._shared.say(f"find: {status}{steps} · {end} ends")
+            self._shared.show_message(f"find: {status}{steps} · {end} ends")
 
     def next_match(self) -> None:
         """Go to the next match of the search."""
         if self._searched is not None:
             self._searched.next_match()
-            self._say_where()
+            self._show_status()
 
     def previous_match(self) -> None:
         """Go to the match before."""
         if self.is_open and self._searched is not None:
             self._searched.previous_match()
-            self._say_where()
+            self._show_status()
         else:
-            self._shared.say(f"No search is open; {self._shared.key('find')} begins one.")
+            self._shared.show_message(f"No search is open; {self._shared.key('find')} begins one.")
 
     def stop(self) -> None:
         """Let the search end with the text that it was in."""
@@ -106,7 +106,7 @@ class PaneSearch:
         """Close the line, if it is open, since the focus has left it."""
         if self._box.display:
             self._box.display = False
-            self._shared.say("")
+            self._shared.show_message("")
 
     def end(self) -> bool:
         """End the search and close its line; return whether there was one."""
@@ -117,5 +117,5 @@ class PaneSearch:
         if self._searched is not None:
             self._searched.search("")
             self._searched.focus()
-        self._shared.say("")
+        self._shared.show_message("")
         return True

@@ -41,7 +41,7 @@ class SessionSaver:
     """Comes back to where the rater was.
 
     Args:
-        shared: What the components of the screen share.
+        shared: The context shared by the screen's components.
         order: The items.
         panes: The panes.
         comments: The line in which comments are written.
@@ -49,7 +49,7 @@ class SessionSaver:
 
     Attributes:
         query: The query of the queue that is reviewed.
-        drafts: What is kept beside the place.
+        drafts: The drafts stored with the place.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class TextEditor(ModalScreen[str | None]):
 
     Args:
         context: The context of the screens.
-        text: What is edited: the draft of it, where there is one.
+        text: The text to edit: the draft, where there is one.
         keep: Called with the text after every change.
     """
 
@@ -109,9 +109,9 @@ class TextEditor(ModalScreen[str | None]):
 
     def show_notice(self, text: str, *, alarm: bool = False) -> None:
         """Show a notice of the app."""
-        self._say(f"! {text}" if alarm else text, alarm=alarm)
+        self._show_message(f"! {text}" if alarm else text, alarm=alarm)
 
-    def _say(self, text: str, *, alarm: bool = False) -> None:
+    def _show_message(self, text: str, *, alarm: bool = False) -> None:
         self.query_one("#editor-say", MessageLine).show(text, alarm=alarm)
 
     # -- editing --------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class TextEditor(ModalScreen[str | None]):
         """Put what editing begins with into the place of what was written; undo brings that back."""
         text, message = self.beginning
         self._take(text)
-        self._say(message)
+        self._show_message(message)
 
     def action_outside(self) -> None:
         """Go on in the editor of the environment, and come back with what was written there."""
@@ -143,7 +143,7 @@ class TextEditor(ModalScreen[str | None]):
         except WorkbenchError as error:
             self.context.notices.report_error(error)
         else:
-            self._say("")
+            self._show_message("")
             self._take(text)
 
     def _take(self, text: str) -> None:
@@ -167,7 +167,7 @@ def edit_externally(
     """Have a text edited in `$EDITOR`; None where that failed, which is reported.
 
     Args:
-        shared: What the components of the screen share.
+        shared: The context shared by the screen's components.
         before: The text.
         editor: The dialog for the same kind of text, which names its file.
         keep: Called with the text of an editor that failed, to keep it as a draft.
@@ -179,7 +179,7 @@ def edit_externally(
         keep(error.text)
         shared.context.notices.report_error(error)
         if has_draft():
-            shared.say_also(f"A draft is kept; {shared.key('edit')} goes on with it.")
+            shared.append_message(f"A draft is kept; {shared.key('edit')} goes on with it.")
     except WorkbenchError as error:
         shared.context.notices.report_error(error)
     return None
@@ -190,5 +190,7 @@ def can_edit_here(shared: JudgingContext, text: str, word: str) -> bool:
     if can_hold(text):
         return True
     outside = shared.key("edit_outside")
-    shared.say(f"This {word} is too long, or has characters that cannot be edited here; {outside} can.")
+    shared.show_message(
+        f"This {word} is too long, or has characters that cannot be edited here; {outside} can."
+    )
     return False

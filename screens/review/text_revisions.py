@@ -30,7 +30,7 @@ class RevisionEditor(TextEditor):
         context: The context of the screens.
         item: The item.
         editable: The text.
-        draft: What the rater wrote before in its place; None where there is none.
+        draft: The rater's draft; None where there is none.
         keep: Called with the text after every change.
         outdated: Whether the text changed since the draft was begun.
     """
@@ -86,14 +86,14 @@ class RevisionEditor(TextEditor):
         """Say what is edited."""
         if self._draft is not None:
             message = f"This is your draft. Since you began it, the {self._editable.title} changed."
-            self._say(message if self._outdated else "This is your draft.", alarm=self._outdated)
+            self._show_message(message if self._outdated else "This is your draft.", alarm=self._outdated)
 
     def action_run(self) -> None:
         """Record the text."""
         text = self.area.text
         refused = refused_text(task_kinds()[self._item.kind], self._editable.part, text)
         if refused:
-            self._say(refused, alarm=True)
+            self._show_message(refused, alarm=True)
         else:
             self.dismiss(text)
 
@@ -107,7 +107,7 @@ class TextRevisions:
     What was written stays a draft, kept like that of a comment, until the revision is on disk.
 
     Args:
-        shared: What the components of the screen share.
+        shared: The context shared by the screen's components.
         judging: Records what was written.
         changed: Called when a draft has changed.
     """
@@ -136,13 +136,13 @@ class TextRevisions:
         """Edit the text that there is; of several ask which one."""
         item = self._shared.item
         if self._shared.context.rater is None:
-            self._shared.context.notices.say_no_rater()
+            self._shared.context.notices.show_no_rater()
         elif (
             item is None
             or self._judging.builder is None
             or not (self._shared.guard.is_painted or self.waits(item))
         ):
-            self._shared.say("There is no item on the screen yet.")
+            self._shared.show_message("There is no item on the screen yet.")
         elif len(item.editable) == 1:
             self._judging.reasons.drop()
             edits(item, item.editable[0])
@@ -151,7 +151,9 @@ class TextRevisions:
             codes = _codes(item.editable)
             choices = [(code, editable.title) for code, editable in codes.items()]
             self._part_asked = (item.item_id, codes, edits)
-            self._shared.say("Edit which text?", choices=[*choices, (self._shared.keys.ending, "none")])
+            self._shared.show_message(
+                "Edit which text?", choices=[*choices, (self._shared.keys.ending, "none")]
+            )
 
     def take_key(self, key: events.Key) -> bool:
         """Take the code of a text while it is asked which one is edited; return whether the key was one."""
@@ -166,7 +168,7 @@ class TextRevisions:
         if editable is None:
             return False
         self._part_asked = None
-        self._shared.say("")
+        self._shared.show_message("")
         edits(item, editable)
         return True
 
@@ -174,7 +176,7 @@ class TextRevisions:
         """End the question which text is edited; return whether it was asked."""
         asked, self._part_asked = self._part_asked, None
         if asked is not None and self._shared.choices:
-            self._shared.say("Nothing was edited.")
+            self._shared.show_message("Nothing was edited.")
             return True
         return False
 
@@ -198,9 +200,9 @@ class TextRevisions:
         if text is not None:
             self._revise(item, editable, text)
         elif (item.item_id, editable.part) in self._drafts:
-            self._shared.say(f"Draft kept; {self._shared.key('edit')} goes on with it.")
+            self._shared.show_message(f"Draft kept; {self._shared.key('edit')} goes on with it.")
         else:
-            self._shared.say(f"The {editable.title} is as it was.")
+            self._shared.show_message(f"The {editable.title} is as it was.")
 
     def _edit_in_editor(self, item: ItemView, editable: Editable) -> None:
         draft = self._drafts.get((item.item_id, editable.part))
@@ -217,7 +219,7 @@ class TextRevisions:
         text = without_added_end(text, before)
         self._keep_text(item, editable, text)
         if refused := refused_text(task_kinds()[item.kind], editable.part, text):
-            self._shared.say(refused, alarm=True)
+            self._shared.show_message(refused, alarm=True)
         else:
             self._revise(item, editable, text)
 
@@ -225,7 +227,7 @@ class TextRevisions:
         """Record a text in place of the current one."""
         if text == editable.text:
             self._keep_text(item, editable, text)
-            self._shared.say(f"The {editable.title} is as it was; nothing was recorded.")
+            self._shared.show_message(f"The {editable.title} is as it was; nothing was recorded.")
         elif self._judging.builder is not None:
             outdated = self._is_outdated(item, editable)
             # Nothing is judged until the panes show the new text.
@@ -233,7 +235,7 @@ class TextRevisions:
             self._judging.record(self._judging.builder.mark(item, REVISION + editable.part, text=text))
             back = "is the imported one again" if text == editable.imported else "revised"
             over = " · in place of one that came after you began" if outdated else ""
-            self._shared.say(f"✎ {editable.title} {back}{over} · {self._shared.key('undo')} undo")
+            self._shared.show_message(f"✎ {editable.title} {back}{over} · {self._shared.key('undo')} undo")
 
     def waits(self, item: ItemView) -> bool:
         """Return whether a revision of the item is not on disk yet; then the panes show the text before."""
@@ -278,9 +280,9 @@ class TextRevisions:
         titles = [one.title for one in view.editable if (view.item_id, one.part) in self._drafts]
         if titles:
             what, edit = " and ".join(titles), self._shared.key("edit")
-            self._shared.say_also(f"Your draft of the {what} is kept: {edit} goes on with it.")
+            self._shared.append_message(f"Your draft of the {what} is kept: {edit} goes on with it.")
         if later := describe_changes(view):
-            self._shared.say_also(later)
+            self._shared.append_message(later)
 
     def take_session(self, session: Mapping[str, Any]) -> None:
         """Take over the drafts of earlier sessions."""
@@ -318,7 +320,7 @@ def describe_changes(view: ItemView) -> str:
     older: dict[str, None] = {}
     changed: list[str] = []
     for editable in view.editable:
-        found = [title for title, moment in given.items() if editable.was_other_at(moment)]
+        found = [title for title, moment in given.items() if editable.differed_at(moment)]
         older |= dict.fromkeys(found)
         changed += [editable.title] if found else []
     if not changed:

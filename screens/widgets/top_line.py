@@ -21,7 +21,7 @@ class TopLine(Static):
     """Says where one is and who judges; the rater stays in sight on the narrowest terminal.
 
     Args:
-        place: What the screen is called.
+        place: The name of the screen.
     """
 
     DEFAULT_CSS = """

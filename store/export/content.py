@@ -14,6 +14,7 @@ from store.errors import ExportFailed
 from store.events import Progress, Report
 from store.export import labels, records
 from store.export.items import pending, stored_items
+from store.export.traces import traces
 from store.formats.protocol import Entity, Rows, StoredItem, WriteResult
 from store.kinds.spec import task_kinds
 from store.record.revisions import current_texts
@@ -72,7 +73,11 @@ class WorkspaceContent:
     def record(self) -> Rows:
         """Return every judgment and mark, with the items."""
         select = records.records(self.cursor)
-        total = count(self.cursor, "SELECT (SELECT count(*) FROM judgment) + (SELECT count(*) FROM mark)")
+        total = count(
+            self.cursor,
+            f"""SELECT (SELECT count(*) FROM judgment WHERE item_id IN {labels.EXPORTED})
+                + (SELECT count(*) FROM mark WHERE item_id IN {labels.EXPORTED})""",
+        )
         return SelectedRows(self, select, records.RECORD_COLUMNS, WriteResult(total))
 
     def labels(self, kind: str) -> Rows:
@@ -90,12 +95,17 @@ class WorkspaceContent:
         total = count(self.cursor, f"SELECT count(*) FROM {labels.CURRENT_LABEL}")
         return SelectedRows(self, select, labels.LONG_COLUMNS, WriteResult(total))
 
+    def traces(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the trace of every item that the run `rater_id` has a step or a verdict of."""
+        assert self.rater_id is not None
+        return traces(self.cursor, self.rater_id)
+
     def items(self, kind: str, *, chunks: bool = False, responses: bool = False) -> Iterator[StoredItem]:
         """Yield every item of a kind, in the order of import."""
         return stored_items(self.cursor, task_kinds()[kind], chunks=chunks, responses=responses)
 
     def responses(self, kind: str) -> Iterator[tuple[Entity, list[Entity]]]:
-        """Yield the wanted responses to items of a kind with their scores, those without an item last."""
+        """Yield the wanted responses to items of a kind with their scores, pending ones last."""
         for entry in self.items(kind, responses=True):
             yield from (found for found in entry.responses if self.wanted(found[0]))
         yield from (found for found in pending(self.cursor, task_kinds()[kind]) if self.wanted(found[0]))

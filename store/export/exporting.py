@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import duckdb
+from sqlalchemy import Connection
 
 from store.errors import ExportFailed, UnknownName
 from store.events import Report, silent
 from store.export.content import WorkspaceContent
+from store.export.labels import create_exported_items
 from store.formats.protocol import Choice, Format, WriteResult, find_format, formats
+from store.queries.runs import all_runs, named_run
+from store.queries.sampling import ItemSample
+from store.record.rater_ref import RaterRef
 from store.record.raters import find_rater
+from store.tables.runs import Run
 from store.workspace.duckdb import Workspace
 from store.workspace.protected_paths import own_files, refuse_to_replace
 
@@ -28,12 +34,15 @@ class ExportReport:
         destination: The file, or the folder of the formats that are several files.
         format: Its format.
         folder: Whether that is a folder of several files.
-        rater: Whose current labels, without the name in the file; None for the full record.
+        rater: Whose current labels, a person's or a run's, without the name in the file; None for the full
+            record.
         records: Judgments and marks, labelled items, labels, or what the format holds.
         left_out: Rows of its sort that are not in the file: items without a label of the rater, answers
             without a score, examples that the rater does not keep.
         others: Items of other kinds that have labels of the rater, by kind; they are not in the file.
         setting: The only setting that was written; None for all.
+        sampled: Items of the sample that was written; None for all items.
+        strata: The strata of the sample, each with its items and those sampled; None without strata.
     """
 
     destination: str
@@ -44,6 +53,8 @@ class ExportReport:
     left_out: int
     others: Mapping[str, int] = field(default_factory=dict)
     setting: str | None = None
+    sampled: int | None = None
+    strata: Sequence[Mapping[str, Any]] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -58,6 +69,7 @@ def export(
     rater: str | None = None,
     setting: str | None = None,
     only_kept: bool = False,
+    sample: ItemSample | None = None,
     progress: Report | None = None,
     overwrite: bool = False,
 ) -> ExportReport:
@@ -67,10 +79,12 @@ def export(
         workspace: The open workspace.
         destination: The file; for a format of several files a folder.
         format: One that can be written.
-        rater: Whose current labels to write; None for every judgment and mark with its provenance, for
-            everybody's labels, or for what is no label.
+        rater: Whose current labels to write: a rater's name, or what names one run of the agents
+            (`store.queries.runs.named_run`). None for every judgment and mark with its provenance, for all
+            people's labels, or for what is no label.
         setting: The only setting whose context, or responses, to write; None for all.
         only_kept: Whether to write only the examples that the rater keeps.
+        sample: The only items to write; None for all.
         progress: Receives the progress.
         overwrite: Whether what is at the destination is replaced.
 
@@ -79,16 +93,25 @@ def export(
 
     Raises:
         ExportFailed: Something is at the destination, it cannot be written, or there is nothing to write.
-        UnknownName: There is no such format or rater.
+        UnknownName: There is no such format, rater or run.
     """
     # What a link points to is written, so that the link stays one.
     target = Path(os.path.realpath(destination))
     form = _writable(format, rater)
-    _check_choices(form, rater, setting, only_kept=only_kept)
-    rater_id: int | None = None
-    if rater is not None:
-        with workspace.reading() as connection:
-            rater_id = find_rater(connection, rater).id
+    chosen: dict[Choice, bool] = {
+        "rater": rater is not None,
+        "setting": setting is not None,
+        "only_kept": only_kept,
+        "sample": sample is not None,
+    }
+    _check_choices(form, chosen)
+    whose: RaterRef | None = None
+    with workspace.reading() as connection:
+        if form.of_run:
+            run = _run_of(connection, rater)
+            whose = RaterRef(run.rater_id, "agent", run.name)
+        elif rater is not None:
+            whose = _rater_or_run(connection, rater)
     refuse_to_replace(target, own_files(workspace.path), ExportFailed)
     _check(target, form, overwrite=overwrite)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -98,8 +121,15 @@ def export(
             partial.mkdir()
         # One snapshot, so that a judgment made meanwhile is in all of the file or in none.
         cursor.execute("BEGIN")
+        create_exported_items(cursor, None if sample is None else sample.item_ids)
         wanted = WorkspaceContent(
-            cursor, partial, rater_id, progress or silent, target.name, setting, only_kept
+            cursor,
+            partial,
+            None if whose is None else whose.id,
+            progress or silent,
+            target.name,
+            setting,
+            only_kept,
         )
         written = _write(form, wanted)
         cursor.execute("COMMIT")
@@ -117,34 +147,48 @@ def export(
         str(destination),
         form.name,
         form.folder,
-        rater,
+        None if whose is None else whose.name,
         written.records,
         written.left_out,
         written.others,
         setting,
+        None if sample is None else len(sample.item_ids),
+        None if sample is None else sample.strata_as_json(),
     )
+
+
+def _rater_or_run(connection: Connection, name: str) -> RaterRef:
+    """Return the rater of a name, or that of the run which it names in part.
+
+    Raises:
+        UnknownName: There is neither.
+    """
+    try:
+        return find_rater(connection, name)
+    except UnknownName as unknown:
+        try:
+            run = named_run(all_runs(connection), name)
+        except UnknownName as no_run:
+            raise UnknownName(unknown.title, f"{unknown.message} {no_run.message}", unknown.hint) from no_run
+        return RaterRef(run.rater_id, "agent", run.name)
 
 
 _CHOICES: dict[Choice, tuple[str, str]] = {
     "rater": ("holds no labels of raters", "Leave --rater away; labels of any kind: --format labels"),
     "setting": ("knows no settings", "Leave --setting away."),
     "only_kept": ("does not choose by what a rater keeps", "Leave --only-kept away."),
+    "sample": ("does not choose pairs", "Leave --sample-pairs away."),
 }
 
 
-def _check_choices(form: Format, rater: str | None, setting: str | None, *, only_kept: bool) -> None:
-    chosen: dict[Choice, bool] = {
-        "rater": rater is not None,
-        "setting": setting is not None,
-        "only_kept": only_kept,
-    }
+def _check_choices(form: Format, chosen: Mapping[Choice, bool]) -> None:
     for choice, given in chosen.items():
         if given and choice not in form.choices:
             said, hint = _CHOICES[choice]
             raise ExportFailed(
                 "Not of this format", f"The format {form.name} {said}. Nothing was written.", hint
             )
-    if only_kept and rater is None:
+    if chosen["only_kept"] and not chosen["rater"]:
         raise ExportFailed(
             "Rater missing", "--only-kept needs the rater whose labels count.", "Name one: --rater NAME"
         )
@@ -164,6 +208,23 @@ def _writable(name: str, rater: str | None) -> Format:
             "Name the rater: --rater NAME; or write every judgment: --format jsonl",
         )
     return form
+
+
+def _run_of(connection: Connection, name: str | None) -> Run:
+    """Return the run of a name, or the newest one.
+
+    Raises:
+        ExportFailed: There is no run.
+        UnknownName: There is none of that name.
+    """
+    runs = all_runs(connection)
+    if name is not None:
+        return named_run(runs, name)
+    if not runs:
+        raise ExportFailed(
+            "Nothing to export", "No agents have worked here yet.", "Run them: workbench annotate WORKSPACE"
+        )
+    return runs[0]
 
 
 def _check(target: Path, form: Format, *, overwrite: bool) -> None:
@@ -197,7 +258,7 @@ def _write(form: Format, wanted: WorkspaceContent) -> WriteResult:
 
 
 def _put_in_place(partial: Path, target: Path) -> None:
-    """Move what was written to its destination; a folder only replaces one with files of these names.
+    """Move the written files to their destination; a folder only replaces one with files of these names.
 
     Raises:
         ExportFailed: The folder holds others, which would be lost.

@@ -10,16 +10,15 @@ from typing import Any
 
 import duckdb
 
+from store.export.labels import EXPORTED
 from store.formats.protocol import Entity, StoredItem
-from store.kinds.spec import TaskKind
+from store.kinds.spec import TaskKind, task_kinds
 
 _ITEMS = 1_000
 """Items in memory at a time, with their chunks, responses and scores."""
 
 _ALWAYS = frozenset({"prompt", "reference", "right_context", "question"})
 """Texts that every item has, if only as an empty one; another one that is empty is missing."""
-
-_Entries = Mapping[int, StoredItem]
 
 _RESPONSE = ("model", "setting", "trial", "text")
 _SCORE = ("judge", "measure", "value", "raw", "reason")
@@ -41,7 +40,7 @@ def stored_items(
     while rows := cursor.execute(
         f"SELECT i.id, i.external_id, i.extra, {columns} FROM item i "
         f"JOIN ({kind.record.select}) t ON t.item_id = i.id "
-        f"WHERE i.kind = ? AND i.id > ? ORDER BY i.id LIMIT {_ITEMS}",
+        f"WHERE i.kind = ? AND i.id > ? AND i.id IN {EXPORTED} ORDER BY i.id LIMIT {_ITEMS}",
         [kind.name, last],
     ).fetchall():
         entries = {row[0]: StoredItem(row[0], _item(kind, row)) for row in rows}
@@ -51,6 +50,38 @@ def stored_items(
         if responses:
             _add_responses(cursor, kind, entries, (first, last))
         yield from entries.values()
+
+
+def stored_texts(cursor: duckdb.DuckDBPyConnection, kinds: Mapping[int, str]) -> dict[int, dict[str, Any]]:
+    """Return the columns of some items, with their similarities by model where they have any.
+
+    Args:
+        cursor: A cursor of the workspace, inside a read transaction.
+        kinds: The items, with their kinds.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    for name in sorted({*kinds.values()} & task_kinds().keys()):
+        record, numbers = task_kinds()[name].record, [item for item, kind in kinds.items() if kind == name]
+        columns = tuple(record.columns)
+        rows = cursor.execute(
+            f"SELECT t.item_id, {', '.join(f't.{column}' for column in columns)} FROM ({record.select}) t "
+            "WHERE t.item_id IN (SELECT unnest(?::BIGINT[]))",
+            [numbers],
+        )
+        for item_id, *values in rows.fetchall():
+            found[item_id] = {
+                column: json.loads(value) if type_ in ("list", "object") else value
+                for (column, type_), value in zip(record.columns.items(), values, strict=True)
+            }
+        if record.ranked:
+            rows = cursor.execute(
+                "SELECT item_id, model, value FROM similarity WHERE item_id IN (SELECT unnest(?::BIGINT[])) "
+                "ORDER BY item_id, model",
+                [numbers],
+            )
+            for item_id, model, value in rows.fetchall():
+                found[item_id].setdefault("similarity", {})[model] = value
+    return found
 
 
 def _item(kind: TaskKind, row: tuple[Any, ...]) -> Entity:
@@ -124,7 +155,7 @@ def pending(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> Iterator[tuple
         kind: The kind.
     """
     rows = cursor.execute(
-        f"SELECT external_id, joined_by, extra, scores, {', '.join(_RESPONSE)} FROM response_aside "
+        f"SELECT external_id, joined_by, extra, scores, {', '.join(_RESPONSE)} FROM pending_response "
         "WHERE kind = ? ORDER BY source_id, line, rowid",
         [kind.name],
     )

@@ -1,8 +1,11 @@
-"""Current labels, of one rater or of all, on items of every kind, and the SELECTs that export them."""
+"""Current labels, of one rater or of all people, on items of every kind, and the SELECTs that export them.
+
+A run of the agents is a rater, too: its verdicts are its labels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import duckdb
 
@@ -15,10 +18,14 @@ from store.record.scope import REVIEW
 from store.sql import count, quoted
 
 CURRENT_LABEL = "current_label"
-"""The table of current labels: item_id, question_id, response_ref_id, rater_id, value, judgment id."""
+"""The table of current labels: item_id, question_id, response_ref_id, rater_id, value, id of the judgment or
+verdict."""
 
 LONG_COLUMNS: tuple[str, ...] = ("item", "kind", "question", "rater", "value", "word", "comment")
 """The columns of labels in long form, in order."""
+
+EXPORTED = "(SELECT id FROM exported_item)"
+"""The items that an export is about, as SQL; see `create_exported_items`."""
 
 SIMILARITIES = """(SELECT item_id,
         to_json(map_from_entries(list({'k': model, 'v': value} ORDER BY model))) AS similarity
@@ -32,6 +39,21 @@ QUESTION_NAME = f"(asks.name || coalesce('@' || {response_name_sql('ref')}, ''))
 def label_columns(kind: TaskKind) -> tuple[str, ...]:
     """Return the columns of one rater's current labels of a kind, in order; an import reads each back."""
     return ("id", *kind.record.columns, *(("similarity",) if kind.record.ranked else ()), "label", "extra")
+
+
+def create_exported_items(cursor: duckdb.DuckDBPyConnection, item_ids: Sequence[int] | None) -> None:
+    """Create the temporary view exported_item (id) with the items that an export is about.
+
+    Args:
+        cursor: A cursor of the workspace.
+        item_ids: The items; None for all.
+    """
+    if item_ids is None:
+        cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS SELECT id FROM item")
+        return
+    cursor.execute("CREATE OR REPLACE TEMP TABLE sampled_item (id BIGINT)")
+    cursor.execute("INSERT INTO sampled_item SELECT unnest(?::BIGINT[])", [list(item_ids)])
+    cursor.execute("CREATE OR REPLACE TEMP VIEW exported_item AS SELECT id FROM sampled_item")
 
 
 def create_words(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -48,11 +70,11 @@ def create_words(cursor: duckdb.DuckDBPyConnection) -> None:
 def create_current_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> None:
     """Create the table CURRENT_LABEL with the labels outside of a study's other phases.
 
-    Of several assignments of one item to a rater the latest judgment counts.
+    Of several assignments of one item to a rater the latest judgment counts. A run has one verdict on each.
 
     Args:
         cursor: A cursor of the workspace.
-        rater_id: Whose; None for everybody's.
+        rater_id: Whose; None for all people's.
     """
     cursor.execute(
         f"""
@@ -61,10 +83,15 @@ def create_current_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | Non
             SELECT item_id, question_id, response_ref_id, rater_id, arg_max_null(value, id) AS value,
                 max(id) AS id
             FROM judgment WHERE phase = $phase AND ($rater IS NULL OR rater_id = $rater)
+                AND item_id IN {EXPORTED}
             GROUP BY item_id, question_id, response_ref_id, rater_id, assignment_id
         )
         SELECT item_id, question_id, response_ref_id, rater_id, arg_max(value, id) AS value, max(id) AS id
         FROM latest WHERE value IS NOT NULL GROUP BY item_id, question_id, response_ref_id, rater_id
+        UNION ALL
+        SELECT item_id, question_id, response_ref_id, rater_id, value, verdict.id
+        FROM verdict JOIN run ON run.id = verdict.run_id
+        WHERE rater_id = $rater AND item_id IN {EXPORTED}
         """,
         {"phase": REVIEW, "rater": rater_id},
     )
@@ -135,7 +162,7 @@ def long_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> str:
 
     Args:
         cursor: The cursor that will run it; the labels are put into its table CURRENT_LABEL.
-        rater_id: Whose; None for everybody's.
+        rater_id: Whose; None for all people's. The comment on a verdict is the reason that the agents gave.
 
     Raises:
         ExportFailed: There is none.
@@ -152,9 +179,10 @@ def long_labels(cursor: duckdb.DuckDBPyConnection, rater_id: int | None) -> str:
     return f"""
         SELECT {", ".join(LONG_COLUMNS)} FROM (
             SELECT i.external_id AS item, i.kind, {QUESTION_NAME} AS question, a.name AS rater, {value}
-                AS value, coalesce(w.word, '') AS word, j.comment, i.id AS place, asks.id AS asked,
-                ref.model, ref.setting, ref.trial
-            FROM {CURRENT_LABEL} s JOIN judgment j ON j.id = s.id JOIN item i ON i.id = s.item_id
+                AS value, coalesce(w.word, '') AS word, coalesce(j.comment, v.reason) AS comment,
+                i.id AS place, asks.id AS asked, ref.model, ref.setting, ref.trial
+            FROM {CURRENT_LABEL} s LEFT JOIN judgment j ON j.id = s.id LEFT JOIN verdict v ON v.id = s.id
+            JOIN item i ON i.id = s.item_id
             JOIN question asks ON asks.id = s.question_id JOIN rater a ON a.id = s.rater_id
             LEFT JOIN response_ref ref ON ref.id = s.response_ref_id
             LEFT JOIN word w ON w.question_id = s.question_id AND w.value = s.value
@@ -167,7 +195,7 @@ def written_labels(cursor: duckdb.DuckDBPyConnection, kind: TaskKind) -> WriteRe
     unlabelled = count(
         cursor,
         f"SELECT count(*) FROM item WHERE kind = {quoted(kind.name)} "
-        "AND id NOT IN (SELECT item_id FROM kind_label)",
+        f"AND id IN {EXPORTED} AND id NOT IN (SELECT item_id FROM kind_label)",
     )
     return WriteResult(total, unlabelled, _others_labelled(cursor, kind))
 

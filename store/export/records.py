@@ -9,7 +9,7 @@ from __future__ import annotations
 import duckdb
 
 from store.errors import ExportFailed
-from store.export.labels import QUESTION_NAME, SIMILARITIES, create_words
+from store.export.labels import EXPORTED, QUESTION_NAME, SIMILARITIES, create_words
 from store.kinds.spec import task_kinds
 
 _UUIDS = ("id", "action", "supersedes", "target_action", "restores", "shown_verdict", "shown_execution")
@@ -82,6 +82,7 @@ def records(cursor: duckdb.DuckDBPyConnection) -> str:
             LEFT JOIN word w ON w.question_id = r.question_id AND w.value = r.value
             LEFT JOIN {_content_table(cursor)} k ON k.item_id = r.item_id AND k.first = r.id
             LEFT JOIN ({flat}) p ON p.item_id = i.id LEFT JOIN {SIMILARITIES} m ON m.item_id = i.id
+            WHERE i.id IN {EXPORTED}
         ) ORDER BY id"""
 
 

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from store.kinds.spec import task_kinds
-from store.queries.rows import QueueRow, titled_as_revised, titled_kinds
+from store.queries.rows import QueueRow, titled_kinds, with_revised_titles
 from store.record.rater_ref import RaterRef
 from store.record.revisions import current_texts
+from store.record.scope import RunRef
 
 if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace
@@ -29,6 +30,9 @@ LINES = 96
 QUEUE_SESSION = "queue"
 """The key of a rater's last queue in the session."""
 
+RUN_SESSION = "run"
+"""The key of the run that a rater chose last; its value holds the run's `id`."""
+
 
 @dataclass(frozen=True, slots=True)
 class FirstLook:
@@ -37,16 +41,18 @@ class FirstLook:
     Attributes:
         rater: The person who judges; None when the workspace does not know them yet.
         queue: The queue of their last session, as it was stored; None when that was not looked up.
-        rows: The first items in the order of import; None when they could not be read in this way.
+        rows: The first items in the default order; None when they could not be read in this way.
+        run: The run of the agents that they chose; None for none, and in a blind review.
     """
 
     rater: RaterRef | None = None
     queue: dict[str, Any] | None = None
     rows: tuple[QueueRow, ...] | None = None
+    run: RunRef | None = None
 
 
 def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = LINES) -> FirstLook:
-    """Read the first lines of a start; failures are left to later reads, which report them.
+    """Make the first reads of a start; failures are ignored, since later reads report them.
 
     Args:
         workspace: The open workspace.
@@ -60,8 +66,12 @@ def look(workspace: Workspace, rater: str | None, *, blind: bool, lines: int = L
         if rater and found is None:
             return FirstLook()
         number = found.id if found else 0
-        queue = _session(cursor, number) if number else {}
-        return FirstLook(found, queue, _rows(cursor, number, blind=blind, lines=lines) if lines else None)
+        queue = _session(cursor, number, QUEUE_SESSION) if number else {}
+        run = _run(cursor, number) if number and not blind else None
+        # The statement for the first lines shows the default run.
+        lines = lines if run is None else 0
+        rows = _rows(cursor, number, blind=blind, lines=lines) if lines else None
+        return FirstLook(found, queue, rows, run)
     except duckdb.Error:
         return FirstLook()
     finally:
@@ -73,8 +83,14 @@ def _rater(cursor: duckdb.DuckDBPyConnection, name: str) -> RaterRef | None:
     return RaterRef(row[0], "human", row[2]) if row is not None and row[1] == "human" else None
 
 
-def _session(cursor: duckdb.DuckDBPyConnection, rater_id: int) -> dict[str, Any]:
-    row = cursor.execute(_statement("session", rater=rater_id)).fetchone()
+def _run(cursor: duckdb.DuckDBPyConnection, rater_id: int) -> RunRef | None:
+    chosen = str(_session(cursor, rater_id, RUN_SESSION).get("id") or "")
+    row = cursor.execute(_statement("run"), [chosen]).fetchone() if chosen else None
+    return None if row is None else RunRef(*row)
+
+
+def _session(cursor: duckdb.DuckDBPyConnection, rater_id: int, key: str) -> dict[str, Any]:
+    row = cursor.execute(_statement("session", rater=rater_id), [key]).fetchone()
     try:
         value = json.loads(row[0]) if row else {}
     except ValueError:
@@ -90,14 +106,14 @@ def _rows(
     if kinds is None or set(kinds[1].split(", ")) != set(task_kinds()):
         # Another package's kind has selects of its own.
         return None
-    ids = [row[0] for row in cursor.execute(_statement("ids", limit=lines)).fetchall()]
+    ids = [row[0] for row in cursor.execute(_statement("ids", rater=rater_id, limit=lines)).fetchall()]
     if not ids:
         return ()
     found = cursor.execute(_statement("rows_blind" if blind else "rows", rater=rater_id, items=ids))
     names = [column[0] for column in found.description or ()]
     rows = {row[0]: QueueRow(**dict(zip(names, row, strict=True))) for row in found.fetchall()}
     may_be = [number for number, row in rows.items() if row.kind in titled_kinds()]
-    rows |= titled_as_revised(rows, current_texts(cursor, may_be))
+    rows |= with_revised_titles(rows, current_texts(cursor, may_be))
     return tuple(rows[number] for number in ids if number in rows)
 
 

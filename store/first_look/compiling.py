@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from duckdb_sqlalchemy import Dialect
-from sqlalchemy import Select, select
+from sqlalchemy import Select, String, cast, select
 
-from store.first_look import QUEUE_SESSION
 from store.kinds.spec import task_kinds
 from store.queries.queue import select_ids, select_rows
 from store.queries.rows import QueueFilter, QueueSort
@@ -16,6 +15,7 @@ from store.record.rater_ref import RaterRef
 from store.record.scope import Scope, Visibility
 from store.tables.columns import table_of
 from store.tables.people import Rater, SessionState
+from store.tables.runs import Run
 
 FOLDER = Path(__file__).parent
 
@@ -27,10 +27,13 @@ def statements() -> dict[Path, str]:
     """Return the text files as they should read."""
     rater, session = table_of(Rater), table_of(SessionState)
     person = select(rater.c.id, rater.c.kind, rater.c.name).where(rater.c.name == "{name}")
-    queue = select(session.c.value).where(session.c.rater_id == _RATER, session.c.key == QUEUE_SESSION)
+    kept = select(session.c.value).where(session.c.rater_id == _RATER, session.c.key == "{name}")
+    run = table_of(Run)
+    chosen = select(run.c.id, run.c.name).where(cast(run.c.id, String) == "{name}")
     written = {
         "rater": _compiled(person).replace("'{name}'", "?"),
-        "session": _compiled(queue),
+        "session": _compiled(kept).replace("'{name}'", "?"),
+        "run": _compiled(chosen).replace("'{name}'", "?"),
         "ids": _compiled(select_ids(_scope(), QueueFilter(), QueueSort()).limit(_LIMIT)),
         "rows": _kinds() + _compiled(select_rows(_scope(), [_ITEM])),
         "rows_blind": _kinds() + _compiled(select_rows(_scope(blind=True), [_ITEM])),

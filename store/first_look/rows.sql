@@ -1,17 +1,26 @@
 -- kinds: pair, completion, answer
-SELECT item.id AS item_id, item.external_id, item.kind, coalesce(listed.title, '') AS title, coalesce(listed.detail, '') AS detail, listed.rank, listed.similarity, CASE WHEN (coalesce(given.given, 0) >= CASE WHEN (item.kind = 'pair') THEN 1 WHEN (item.kind = 'completion') THEN 3 WHEN (item.kind = 'answer') THEN 0 + 4 * coalesce(response_count.number, 1) ELSE 1 END) THEN 'judged' WHEN marked.cannot_decide THEN 'cannot_decide' WHEN marked.skipped THEN 'skipped' ELSE 'open' END AS status, given.value AS label, CASE WHEN (item.id IN (SELECT assignment.item_id
+WITH shown_run AS
+(SELECT ranked_run.id AS id
+FROM (SELECT run.id AS id, row_number() OVER (PARTITION BY run.kind ORDER BY CASE WHEN (run.id IN (SELECT verdict.run_id
+FROM verdict)) THEN 1 ELSE 0 END DESC, run.fullness DESC, run.started_at DESC, run.id DESC) AS place
+FROM run) AS ranked_run
+WHERE ranked_run.place = 1)
+ SELECT item.id AS item_id, item.external_id, item.kind, coalesce(listed.title, '') AS title, coalesce(listed.detail, '') AS detail, listed.rank, listed.similarity, CASE WHEN (coalesce(answered.answered, 0) >= CASE WHEN (item.kind = 'pair') THEN 1 WHEN (item.kind = 'completion') THEN 3 WHEN (item.kind = 'answer') THEN 0 + 4 * coalesce(response_count.number, 1) + coalesce(response_count.scored, 0) ELSE 1 END) THEN 'judged' WHEN marked.cannot_decide THEN 'cannot_decide' WHEN marked.skipped THEN 'skipped' ELSE 'open' END AS status, answered.value AS label, CASE WHEN (item.id IN (SELECT assignment.item_id
 FROM assignment
 WHERE assignment.rater_id = {rater} AND strpos(concat(' ', assignment.condition, ' '), ' blind ') > 0)) THEN NULL ELSE current_verdict.value END AS agent_label, CASE WHEN (item.id IN (SELECT assignment.item_id
 FROM assignment
 WHERE assignment.rater_id = {rater} AND strpos(concat(' ', assignment.condition, ' '), ' blind ') > 0)) THEN NULL WHEN (item.id IN (SELECT refused.item_id
 FROM (SELECT step.item_id AS item_id, max(step.id) AS id
 FROM step
-WHERE step.outcome = 'failed' AND (step.error LIKE 'Needs a sandbox: ' || '%%' ESCAPE '/') AND step.item_id IN ({items}) GROUP BY step.item_id) AS refused
+WHERE step.outcome = 'failed' AND (step.error LIKE 'Needs a sandbox: ' || '%%' ESCAPE '/') AND step.run_id IN (SELECT shown_run.id
+FROM shown_run) AND step.item_id IN ({items}) GROUP BY step.item_id) AS refused
 WHERE NOT (EXISTS (SELECT *
 FROM step AS later
-WHERE later.item_id = refused.item_id AND later.id > refused.id AND later.item_id IN ({items}))) AND NOT (EXISTS (SELECT *
+WHERE later.item_id = refused.item_id AND later.id > refused.id AND later.run_id IN (SELECT shown_run.id
+FROM shown_run) AND later.item_id IN ({items}))) AND NOT (EXISTS (SELECT *
 FROM verdict
-WHERE verdict.item_id = refused.item_id AND verdict.item_id IN ({items}))))) THEN 'needs_sandbox' ELSE current_verdict.path END AS agent_path, coalesce(marked.flagged, false) AS flagged, coalesce(marked.commented, false) AS commented, coalesce(given.given, 0) AS given, CASE WHEN (item.kind = 'pair') THEN 1 WHEN (item.kind = 'completion') THEN 3 WHEN (item.kind = 'answer') THEN 0 + 4 * coalesce(response_count.number, 1) ELSE 1 END AS due, item.id IN (SELECT assignment.item_id
+WHERE verdict.item_id = refused.item_id AND verdict.run_id IN (SELECT shown_run.id
+FROM shown_run) AND verdict.item_id IN ({items}))))) THEN 'needs_sandbox' ELSE current_verdict.path END AS agent_path, coalesce(marked.flagged, false) AS flagged, coalesce(marked.commented, false) AS commented, coalesce(answered.answered, 0) AS answered, CASE WHEN (item.kind = 'pair') THEN 1 WHEN (item.kind = 'completion') THEN 3 WHEN (item.kind = 'answer') THEN 0 + 4 * coalesce(response_count.number, 1) + coalesce(response_count.scored, 0) ELSE 1 END AS required, item.id IN (SELECT assignment.item_id
 FROM assignment
 WHERE assignment.rater_id = {rater} AND strpos(concat(' ', assignment.condition, ' '), ' blind ') > 0) AS blind
 FROM item LEFT OUTER JOIN (SELECT summaries.item_id AS item_id, summaries.title AS title, summaries.detail AS detail, summaries.rank AS rank, summaries.similarity AS similarity
@@ -28,8 +37,8 @@ FROM (SELECT anon_1.id AS id, anon_1.action AS action, anon_1.item_id AS item_id
 FROM (SELECT mark.id AS id, mark.action AS action, mark.item_id AS item_id, mark.rater_id AS rater_id, mark.assignment_id AS assignment_id, mark.phase AS phase, mark.kind AS kind, mark.active AS active, mark.text AS text, mark.origin AS origin, mark.supersedes AS supersedes, mark.target_action AS target_action, mark.restores AS restores, mark.created_at AS created_at, row_number() OVER (PARTITION BY mark.item_id, mark.kind ORDER BY mark.id DESC) AS place
 FROM mark
 WHERE mark.rater_id = {rater} AND mark.phase = 'review' AND mark.assignment_id IS NULL AND mark.item_id IN ({items})) AS anon_1
-WHERE anon_1.place = 1) AS latest GROUP BY latest.item_id) AS marked ON marked.item_id = item.id LEFT OUTER JOIN (SELECT "both".item_id AS item_id, sum("both".given) AS given, max("both".latest) AS latest, max("both".value) AS value
-FROM (SELECT label.item_id AS item_id, count(*) AS given, max(label.created_at) AS latest, max(CASE WHEN (label.question_id IN (SELECT question.id
+WHERE anon_1.place = 1) AS latest GROUP BY latest.item_id) AS marked ON marked.item_id = item.id LEFT OUTER JOIN (SELECT "both".item_id AS item_id, sum("both".answered) AS answered, max("both".latest) AS latest, max("both".value) AS value
+FROM (SELECT label.item_id AS item_id, count(*) AS answered, max(label.created_at) AS latest, max(CASE WHEN (label.question_id IN (SELECT question.id
 FROM question
 WHERE question.name IN ('pair.match', 'completion.keep'))) THEN label.value END) AS value
 FROM (SELECT latest_judgment.id AS id, latest_judgment.action AS action, latest_judgment.item_id AS item_id, latest_judgment.question_id AS question_id, latest_judgment.rater_id AS rater_id, latest_judgment.assignment_id AS assignment_id, latest_judgment.phase AS phase, latest_judgment.value AS value, latest_judgment.origin AS origin, latest_judgment.supersedes AS supersedes, latest_judgment.target_action AS target_action, latest_judgment.restores AS restores, latest_judgment.shown_verdict AS shown_verdict, latest_judgment.shown_execution AS shown_execution, latest_judgment.guideline_id AS guideline_id, latest_judgment.blind AS blind, latest_judgment.reason AS reason, latest_judgment.comment AS comment, latest_judgment.evidence AS evidence, latest_judgment.elapsed_ms AS elapsed_ms, latest_judgment.active_ms AS active_ms, latest_judgment.created_at AS created_at, latest_judgment.response_ref_id AS response_ref_id
@@ -40,30 +49,35 @@ WHERE judgment.rater_id = {rater} AND judgment.phase = 'review' AND judgment.ass
 FROM question
 WHERE question.name IN ('pair.match', 'completion.cross_file', 'completion.predictable', 'completion.keep'))) AS anon_2
 WHERE anon_2.place = 1) AS latest_judgment
-WHERE latest_judgment.value IS NOT NULL) AS label GROUP BY label.item_id UNION ALL SELECT label.item_id AS item_id, count(*) AS given, max(label.created_at) AS latest, max(CAST(NULL AS DOUBLE PRECISION)) AS value
+WHERE latest_judgment.value IS NOT NULL) AS label GROUP BY label.item_id UNION ALL SELECT label.item_id AS item_id, count(*) AS answered, max(label.created_at) AS latest, max(CAST(NULL AS DOUBLE PRECISION)) AS value
 FROM (SELECT latest_judgment.id AS id, latest_judgment.action AS action, latest_judgment.item_id AS item_id, latest_judgment.question_id AS question_id, latest_judgment.rater_id AS rater_id, latest_judgment.assignment_id AS assignment_id, latest_judgment.phase AS phase, latest_judgment.value AS value, latest_judgment.origin AS origin, latest_judgment.supersedes AS supersedes, latest_judgment.target_action AS target_action, latest_judgment.restores AS restores, latest_judgment.shown_verdict AS shown_verdict, latest_judgment.shown_execution AS shown_execution, latest_judgment.guideline_id AS guideline_id, latest_judgment.blind AS blind, latest_judgment.reason AS reason, latest_judgment.comment AS comment, latest_judgment.evidence AS evidence, latest_judgment.elapsed_ms AS elapsed_ms, latest_judgment.active_ms AS active_ms, latest_judgment.created_at AS created_at, latest_judgment.response_ref_id AS response_ref_id
 FROM (SELECT anon_3.id AS id, anon_3.action AS action, anon_3.item_id AS item_id, anon_3.question_id AS question_id, anon_3.rater_id AS rater_id, anon_3.assignment_id AS assignment_id, anon_3.phase AS phase, anon_3.value AS value, anon_3.origin AS origin, anon_3.supersedes AS supersedes, anon_3.target_action AS target_action, anon_3.restores AS restores, anon_3.shown_verdict AS shown_verdict, anon_3.shown_execution AS shown_execution, anon_3.guideline_id AS guideline_id, anon_3.blind AS blind, anon_3.reason AS reason, anon_3.comment AS comment, anon_3.evidence AS evidence, anon_3.elapsed_ms AS elapsed_ms, anon_3.active_ms AS active_ms, anon_3.created_at AS created_at, anon_3.response_ref_id AS response_ref_id
 FROM (SELECT judgment.id AS id, judgment.action AS action, judgment.item_id AS item_id, judgment.question_id AS question_id, judgment.rater_id AS rater_id, judgment.assignment_id AS assignment_id, judgment.phase AS phase, judgment.value AS value, judgment.origin AS origin, judgment.supersedes AS supersedes, judgment.target_action AS target_action, judgment.restores AS restores, judgment.shown_verdict AS shown_verdict, judgment.shown_execution AS shown_execution, judgment.guideline_id AS guideline_id, judgment.blind AS blind, judgment.reason AS reason, judgment.comment AS comment, judgment.evidence AS evidence, judgment.elapsed_ms AS elapsed_ms, judgment.active_ms AS active_ms, judgment.created_at AS created_at, judgment.response_ref_id AS response_ref_id, row_number() OVER (PARTITION BY judgment.item_id, judgment.question_id, judgment.response_ref_id, judgment.rater_id, judgment.assignment_id, judgment.phase ORDER BY judgment.id DESC) AS place
 FROM judgment
 WHERE judgment.rater_id = {rater} AND judgment.phase = 'review' AND judgment.assignment_id IS NULL AND judgment.item_id IN ({items}) AND judgment.question_id IN (SELECT question.id
 FROM question
-WHERE question.name IN ('answer.accuracy', 'answer.completeness', 'answer.relevance', 'answer.clarity'))) AS anon_3
+WHERE question.name IN ('answer.accuracy', 'answer.completeness', 'answer.relevance', 'answer.clarity', 'answer.rating'))) AS anon_3
 WHERE anon_3.place = 1) AS latest_judgment
 WHERE latest_judgment.value IS NOT NULL) AS label
-WHERE label.response_ref_id IN (SELECT responses.id
+WHERE (label.response_ref_id IN (SELECT responses.id
 FROM (SELECT response_ref.id AS id, response_ref.item_id AS item_id, response_ref.model AS model, response_ref.setting AS setting, response_ref.trial AS trial
 FROM response_ref JOIN response ON response.id = response_ref.id
 WHERE response_ref.item_id IN ({items})) AS responses) OR label.response_ref_id IS NULL AND (label.item_id NOT IN (SELECT responses.item_id
 FROM (SELECT response_ref.id AS id, response_ref.item_id AS item_id, response_ref.model AS model, response_ref.setting AS setting, response_ref.trial AS trial
 FROM response_ref JOIN response ON response.id = response_ref.id
-WHERE response_ref.item_id IN ({items})) AS responses)) GROUP BY label.item_id) AS "both" GROUP BY "both".item_id) AS given ON given.item_id = item.id LEFT OUTER JOIN (SELECT responses.item_id AS item_id, count(*) AS number
+WHERE response_ref.item_id IN ({items})) AS responses))) AND ((label.question_id NOT IN (SELECT question.id
+FROM question
+WHERE question.name = 'answer.rating')) OR label.response_ref_id IN (SELECT score.response_ref_id
+FROM score
+WHERE score.measure = 'rating')) GROUP BY label.item_id) AS "both" GROUP BY "both".item_id) AS answered ON answered.item_id = item.id LEFT OUTER JOIN (SELECT responses.item_id AS item_id, count(*) AS number, coalesce(sum(scored.number), 0) AS scored
 FROM (SELECT response_ref.id AS id, response_ref.item_id AS item_id, response_ref.model AS model, response_ref.setting AS setting, response_ref.trial AS trial
 FROM response_ref JOIN response ON response.id = response_ref.id
-WHERE response_ref.item_id IN ({items})) AS responses GROUP BY responses.item_id) AS response_count ON response_count.item_id = item.id LEFT OUTER JOIN (SELECT anon_4.id AS id, anon_4.run_id AS run_id, anon_4.item_id AS item_id, anon_4.value AS value, anon_4.path AS path, anon_4.reason AS reason, anon_4.execution_id AS execution_id, anon_4.created_at AS created_at, anon_4.question_id AS question_id, anon_4.response_ref_id AS response_ref_id
-FROM (SELECT verdict.id AS id, verdict.run_id AS run_id, verdict.item_id AS item_id, verdict.value AS value, verdict.path AS path, verdict.reason AS reason, verdict.execution_id AS execution_id, verdict.created_at AS created_at, verdict.question_id AS question_id, verdict.response_ref_id AS response_ref_id, row_number() OVER (PARTITION BY verdict.item_id ORDER BY verdict.id DESC) AS place
+WHERE response_ref.item_id IN ({items})) AS responses LEFT OUTER JOIN (SELECT score.response_ref_id AS response_ref_id, count(DISTINCT score.measure) AS number
+FROM score
+WHERE score.measure IN ('rating') GROUP BY score.response_ref_id) AS scored ON scored.response_ref_id = responses.id GROUP BY responses.item_id) AS response_count ON response_count.item_id = item.id LEFT OUTER JOIN (SELECT verdict.id AS id, verdict.run_id AS run_id, verdict.item_id AS item_id, verdict.value AS value, verdict.path AS path, verdict.reason AS reason, verdict.execution_id AS execution_id, verdict.created_at AS created_at, verdict.question_id AS question_id, verdict.response_ref_id AS response_ref_id
 FROM verdict
-WHERE verdict.response_ref_id IS NULL AND verdict.question_id IN (SELECT question.id
+WHERE verdict.run_id IN (SELECT shown_run.id
+FROM shown_run) AND verdict.response_ref_id IS NULL AND verdict.question_id IN (SELECT question.id
 FROM question
-WHERE question.name IN ('pair.match', 'completion.keep')) AND verdict.item_id IN ({items})) AS anon_4
-WHERE anon_4.place = 1) AS current_verdict ON current_verdict.item_id = item.id
+WHERE question.name IN ('pair.match', 'completion.keep')) AND verdict.item_id IN ({items})) AS current_verdict ON current_verdict.item_id = item.id
 WHERE item.id IN ({items})

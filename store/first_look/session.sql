@@ -1,3 +1,3 @@
 SELECT sessionstate.value
 FROM sessionstate
-WHERE sessionstate.rater_id = {rater} AND sessionstate.key = 'queue'
+WHERE sessionstate.rater_id = {rater} AND sessionstate.key = ?

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from store.formats.fields import recognized_by
-from store.formats.protocol import JSON, Entity, Export, FileContext, Format, WriteResult, nothing_of
+from store.formats.protocol import JSON, Entity, Export, FileContext, Format, WriteResult, nothing_to_write
 from store.formats.record_reader import (
     RecordReader,
     attempt_fields,
@@ -80,13 +80,13 @@ def _score(score: Entity) -> dict[str, Any]:
 
 
 def write_answers(export: Export) -> WriteResult:
-    """Write models' answers with judges' scores, those whose question is not here at the end."""
+    """Write models' answers with judges' scores, pending ones at the end."""
 
     def records() -> Iterator[Mapping[str, Any]]:
         for response, scores in export.responses("answer"):
             yield write_answer(response, scores)
 
-    return export.write_lines(records(), "response", nothing_of("answers by models", export.setting))
+    return export.write_lines(records(), "response", nothing_to_write("answers by models", export.setting))
 
 
 ANSWERS = Format(

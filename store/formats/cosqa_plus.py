@@ -29,7 +29,7 @@ _WHOLE = re.compile(r"0|[1-9][0-9]{0,17}")
 
 @dataclass(slots=True)
 class _Numbered:
-    """The number of every text, as the imported files had it, or counted on where they had none."""
+    """The number of every text: the imported one, or the next free one."""
 
     names: tuple[str, ...]
     numbers: dict[str, int | str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class _Numbered:
     free: int = 0
 
     def propose(self, text: str, extra: dict[str, Any]) -> None:
-        """Take the number that a record brought with it, unless another text has it."""
+        """Use the number of the imported record, unless another text has it."""
         given = next((extra[name] for name in self.names if name in extra), None)
         if text not in self.numbers and isinstance(given, int | str) and given not in self.taken:
             self.numbers[text] = given

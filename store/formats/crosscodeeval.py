@@ -49,7 +49,7 @@ def parse_stem(stem: str) -> tuple[str, str]:
 
 
 def language(task_id: str, path: str | None) -> str | None:
-    """Return the language that a task's id tells (`project_cc_python/62`), else its file's ending."""
+    """Return the language in a task's id (`project_cc_python/62`), else its file's ending."""
     for name in LANGUAGES:
         if task_id.startswith(f"project_cc_{name}/"):
             return name

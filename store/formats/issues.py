@@ -37,8 +37,8 @@ class Issues:
         self._stem = known.stem
         self._threads: Threads = known.shared.setdefault("issue threads", Threads())
 
-    def look(self, record: Mapping[str, Any]) -> None:
-        """Take note of the user names of a record, of who wrote in its thread, and of a comment's issue."""
+    def scan(self, record: Mapping[str, Any]) -> None:
+        """Collect the user names of a record, the writers of its thread, and a comment's issue."""
         self._threads.gather(record)
         try:
             thread = self._threads.of(self._key(record))
@@ -176,7 +176,7 @@ class Issues:
         return None if text is None else self._threads.names.replaced(text)
 
     def _moment(self, text: str | None) -> str | None:
-        """Return a time unchanged; anything else is a text like any other."""
+        """Return a time unchanged, and any other value as a text."""
         try:
             datetime.fromisoformat(text or "")
         except ValueError:
@@ -239,4 +239,5 @@ ISSUES = Format(
         recognized_by("answer", body="text", issue_url="text"),
     ),
     converter=Issues,
+    may_be_empty=True,
 )

@@ -14,7 +14,7 @@ from typing import Any
 
 from store.formats import values
 from store.formats.fields import recognized_by
-from store.formats.protocol import JSON, Entity, Export, FileContext, Format, WriteResult, nothing_of
+from store.formats.protocol import JSON, Entity, Export, FileContext, Format, WriteResult, nothing_to_write
 from store.formats.record_reader import (
     RecordReader,
     add_count,
@@ -230,7 +230,7 @@ def write_judgments(export: Export) -> WriteResult:
                 for score in scores:
                     yield write_judgment(entry.item, response, score)
 
-    return export.write_lines(records(), "score", nothing_of("scores of answers", export.setting))
+    return export.write_lines(records(), "score", nothing_to_write("scores of answers", export.setting))
 
 
 MT_BENCH = Format(

@@ -15,7 +15,7 @@ from store.formats.protocol import (
     Format,
     WriteResult,
     bare_name,
-    nothing_of,
+    nothing_to_write,
 )
 from store.formats.record_reader import RecordReader, add_count, attempt_fields, put_back
 
@@ -101,14 +101,14 @@ def write_prediction(response: Entity, stem: str = "") -> dict[str, Any]:
 
 
 def write_predictions(export: Export) -> WriteResult:
-    """Write models' completions, those whose task is not here at the end."""
+    """Write models' completions, pending ones at the end."""
     stem = bare_name(export.name)
 
     def rows() -> Iterator[Mapping[str, Any]]:
         for response, _ in export.responses("completion"):
             yield write_prediction(response, stem)
 
-    return export.write_lines(rows(), "response", nothing_of("completions by models", export.setting))
+    return export.write_lines(rows(), "response", nothing_to_write("completions by models", export.setting))
 
 
 PREDICTIONS = Format(

@@ -15,7 +15,7 @@ from store.plugins import registered
 
 GROUP = "workbench.formats"
 
-Choice = Literal["rater", "setting", "only_kept"]
+Choice = Literal["rater", "setting", "only_kept", "sample"]
 
 Container = Literal["json lines", "JSON array", "JSON objects", "CSV", "Parquet"]
 JSON: frozenset[Container] = frozenset({"json lines", "JSON array", "JSON objects"})
@@ -32,7 +32,7 @@ class Sample:
         path: The file.
         container: How its records are stored.
         columns: The field names of its first records.
-        delimiter: What separates the fields of a CSV file.
+        delimiter: The separator of the fields of a CSV file.
         first_line: The line of its first record or its header, from 1.
     """
 
@@ -45,7 +45,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One item, or one text or score that belongs to an item, as it was made of a record.
+    """One item, or one text or score of an item, converted from a record.
 
     Attributes:
         sort: Its sort: an item of the task kind of that name, or a chunk, response or score.
@@ -112,8 +112,8 @@ class Converter(Protocol):
 class TwoPassConverter(Converter, Protocol):
     """A converter that sees every record of every file before the first is converted."""
 
-    def look(self, record: Mapping[str, Any]) -> None:
-        """Take note of a record, whatever it holds; refuses none."""
+    def scan(self, record: Mapping[str, Any]) -> None:
+        """Collect what later conversions need of a record; refuses none."""
 
 
 @dataclass(slots=True)
@@ -172,7 +172,7 @@ class Export(Protocol):
     Attributes:
         target: The file to write, or the folder, made already, when the format is one of several files.
         rater_id: Whose current labels; None for the full record, or for what is no label.
-        name: What the file will be called, whose ending says how its records are stored where that is free.
+        name: The name of the file; its ending says how the records are stored, where that is free.
         setting: The only setting whose context, or responses, are written; None for all.
         only_kept: Whether only what the rater keeps is written.
     """
@@ -200,6 +200,10 @@ class Export(Protocol):
         """Return the current labels of the rater or of all, one for each item, question and rater."""
         ...
 
+    def traces(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the trace of every item that the run `rater_id` has a step or a verdict of."""
+        ...
+
     def items(self, kind: str, *, chunks: bool = False, responses: bool = False) -> Iterator[StoredItem]:
         """Yield every item of a kind, in the order of import.
 
@@ -211,7 +215,7 @@ class Export(Protocol):
         ...
 
     def responses(self, kind: str) -> Iterator[tuple[Entity, list[Entity]]]:
-        """Yield the wanted responses to items of a kind with their scores, those without an item last."""
+        """Yield the wanted responses to items of a kind with their scores, pending ones last."""
         ...
 
     def answers(self, kind: str) -> Mapping[int, Mapping[str, float]]:
@@ -255,18 +259,21 @@ class Format:
     """A file format: the layouts of its records, its converter and its writer.
 
     Attributes:
-        name: What it is called on the command line.
+        name: Its name on the command line.
         description: One line for lists of formats.
         containers: How its records can be stored.
         layouts: The sorts of records it has; a file holds one of them. None: it cannot be read.
         unless: Columns whose presence shows another format.
         write: Writes the workspace's records; None when it cannot be written.
         needs_rater: Whether only the labels of one rater can be written.
+        of_run: Whether it holds the work of one run, which is named as the rater; the newest by default.
         choices: The choices that an export has.
         holds: The words for one and several of its records when it is written; None where they are labels of
             one rater, or the full record.
         leaves_out: The words for one and several rows left out, where these are no items without a label.
         folder: Whether it is written as a folder of several files.
+        may_be_empty: Whether a file without records says something among others of the format, as the list of
+            the comments of an issue that nobody commented on.
         converter: Makes a converter of the records of one file; None where each record is one item or label.
     """
 
@@ -277,10 +284,12 @@ class Format:
     unless: frozenset[str] = frozenset()
     write: Callable[[Export], WriteResult] | None = None
     needs_rater: bool = False
-    choices: frozenset[Choice] = frozenset({"rater"})
+    of_run: bool = False
+    choices: frozenset[Choice] = frozenset({"rater", "sample"})
     holds: tuple[str, str] | None = None
     leaves_out: tuple[str, str] | None = None
     folder: bool = False
+    may_be_empty: bool = False
     converter: Callable[[FileContext], Converter] | None = None
 
     def detect(self, sample: Sample) -> str | None:
@@ -311,7 +320,7 @@ def bare_name(name: str) -> str:
     return name
 
 
-def nothing_of(what: str, setting: str | None) -> str:
+def nothing_to_write(what: str, setting: str | None) -> str:
     """Return the message that there is nothing to write."""
     return f"There are no {what}{'' if setting is None else f' under the setting {setting!r}'}."
 

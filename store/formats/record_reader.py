@@ -105,7 +105,7 @@ class RecordReader:
         return found or ""
 
     def there(self, name: str) -> Any:
-        """Take a field of any type that has to be there, if only as null.
+        """Take a required field of any type, null included.
 
         Raises:
             Refused: It is missing.
@@ -241,7 +241,7 @@ def parse_score(value: Any, name: str) -> tuple[float | None, str]:
 
     Args:
         value: A number; -1, null or a text where no number could be read.
-        name: What the file calls it.
+        name: Its name in the file.
 
     Returns:
         The number, None where it was not parsed; and the text as written, "" for nothing.

@@ -41,8 +41,8 @@ def write_table(form: Literal["jsonl", "csv", "parquet"], export: Export) -> Wri
     """Write the full record, or one rater's labels, as a table.
 
     Args:
-        form: What is written.
-        export: What to write, and where.
+        form: The format.
+        export: The content, and the target.
     """
     rows = export.record() if export.rater_id is None else export.labels(PAIR.name)
     return rows.copy(form)

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from store.formats import values
-from store.formats.names import SOMEBODY, Names, without_mentions
+from store.formats.user_names import SOMEBODY, UserNames, without_mentions
 from store.formats.values import wrong
 
 _USER_FIELDS = frozenset(
@@ -64,7 +64,7 @@ def names_users(field: str) -> bool:
 
 
 def poster(record: Mapping[str, Any], path: str = "") -> str | None:
-    """Return the lower-cased name of who wrote an issue or a comment; None for an unknown one.
+    """Return the lower-cased name of an issue's or comment's writer; None for an unknown one.
 
     Raises:
         Refused: It is neither a text nor an object with a login.
@@ -89,7 +89,7 @@ def is_pull_request(record: Mapping[str, Any]) -> bool:
 
 
 def place(record: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Return the repository (OWNER/NAME) and the number that a record tells; None where it tells none."""
+    """Return the repository (OWNER/NAME) and the number in a record; None where there is none."""
     for name in ("html_url", "issue_url", "url", "comments_url"):
         if isinstance(url := record.get(name), str) and (found := _ISSUE.match(url)):
             return found[1], int(found[2])
@@ -105,7 +105,7 @@ def place(record: Mapping[str, Any]) -> tuple[str, int] | None:
 
 @dataclass(slots=True)
 class Thread:
-    """One issue's thread: who asked, who else wrote, in order, and the comments that stand apart from it."""
+    """One issue's thread: its author, the other participants in order, and comments in separate records."""
 
     asker: str | None = None
     posters: dict[str, None] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class Thread:
     pull_request: bool = False
 
     def called(self, name: str | None) -> str | None:
-        """Return the public name of a poster; None for somebody who wrote nothing here."""
+        """Return the public name of a participant; None for anyone else."""
         if name is None:
             return UNKNOWN
         if name == self.asker:
@@ -127,7 +127,7 @@ class Threads:
     """The threads and the user names of all files of an import."""
 
     def __init__(self) -> None:
-        self.names = Names()
+        self.names = UserNames()
         self._threads: dict[str, Thread] = {}
         self._ids: dict[str, str] = {}
         self._public: set[str] = set()
@@ -137,7 +137,7 @@ class Threads:
         return self._threads.setdefault(key.lower(), Thread())
 
     def gather(self, record: Mapping[str, Any]) -> None:
-        """Take note of every user name in a record, however deep."""
+        """Collect every user name in a record, at any depth."""
         left: list[Any] = [record]
         while left:
             value = left.pop()

@@ -38,7 +38,7 @@ class Refused(ValueError):
 
 
 def object_of(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; Python's parser calls it for each, at any depth.
+    """Return a JSON object, without repeated fields; Python's parser calls it for each, at any depth.
 
     Raises:
         Refused: A field occurs twice, of which only one could be kept.
@@ -60,8 +60,8 @@ def wrong(value: Any, name: str, expected: str) -> Refused:
 
     Args:
         value: The value.
-        name: What the file calls the field.
-        expected: What is expected there, with its article.
+        name: The field's name in the file.
+        expected: The expected type, with its article.
     """
     kind = _NAMED.get(type(value), type(value).__name__)
     return Refused(f"{name!r} is {kind} ({short(value)}) where {expected} is expected")

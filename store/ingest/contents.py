@@ -47,7 +47,7 @@ _CONTENT = Layout(
 )
 
 
-def made_of(kind: str, external_id: str, extra: str | None, content: str) -> Iterator[Entity]:
+def content_entities(kind: str, external_id: str, extra: str | None, content: str) -> Iterator[Entity]:
     """Yield the item in a record's content, its chunks, responses and scores.
 
     Args:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from store.errors import ImportFailed
+from store.errors import EmptyFile, ImportFailed
 from store.events import Progress, Report
 
 _BLOCK = 1 << 20
@@ -63,7 +63,7 @@ def too_long(most: int) -> str:
 
 
 class _Lines:
-    """Finds a line that is longer than a record may be, while the text goes by; an array may be one line.
+    """Finds a line that is longer than a record may be, block by block; an array may be one line.
 
     Args:
         path: The file, for messages.
@@ -76,7 +76,7 @@ class _Lines:
         self._is_text: bool | None = None
 
     def take(self, block: bytes) -> None:
-        """Look at the next block.
+        """Check the next block.
 
         Raises:
             ImportFailed: A line has become too long.
@@ -149,13 +149,13 @@ def prepare(
             "Cannot read file", f"{path}: {error.strerror or error}. Nothing was imported.", "Check the path."
         ) from error
     if size <= 0:
-        raise ImportFailed(
+        raise EmptyFile(
             "Empty file", f"{path}:1: the file is empty. Nothing was imported.", "Check where it came from."
         )
     return InputFile(number, path, plain, digest.hexdigest(), size, folder / f"{number}.spare", record_bytes)
 
 
-def broken_line(plain: Path) -> int | None:
+def first_invalid_line(plain: Path) -> int | None:
     """Return the first line of a file, from 1, that is not UTF-8; None when all are."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     line = 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,9 @@ from sqlalchemy import Connection
 from store.errors import MOST_LISTED, ImportFailed, JudgmentRefused, RecordsRefused, place
 from store.events import Progress, Report, silent
 from store.formats.protocol import Converter, FileContext, TwoPassConverter, bare_name
-from store.ingest.contents import made_of
+from store.ingest.contents import content_entities
 from store.ingest.files import RECORD_BYTES, prepare
-from store.ingest.inputs import Input, detect_input, listed
+from store.ingest.inputs import Input, detect_inputs, listed
 from store.ingest.pending import count_attached, count_conflicting
 from store.ingest.problems import Problem, write_rejects
 from store.ingest.records import read_records
@@ -35,19 +36,26 @@ from store.ingest.resolve_items import (
     text_count,
 )
 from store.ingest.resolve_labels import label_counts, publish_labels, reserve, resolve_labels
-from store.ingest.resolve_records import publish_judgments, record_counts, resolve_judgments, take_items
+from store.ingest.resolve_records import (
+    publish_judgments,
+    record_counts,
+    resolve_judgments,
+    stage_carried_items,
+)
 from store.ingest.resolve_responses import (
     count_reopened_questions,
     publish_responses,
     resolve_responses,
     response_counts,
 )
-from store.ingest.staging import Stages, Staging, shared_sorts
+from store.ingest.resolve_traces import new_runs, publish_traces, resolve_traces, trace_counts
+from store.ingest.staging import Stages, Staging, shared_sorts, stage_columns
 from store.kinds.spec import NamedQuestion, task_kinds
-from store.processes import own_folder
+from store.processes import temporary_folder
 from store.record.ids import now
 from store.record.rater_ref import RaterKind, name_fault
 from store.record.raters import add_response_refs, guideline_number, rater_row, register_kinds
+from store.sql import any_row
 from store.workspace.duckdb import Workspace
 from store.workspace.protected_paths import own_files, refuse_to_replace
 
@@ -111,17 +119,19 @@ def import_files(
                 f"{rejects} exists. Nothing was imported.",
                 "Choose another place for --rejects.",
             )
-    with _ONE_AT_A_TIME, own_folder("workbench-import-") as folder:
-        inputs = [
-            detect_input(prepare(number, path, folder, report, record_bytes), format, mapping or {})
-            for number, path in enumerate(listed(paths))
-        ]
+    with _ONE_AT_A_TIME, temporary_folder("workbench-import-") as folder:
+        inputs, empty = detect_inputs(
+            listed(paths),
+            format,
+            mapping or {},
+            lambda number, path: prepare(number, path, folder, report, record_bytes),
+        )
         cursor = workspace.native()
         try:
             work = _Import(workspace, cursor, inputs, rejects, report)
             work.stage(prefix, model, setting)
             work.resolve(label_as)
-            return work.finish(licence, dry_run=dry_run)
+            return replace(work.finish(licence, dry_run=dry_run), empty_files=empty)
         finally:
             cursor.close()
 
@@ -147,6 +157,7 @@ class _Import:
         self._staged: list[Staging] = []
         self._label_ids = (0, 0)
         self._label_as: str | None = None
+        self._items_alone = False
         self._raters: dict[int, str] = {}
         self._names = [given.file.name for given in inputs]
         self._questions = {
@@ -192,16 +203,17 @@ class _Import:
             if isinstance(converter, TwoPassConverter):
                 for raw in read_records(given.file, given.sample):
                     if raw.value is not None:
-                        converter.look(raw.value)
+                        converter.scan(raw.value)
         return converters
 
     def resolve(self, label_as: str | None) -> None:
         """Find the rows to which every record refers and those that are there; remove invalid records."""
         self._progress(Progress("comparing with the workspace", 0, None))
-        take_items(self._stages)
+        stage_carried_items(self._stages)
         carried = ("kind", "external_id", "item_extra", "content")
-        if problems := self._stages.unpack("judgment", carried, made_of):
+        if problems := self._stages.unpack("judgment", carried, content_entities):
             self._reject(problems)
+        self._items_alone = self._has_items_alone()
         self._add_questions()
         # Labels are compared with the current ones, so records from now on must be later.
         self._label_ids = reserve(self._workspace.ids, sum(one.records for one in self._staged))
@@ -210,6 +222,17 @@ class _Import:
         self._raters = self._label_raters(label_as)
         while problems := self._compare():
             self._reject(problems)
+
+    def _has_items_alone(self) -> bool:
+        """Return whether only items are imported, as mostly: all that may come with them is left out then.
+
+        Its statements cost as much for no row as for a thousand: three of four of an import of a small file.
+        """
+        beside = stage_columns().keys() - task_kinds().keys() - shared_sorts().keys()
+        if any(self._stages.parts(sort) for sort in beside) or any_row(self._cursor, "pending_response"):
+            return False
+        kinds = [kind for kind in task_kinds() if self._stages.parts(kind)]
+        return not any(any_row(self._cursor, f"stage_{kind} WHERE label IS NOT NULL") for kind in kinds)
 
     def _add_questions(self) -> None:
         """Add the questions about single responses that staged labels and judgments answer."""
@@ -225,10 +248,13 @@ class _Import:
         if problems := join_texts(self._stages) or resolve_items(self._cursor):
             return problems
         number_items(self._cursor)
+        if self._items_alone:
+            return []
         if problems := resolve_responses(self._cursor):
             return problems
         problems = resolve_labels(self._cursor, self._questions, self._raters)
-        return problems + resolve_judgments(self._cursor, self._questions)
+        problems += resolve_judgments(self._cursor, self._questions)
+        return problems + resolve_traces(self._cursor)
 
     def _reject(self, problems: Sequence[Problem]) -> None:
         """Remove records from the staging tables, or refuse the import without --rejects."""
@@ -262,7 +288,13 @@ class _Import:
             return report
         self._progress(Progress("publishing", 0, 1))
         numbers = publish(
-            self._workspace, self._cursor, self._inputs, report, licence, label_ids=self._label_ids
+            self._workspace,
+            self._cursor,
+            self._inputs,
+            report,
+            licence,
+            label_ids=self._label_ids,
+            items_alone=self._items_alone,
         )
         self._progress(Progress("publishing", 1, 1))
         return report.with_sources(numbers)
@@ -276,8 +308,7 @@ class _Import:
                 text_count(self._cursor, text, self._stages.offsets[number], staged.records)
                 for text in ("query", "code")
             )
-            labels, labels_known = label_counts(self._cursor, number)
-            judgments, marks, records_known = record_counts(self._cursor, number)
+            beside = {} if self._items_alone else self._counts_beside_items(number)
             known = self._cursor.execute(
                 "SELECT min(id) FROM source WHERE sha256 = ?", [given.file.sha256]
             ).fetchone()
@@ -289,16 +320,10 @@ class _Import:
                     why=given.why,
                     records=staged.records,
                     **item_counts(self._cursor, number),
-                    **response_counts(self._cursor, number),
+                    **beside,
                     queries_added=queries,
                     codes_added=codes,
-                    told=dict(staged.counts),
-                    judgments_added={**judgments, **labels},
-                    judgments_known=labels_known + records_known,
-                    rater_assumed=number in self._raters
-                    and self._label_as is None
-                    and bool(labels or labels_known),
-                    marks_added=marks,
+                    conversion_counts=dict(staged.counts),
                     rejected=refused.count(number),
                     extra_kept=staged.extra if given.layout.extra else (),
                     extra_ignored=() if given.layout.extra else staged.extra,
@@ -307,10 +332,26 @@ class _Import:
                 )
             )
         rejects = None if self._rejects is None or dry_run else str(self._rejects)
+        if self._items_alone:
+            return ImportReport(tuple(files), dry_run, rejects)
         found, staying = count_attached(self._cursor), count_conflicting(self._cursor)
         return ImportReport(
             tuple(files), dry_run, rejects, found, staying, count_reopened_questions(self._cursor)
         )
+
+    def _counts_beside_items(self, number: int) -> dict[str, Any]:
+        """Count all but the items that a file, by its number, adds, by the names of `FileReport`."""
+        labels, labels_known = label_counts(self._cursor, number)
+        judgments, marks, records_known = record_counts(self._cursor, number)
+        assumed = number in self._raters and self._label_as is None and bool(labels or labels_known)
+        return {
+            **response_counts(self._cursor, number),
+            **trace_counts(self._cursor, number),
+            "judgments_added": {**judgments, **labels},
+            "judgments_known": labels_known + records_known,
+            "rater_assumed": assumed,
+            "marks_added": marks,
+        }
 
 
 _REFS_AT_ONCE = 5_000
@@ -325,6 +366,7 @@ def publish(
     licence: str,
     *,
     label_ids: tuple[int, int],
+    items_alone: bool,
 ) -> dict[int, int]:
     """Append the staged and resolved rows, all or none.
 
@@ -337,6 +379,7 @@ def publish(
         report: The rows that they add.
         licence: Of the data.
         label_ids: The first of the ids reserved for labels.
+        items_alone: Whether nothing was staged but items, and no response waits for one.
 
     Returns:
         File number to source id, for the files that add something.
@@ -344,15 +387,19 @@ def publish(
     Raises:
         ImportFailed: A name is taken by a rater of another kind, or the workspace could not be written.
     """
-    _store_names(workspace, cursor)
+    register_kinds(workspace)
+    if not items_alone:
+        _store_names(workspace, cursor)
     imported_at = now()
     cursor.execute("BEGIN")
     try:
         numbers = _add_sources(cursor, inputs, report, licence, imported_at)
         publish_items(cursor, numbers)
-        publish_responses(cursor, numbers, imported_at)
-        publish_labels(cursor, label_ids, imported_at)
-        publish_judgments(cursor, workspace.ids)
+        if not items_alone:
+            publish_responses(cursor, numbers, imported_at)
+            publish_labels(cursor, label_ids, imported_at)
+            publish_judgments(cursor, workspace.ids)
+            publish_traces(cursor, workspace.ids)
         cursor.execute("COMMIT")
     except duckdb.Error as error:
         _roll_back(cursor)
@@ -378,6 +425,7 @@ def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> Non
     raters: list[tuple[str, RaterKind]] = [
         (name, "import") for (name,) in cursor.execute("SELECT DISTINCT rater FROM fresh_label").fetchall()
     ]
+    raters += [(name, "agent") for name in new_runs(cursor)]
     raters += cursor.execute(
         "SELECT DISTINCT trim(rater), coalesce(rater_kind, 'human') FROM new_record "
         "WHERE NOT (held OR repeated) ORDER BY 1"
@@ -393,7 +441,6 @@ def _store_names(workspace: Workspace, cursor: duckdb.DuckDBPyConnection) -> Non
         for kind_name, version in versions:
             guideline_number(connection, kind_name, version)
 
-    register_kinds(workspace)
     try:
         workspace.lane.submit(write, urgent=True).result()
     except JudgmentRefused as error:

@@ -1,10 +1,10 @@
-"""The files of one import: found, made ready, and each one's format detected or taken as named."""
+"""The files of one import: listed, prepared, and the format of each detected or as named."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
-from store.errors import MOST_LISTED, ImportFailed, RecordsRefused, place
+from store.errors import MOST_LISTED, EmptyFile, ImportFailed, RecordsRefused, place
 from store.formats.fields import Layout
 from store.formats.protocol import Container, Format, Sample, detect, find_format, formats
-from store.ingest.files import InputFile, broken_line
+from store.ingest.files import InputFile, first_invalid_line
 from store.ingest.records import NOT_UTF8, read_records
 
 _LOOK = 1 << 18
@@ -24,7 +24,7 @@ _MOST = 1 << 24
 """The most bytes of a file's beginning that are read to find its first record."""
 
 
-def look_at(path: Path, plain: Path) -> Sample:
+def read_sample(path: Path, plain: Path) -> Sample:
     """Return the sample of a file.
 
     Args:
@@ -70,7 +70,7 @@ def _refuse_what_is_no_text(path: Path, head: bytes, blank: int) -> None:
         lines = (
             "1: the file holds nothing" if blank == 0 else f"1: the file holds {blank:,} lines, but all are"
         )
-        raise ImportFailed(
+        raise EmptyFile(
             "Empty file", f"{path}:{lines} blank. Nothing was imported.", "Check where it came from."
         )
     start = head[:64]
@@ -239,12 +239,14 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
         ImportFailed: No format fits, several do, or the named one does not.
         UnknownName: There is no such format or field.
     """
-    sample = look_at(file.path, file.plain)
+    sample = read_sample(file.path, file.plain)
     if name is None:
         if not sample.columns:
             sample = replace(sample, columns=_columns_further_on(file, sample))
         found, why = _detect(file, sample, _candidates(mapping))
         return Input(file, sample, found, found.layout(sample), True, why)
+    if not sample.columns and find_format(name).may_be_empty:
+        _columns_further_on(file, sample)
     named = find_format(name)
     if not named.layouts:
         raise ImportFailed(
@@ -258,6 +260,41 @@ def detect_input(file: InputFile, name: str | None, mapping: Mapping[str, str]) 
         )
     fitting = _mapped(named, mapping)
     return Input(file, sample, fitting, fitting.layout(sample), False, "named")
+
+
+def detect_inputs(
+    paths: Sequence[Path],
+    name: str | None,
+    mapping: Mapping[str, str],
+    ready: Callable[[int, Path], InputFile],
+) -> tuple[list[Input], tuple[str, ...]]:
+    """Detect the format of every file, and leave out empty ones where one of the others allows that.
+
+    Args:
+        paths: The files.
+        name: The format's name when the user gave it.
+        mapping: Our field name to the files' column.
+        ready: Makes a file ready, by its place among those that are imported and its path.
+
+    Returns:
+        The files to read, and the names of the empty ones.
+
+    Raises:
+        ImportFailed: No format fits, several do, the named one does not, or a file is empty.
+        UnknownName: There is no such format or field.
+    """
+    inputs: list[Input] = []
+    empty: list[str] = []
+    first: EmptyFile | None = None
+    for path in paths:
+        try:
+            inputs.append(detect_input(ready(len(inputs), path), name, mapping))
+        except EmptyFile as error:
+            first = first or error
+            empty.append(str(path))
+    if first is not None and not any(given.format.may_be_empty for given in inputs):
+        raise first
+    return inputs, tuple(empty)
 
 
 def _columns_further_on(file: InputFile, sample: Sample) -> frozenset[str]:
@@ -276,7 +313,7 @@ def _columns_further_on(file: InputFile, sample: Sample) -> frozenset[str]:
         broken += [(file.name, raw.line, reason)][: MOST_LISTED - len(broken)]
     if broken:
         raise RecordsRefused(broken, count)
-    raise ImportFailed(
+    raise EmptyFile(
         "Empty file",
         f"{place(file.name, sample.first_line)}: the file holds no records. Nothing was imported.",
         "Check where it came from.",
@@ -288,7 +325,7 @@ def _detect(file: InputFile, sample: Sample, candidates: dict[str, Format]) -> t
     try:
         return detect(sample, candidates)
     except ImportFailed:
-        line = None if sample.container == "Parquet" else broken_line(file.plain)
+        line = None if sample.container == "Parquet" else first_invalid_line(file.plain)
         if line is None:
             raise
         raise RecordsRefused([(file.name, line, NOT_UTF8)], 1) from None

@@ -39,7 +39,7 @@ def match_pending(cursor: duckdb.DuckDBPyConnection) -> None:
         cursor,
         f"""
         SELECT a.*, a.rowid AS pending_id, coalesce(i.id, j.item_id) AS item_id
-        FROM response_aside a
+        FROM pending_response a
         LEFT JOIN item_key i ON i.kind = a.kind AND i.external_id = a.external_id
         LEFT JOIN join_key {JOIN.format("a", within("a"))}
         WHERE coalesce(i.id, j.item_id) IS NOT NULL
@@ -68,9 +68,9 @@ def match_pending(cursor: duckdb.DuckDBPyConnection) -> None:
         cursor,
         f"""
         WITH theirs AS (
-            SELECT rowid AS pending_id, unnest(scores::JSON::{SCORES}) AS o FROM response_aside
+            SELECT rowid AS pending_id, unnest(scores::JSON::{SCORES}) AS o FROM pending_response
         ), given AS (
-            SELECT a.*, b.rowid AS pending_id FROM new_score a JOIN response_aside b ON {same_key()}
+            SELECT a.*, b.rowid AS pending_id FROM new_score a JOIN pending_response b ON {same_key()}
             WHERE NOT a.answered AND a.item_id IS NULL AND a.nth = 1
         )
         SELECT g.* FROM given g ANTI JOIN theirs t
@@ -115,7 +115,7 @@ def store_pending(cursor: duckdb.DuckDBPyConnection, given: dict[str, list[int]]
     if any_row(cursor, "fresh_pending"):
         cursor.execute(
             f"""
-            INSERT INTO response_aside
+            INSERT INTO pending_response
             SELECT $sources[a.file + 1], a.line, a.kind, a.external_id, a.joined_by, a.model, a.setting,
                 a.trial, a.text, a.extra, coalesce((
                     SELECT to_json({_SCORES_OF_ONE})::VARCHAR
@@ -128,16 +128,16 @@ def store_pending(cursor: duckdb.DuckDBPyConnection, given: dict[str, list[int]]
         )
     if any_row(cursor, "pending_score"):
         cursor.execute(
-            "UPDATE response_aside SET "
+            "UPDATE pending_response SET "
             f"scores = to_json(list_concat(scores::JSON::{SCORES}, n.more))::VARCHAR "
             f"FROM (SELECT pending_id, {_SCORES_OF_ONE} AS more FROM pending_score GROUP BY pending_id) n "
-            "WHERE response_aside.rowid = n.pending_id"
+            "WHERE pending_response.rowid = n.pending_id"
         )
 
 
 def attach_pending(cursor: duckdb.DuckDBPyConnection, imported_at: datetime) -> None:
     """Append the pending responses whose item is here now, with their scores, and delete them as pending."""
-    cursor.execute("DELETE FROM response_aside WHERE rowid IN (SELECT pending_id FROM duplicate)")
+    cursor.execute("DELETE FROM pending_response WHERE rowid IN (SELECT pending_id FROM duplicate)")
     if not any_row(cursor, "attached"):
         return
     cursor.execute(
@@ -153,4 +153,4 @@ def attach_pending(cursor: duckdb.DuckDBPyConnection, imported_at: datetime) -> 
         f"JOIN response_ref f ON {SAME_RESPONSE} JOIN item i ON i.id = n.item_id",
         {"now": imported_at},
     )
-    cursor.execute("DELETE FROM response_aside WHERE rowid IN (SELECT pending_id FROM attached)")
+    cursor.execute("DELETE FROM pending_response WHERE rowid IN (SELECT pending_id FROM attached)")

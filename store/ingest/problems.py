@@ -28,7 +28,7 @@ class Problem:
         file: The file, by its place among those of the import.
         number: The record, counted from 1.
         line: The line where it begins, from 1.
-        reason: What is wrong with it.
+        reason: Why it cannot be imported.
         record: The record, or its text where it cannot be read; None where that is not at hand.
     """
 
@@ -77,7 +77,7 @@ def refused_rows(cursor: duckdb.DuckDBPyConnection, stage: str, reasons: Mapping
     return problems
 
 
-def unfit_names(cursor: duckdb.DuckDBPyConnection, stage: str) -> list[Problem]:
+def invalid_rater_names(cursor: duckdb.DuckDBPyConnection, stage: str) -> list[Problem]:
     """Return the rows of a stage whose rater has no acceptable name.
 
     Args:

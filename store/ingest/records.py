@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from store.formats.protocol import Sample
 from store.formats.values import Refused, object_of
-from store.ingest.files import InputFile, broken_line, too_long
+from store.ingest.files import InputFile, first_invalid_line, too_long
 
 NOT_UTF8 = "not UTF-8 text, so nothing of the file can be read; rewrite it as UTF-8"
 """The reason for a whole file that is not UTF-8 text."""
@@ -76,7 +76,7 @@ def read_records(file: InputFile, sample: Sample) -> Iterator[RawRecord]:
         with file.plain.open("rb") as lines:
             yield from _json_lines(lines)
         return
-    if (broken := broken_line(file.plain)) is not None:
+    if (broken := first_invalid_line(file.plain)) is not None:
         yield _unreadable(1, broken, NOT_UTF8)
     elif sample.container == "CSV":
         yield from _csv(file, sample.delimiter)
@@ -180,7 +180,7 @@ class _Source:
         most: Characters that a record may have.
 
     Attributes:
-        text: What is held of it.
+        text: The part of it that is in memory.
         at: The place in `text` up to which it is read.
         line: The line of that place, from 1.
     """
@@ -215,12 +215,12 @@ class _Source:
         return at - start if start >= 0 else at + 1 + self._before
 
     def go(self, at: int) -> None:
-        """Go on to a place in `text`."""
+        """Move on to a place in `text`."""
         self.line += self.text.count("\n", self._counted, at)
         self.at = self._counted = at
 
     def following(self) -> str:
-        """Go on to the next character that is no blank, and return it; empty at the end."""
+        """Move on to the next character that is no blank, and return it; empty at the end."""
         while True:
             self.go(_next(self.text, self.at))
             if self.at < len(self.text):
@@ -325,7 +325,7 @@ def _end_of_value(text: str, at: int) -> int | None:
 
 
 def _broken_off(source: _Source, error: Exception) -> tuple[int, str]:
-    """Return where a text cannot be read on, and why."""
+    """Return where a text is not valid any more, and why."""
     if source.at >= len(source.text):
         return source.line, "malformed JSON: the array ends in the middle"
     if not isinstance(error, json.JSONDecodeError):

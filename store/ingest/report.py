@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from store.formatting import pluralize
 
 # Names of fields that a sentence has; a record may have thousands.
 _SHOWN = 40
+_FILES_SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileReport:
     """The result of one file.
 
@@ -27,12 +28,15 @@ class FileReport:
         queries_added: New query texts.
         codes_added: New snippets.
         responses_added: New responses of models to items that are here.
-        responses_aside: New responses whose item is not here; they are kept until it is.
+        pending_responses: New responses whose item is not here; they are kept until it is.
         scores_added: New scores of responses that judges gave.
-        scores_aside: New scores of responses that were pending before.
+        pending_scores: New scores of responses that were pending before.
         chunks_added: New pieces of context.
         responses_known: Responses, scores and pieces that were there already.
-        told: Changes and omissions of the conversion, with how often.
+        steps_added: New steps of agents.
+        verdicts_added: New verdicts by run.
+        verdicts_known: Verdicts that were there already.
+        conversion_counts: Changes and omissions of the conversion, with how often.
         judgments_added: New judgments by rater.
         judgments_known: Labels, judgments and marks that were there already.
         rater_assumed: Whether its labels were given to a rater named after the file, since nothing says whose
@@ -55,17 +59,20 @@ class FileReport:
     items_differing: int
     queries_added: int
     codes_added: int
-    responses_added: int
-    responses_aside: int
-    scores_added: int
-    scores_aside: int
-    chunks_added: int
-    responses_known: int
-    told: dict[str, int]
-    judgments_added: dict[str, int]
-    judgments_known: int
-    rater_assumed: bool
-    marks_added: int
+    responses_added: int = 0
+    pending_responses: int = 0
+    scores_added: int = 0
+    pending_scores: int = 0
+    chunks_added: int = 0
+    responses_known: int = 0
+    steps_added: int = 0
+    verdicts_added: dict[str, int] = field(default_factory=dict)
+    verdicts_known: int = 0
+    conversion_counts: dict[str, int]
+    judgments_added: dict[str, int] = field(default_factory=dict)
+    judgments_known: int = 0
+    rater_assumed: bool = False
+    marks_added: int = 0
     rejected: int
     extra_kept: tuple[str, ...]
     extra_ignored: tuple[str, ...]
@@ -75,8 +82,8 @@ class FileReport:
     @property
     def adds(self) -> bool:
         """Whether anything of it is new."""
-        beside = self.responses_added + self.responses_aside + self.scores_added + self.chunks_added
-        beside += self.scores_aside
+        beside = self.responses_added + self.pending_responses + self.scores_added + self.chunks_added
+        beside += self.pending_scores + self.steps_added + sum(self.verdicts_added.values())
         return bool(self.items_added or beside or self.marks_added or sum(self.judgments_added.values()))
 
     def sentence(self, *, dry_run: bool = False) -> str:
@@ -99,11 +106,11 @@ class FileReport:
             (self.chunks_added, "chunk"),
         )
         parts += [f"{pluralize(number, name)} {would}added" for number, name in beside if number]
-        if self.responses_aside:
-            pending = pluralize(self.responses_aside, "response")
+        if self.pending_responses:
+            pending = pluralize(self.pending_responses, "response")
             parts.append(f"{pending} whose item is not here, or ambiguous, {would}stored as pending")
-        if self.scores_aside:
-            parts.append(f"{pluralize(self.scores_aside, 'score')} {would}added to pending responses")
+        if self.pending_scores:
+            parts.append(f"{pluralize(self.pending_scores, 'score')} {would}added to pending responses")
         if self.responses_known:
             beside_items = ("response, score or chunk", "responses, scores and chunks")
             parts.append(f"{pluralize(self.responses_known, *beside_items)} already there")
@@ -116,6 +123,14 @@ class FileReport:
             f"{pluralize(count, 'judgment')} of {rater!r}" + (" would be added" if dry_run else "")
             for rater, count in self.judgments_added.items()
         ]
+        parts += [
+            f"{pluralize(count, 'verdict')} of {run}" + (" would be added" if dry_run else "")
+            for run, count in self.verdicts_added.items()
+        ]
+        if self.steps_added:
+            parts.append(f"{pluralize(self.steps_added, 'step')} of agents {would}added")
+        if self.verdicts_known:
+            parts.append(f"{pluralize(self.verdicts_known, 'verdict')} already there")
         if self.rater_assumed:
             parts.append("the rater is named after the file; --label-as NAME changes it")
         if self.marks_added:
@@ -124,7 +139,7 @@ class FileReport:
             parts.append(f"{pluralize(self.judgments_known, 'judgment')} already there")
         if self.rejected:
             parts.append(f"{self.rejected:,} {would}rejected")
-        parts += [f"{name}: {number:,}" for name, number in self.told.items() if number]
+        parts += [f"{name}: {number:,}" for name, number in self.conversion_counts.items() if number]
         if self.extra_kept:
             names, more = self.extra_kept[:_SHOWN], len(self.extra_kept) - _SHOWN
             parts.append(
@@ -148,6 +163,7 @@ class ImportReport:
         attached_responses: Pending responses whose item came with this import.
         conflicting_responses: Those that stay pending though their item is here: it has another text of the
             same model, setting and trial.
+        empty_files: Files without records, which say that there is nothing of their sort.
         reopened_items: Items that were judged without responses and get some, so that they are judged again.
     """
 
@@ -157,6 +173,7 @@ class ImportReport:
     attached_responses: int = 0
     conflicting_responses: int = 0
     reopened_items: int = 0
+    empty_files: tuple[str, ...] = ()
 
     @property
     def adds(self) -> bool:
@@ -190,6 +207,12 @@ class ImportReport:
     def beside_files(self) -> list[str]:
         """Return the effects on items and responses that are in no file of this import, as sentences."""
         notes = []
+        if self.empty_files:
+            shown = ", ".join(self.empty_files[:_FILES_SHOWN])
+            more = len(self.empty_files) - _FILES_SHOWN
+            notes.append(
+                f"Empty, as of issues without comments: {shown}{f' and {more:,} more' if more > 0 else ''}."
+            )
         if self.attached_responses:
             notes.append(f"Pending responses attached to their item: {self.attached_responses:,}.")
         if self.conflicting_responses:
@@ -222,9 +245,10 @@ class ImportReport:
             "rejected": self.rejected,
             "rejects": self.rejects,
             "responses_added": sum(file.responses_added for file in self.files),
-            "responses_aside": sum(file.responses_aside for file in self.files),
-            "responses_found_items": self.attached_responses,
-            "responses_staying_aside": self.conflicting_responses,
-            "items_asked_anew": self.reopened_items,
+            "pending_responses": sum(file.pending_responses for file in self.files),
+            "attached_responses": self.attached_responses,
+            "conflicting_responses": self.conflicting_responses,
+            "reopened_items": self.reopened_items,
+            "empty_files": self.empty_files,
             "files": [asdict(file) for file in self.files],
         }

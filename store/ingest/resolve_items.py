@@ -241,9 +241,18 @@ def text_count(cursor: duckdb.DuckDBPyConnection, shared: str, offset: int, reco
     """Count the new shared texts of a file that has `records` records after `offset` ones of other files."""
     return count(
         cursor,
-        f"SELECT count(*) FROM new_{shared} WHERE known IS NULL AND given_at = seen "
-        f"AND seen BETWEEN {offset + 1} AND {offset + records}",
+        f"SELECT count(*) {_new_texts(shared)} AND seen BETWEEN {offset + 1} AND {offset + records}",
     )
+
+
+def _new_texts(shared: str) -> str:
+    """Return the FROM and WHERE of the shared texts to add: of new items, each once."""
+    used = " UNION ALL ".join(
+        f"SELECT {shared}_id FROM {kind.name}_texts x SEMI JOIN fresh_item n {_OF_TEXTS}"
+        for kind in task_kinds().values()
+        if any(one.table == shared for one in kind.record.shared)
+    )
+    return f"FROM new_{shared} WHERE known IS NULL AND given_at = seen AND id IN ({used})"
 
 
 def _differing(cursor: duckdb.DuckDBPyConnection, kind: TaskKind, file: int) -> int:
@@ -289,10 +298,7 @@ def publish_items(cursor: duckdb.DuckDBPyConnection, sources: dict[int, int]) ->
     )
     for table, shared in shared_sorts().items():
         columns = ", ".join(("id", "text", "text_hash", *shared.about))
-        cursor.execute(
-            f"INSERT INTO {table} ({columns}) SELECT {columns} FROM new_{table} "
-            "WHERE known IS NULL AND given_at = seen"
-        )
+        cursor.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} {_new_texts(table)}")
     for name, kind in task_kinds().items():
         own = kind.record.own_columns
         values = [f"{_value(column, type_)}::{STAGED[type_]}" for column, type_ in own.items()]

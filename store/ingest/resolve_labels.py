@@ -9,7 +9,7 @@ from uuid import UUID
 
 import duckdb
 
-from store.ingest.problems import Problem, refused_rows, unfit_names
+from store.ingest.problems import Problem, invalid_rater_names, refused_rows
 from store.ingest.resolve_items import keys_for
 from store.ingest.stages import (
     ASKED,
@@ -146,7 +146,7 @@ def resolve_labels(
             "held AND current IS DISTINCT FROM value AND NOT list_contains(imported, value)"
         ),
     }
-    return unfit_names(cursor, "new_label") + refused_rows(cursor, "judged_label", reasons)
+    return invalid_rater_names(cursor, "new_label") + refused_rows(cursor, "judged_label", reasons)
 
 
 def _label_question(column: str) -> str:
@@ -164,7 +164,7 @@ def _label_question(column: str) -> str:
 def _fill_asked(cursor: duckdb.DuckDBPyConnection, questions: Mapping[str, NamedQuestion]) -> None:
     rows = [
         (
-            *(name, asked.kind.name, [value.value for value in asked.spec.scale.values], asked.spec.name),
+            *(name, asked.kind.name, list(asked.spec.scale.allowed), asked.spec.name),
             *((None, None, None) if asked.response is None else astuple(asked.response)),
         )
         for name, asked in questions.items()

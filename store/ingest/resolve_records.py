@@ -7,7 +7,7 @@ from uuid import UUID
 
 import duckdb
 
-from store.ingest.problems import Problem, refused_rows, unfit_names
+from store.ingest.problems import Problem, invalid_rater_names, refused_rows
 from store.ingest.resolve_items import keys_for
 from store.ingest.stages import KEYED_RECORD, NEW_RECORD, REPEATED_RECORD
 from store.ingest.staging import Stages
@@ -26,7 +26,7 @@ _SAME_JUDGMENT = (*_SAME, "question_id", "response_ref_id", "value", "reason", "
 _SAME_MARK = (*_SAME, "kind", "active", "text")
 
 
-def take_items(stages: Stages) -> None:
+def stage_carried_items(stages: Stages) -> None:
     """Stage the items that staged judgments carry in columns of their own, each once a file."""
     for kind in task_kinds().values():
         if kind.record.flat:
@@ -123,7 +123,7 @@ def resolve_judgments(
         + " OR "
         + _differs("mark", _SAME_MARK),
     }
-    problems = unfit_names(cursor, "new_record") + refused_rows(cursor, "new_record", reasons)
+    problems = invalid_rater_names(cursor, "new_record") + refused_rows(cursor, "new_record", reasons)
     return problems + _bad_evidence(cursor)
 
 

@@ -60,7 +60,7 @@ def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     FRESH_PENDING.fill(
         cursor,
         f"""
-        SELECT a.* FROM new_response a ANTI JOIN response_aside b ON {same_key()} AND b.text = a.text
+        SELECT a.* FROM new_response a ANTI JOIN pending_response b ON {same_key()} AND b.text = a.text
         ANTI JOIN (
             SELECT c.kind, c.key, c.within, r.model, r.setting, r.trial, t.text
             FROM join_candidate c JOIN response_ref r ON r.item_id = c.item_id JOIN response t ON t.id = r.id
@@ -98,7 +98,7 @@ def _differing_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
             SELECT 1 FROM new_response f WHERE {same_name} AND f.text <> n.text)
         UNION ALL
         SELECT a.file, a.number, a.line, {other.format("a")}than a pending response has{several}
-        FROM new_response a JOIN response_aside b ON {same_key()} AND b.text <> a.text
+        FROM new_response a JOIN pending_response b ON {same_key()} AND b.text <> a.text
         WHERE a.item_id IS NULL
         """,
     )
@@ -150,7 +150,7 @@ def response_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> dict[str, A
     scores = "new_score WHERE answered"
     new = {
         "responses_added": "fresh_response WHERE true",
-        "responses_aside": "fresh_pending WHERE true",
+        "pending_responses": "fresh_pending WHERE true",
         "scores_added": f"{scores} AND known_id IS NULL AND nth = 1",
         "chunks_added": "new_chunk WHERE fresh",
     }
@@ -160,7 +160,7 @@ def response_counts(cursor: duckdb.DuckDBPyConnection, file: int) -> dict[str, A
     staged = ("new_response WHERE true", scores, "new_chunk WHERE true")
     total = sum(count(cursor, f"SELECT count(*) FROM {rows} AND file = {file}") for rows in staged)
     pending = count(cursor, f"SELECT count(*) FROM pending_score WHERE file = {file}")
-    return {**counts, "scores_aside": pending, "responses_known": total - sum(counts.values())}
+    return {**counts, "pending_scores": pending, "responses_known": total - sum(counts.values())}
 
 
 def count_reopened_questions(cursor: duckdb.DuckDBPyConnection) -> int:

@@ -208,3 +208,19 @@ REPEATED_RECORD = Stage("repeated_record", ("id", "first", "differing"), (KEYED_
 
 NEW_RECORD = Stage("new_record", (*_RECORD, "repeated"), (KEYED_RECORD, REPEATED_RECORD), view=True)
 """The same, and whether a record occurred before in the import."""
+
+TRACED_RUN = Stage(
+    "traced_run",
+    (
+        *("theirs", "ours", "fresh", "first", "torn", "kind", "name", "configuration", "model", "state"),
+        *("total", "started_at", "ended_at", "fullness"),
+    ),
+)
+"""Every run of the staged traces, with its key here and whether it is new."""
+
+_TRACED = ("position", "file", "number", "line", "external_id", "id", "run_id", "item_id", "held", "differs")
+NEW_STEP = Stage("new_step", (*_TRACED, "role", "attempt"), (TRACED_RUN, ITEM_KEY))
+"""Every staged step with its keys, and whether the workspace has it."""
+
+NEW_VERDICT = Stage("new_verdict", (*_TRACED, "run", "question_id", "value"), (TRACED_RUN, ITEM_KEY))
+"""Every staged verdict, likewise."""

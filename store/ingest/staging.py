@@ -18,6 +18,7 @@ from store.events import Progress, Report
 from store.formats.fields import STAGED, FieldType, Sort
 from store.formats.judgments import RECORD_FIELDS
 from store.formats.protocol import Converter, Entity
+from store.formats.traces import TRACE_ROWS, row_types
 from store.formats.values import Refused, as_json
 from store.ingest.inputs import Input
 from store.ingest.layout import Plan, plan_of
@@ -37,6 +38,14 @@ _OF_A_RESPONSE: dict[str, FieldType] = {
     "setting": "text",
     "trial": "integer",
 }
+_TRACED: dict[Sort, dict[str, FieldType]] = {
+    "trace_step": {"run": "uuid"},
+    "trace_execution": {"step_id": "uuid"},
+    "trace_test": {"execution_id": "uuid", "place": "integer"},
+    "trace_verdict": {"run": "uuid", "question": "text"},
+}
+"""The keys by which the rows of a trace belong together."""
+
 _SORTS: dict[Sort, dict[str, FieldType]] = {
     "label": {**_PLACED, "question": "text", "rater": "text", "value": "number", "comment": "text"},
     "judgment": {one.name: one.type for one in RECORD_FIELDS},
@@ -59,6 +68,7 @@ _SORTS: dict[Sort, dict[str, FieldType]] = {
         "reason": "text",
         SEQUENCE: "integer",
     },
+    **{sort: {**_PLACED, **_TRACED.get(sort, {}), **row_types(sort)} for sort in TRACE_ROWS},
 }
 _COLUMN = {"item": "external_id", "reference": "joined_by"}
 """The columns for the item that a response names, and the text by which it is joined."""
@@ -289,8 +299,11 @@ class Stages:
     def _view(self, sort: Sort) -> None:
         parts = [part.select() for part in self.parts(sort)]
         if not parts:
-            self.make(f"no_{sort}", sort)
-            parts = [Part(f"no_{sort}", sort, 0, 0).select()]
+            # No table, so that DuckDB knows without a look that what is joined with it is empty.
+            places: dict[str, FieldType] = dict.fromkeys(("file", "position", "number", "line"), "integer")
+            columns: dict[str, FieldType] = {**places, **stage_columns()[sort], "extra": "text"}
+            nulls = ", ".join(f"NULL::{STAGED[type_]} AS {name}" for name, type_ in columns.items())
+            parts = [f"SELECT {nulls} LIMIT 0"]
         self.cursor.execute(f"CREATE OR REPLACE TEMP VIEW stage_{sort} AS {' UNION ALL '.join(parts)}")
 
 

@@ -39,9 +39,9 @@ CLARITY: Bands = (
 
 
 def _ten(bands: Bands) -> Scale:
-    """Return a scale from 1 to 10; its keys are the digits, 0 for ten."""
+    """Return a scale from 1 to 10; its keys are the digits, 0 for ten. A judge's mean may be a half point."""
     values = (ScaleValue(number, bands[(number - 1) // 2], str(number % 10)) for number in range(1, 11))
-    return Scale("interval", tuple(values))
+    return Scale("interval", tuple(values), step=0.5)
 
 
 def _asked(title: str, text: str, bands: Bands) -> QuestionSpec:
@@ -55,6 +55,15 @@ QUESTIONS = (
     _asked("clarity", "How easily is it understood?", CLARITY),
 )
 """The four dimensions of the paper, each from 1 to 10 in five bands of two points."""
+
+RATING = QuestionSpec(
+    name="answer.rating",
+    text="How good is it, all in all?",
+    scale=_ten(("bad", "poor", "fair", "good", "excellent")),
+    of_responses=True,
+    only_scored=True,
+)
+"""The overall rating of MT-bench, asked where a judge gave one."""
 
 
 def _bands(question: QuestionSpec) -> str:
@@ -78,6 +87,8 @@ GUIDELINE = (
     + "\n"
     "The counts are independent: an answer can be clear and wrong, or right and beside the point. Length is "
     "no merit. Who wrote an answer does not count.\n"
+    "\n"
+    "Rating: where a judge gave an answer one overall rating, give yours from 1 bad to 10 excellent.\n"
 )
 
 
@@ -85,8 +96,8 @@ ANSWER = TaskKind(
     name="answer",
     plural="repository questions",
     singular="repository question",
-    questions=QUESTIONS,
-    guideline_version="1",
+    questions=(*QUESTIONS, RATING),
+    guideline_version="2",
     guideline=GUIDELINE,
     record=RecordSpec(
         table="repository_question",

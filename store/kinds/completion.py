@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from store.kinds.spec import QuestionSpec, QueueSpec, RecordSpec, TaskKind
 from store.record.scales import Scale, ScaleValue
 
 
-def _abc(first: str, second: str, third: str) -> Scale:
+def _abc(first: str, second: str, third: str, *, level: Literal["nominal", "ordinal"] = "ordinal") -> Scale:
     words = (first, second, third)
     values = (
         ScaleValue(number, word, sign.lower(), sign)
         for number, (sign, word) in enumerate(zip("ABC", words, strict=True), start=1)
     )
-    return Scale("ordinal", tuple(values))
+    return Scale(level, tuple(values))
 
 
 CROSS_FILE = QuestionSpec(
     name="completion.cross_file",
     text="Is there a name in the reference about which the other files tell more?",
-    scale=_abc("yes", "all names known here", "no such name"),
+    scale=_abc("yes", "all names known here", "no such name", level="nominal"),
 )
 PREDICTABLE = QuestionSpec(
     name="completion.predictable",

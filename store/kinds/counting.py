@@ -36,7 +36,7 @@ def joined(words: list[str]) -> str:
 
 
 def unknown_kinds_note(kinds: Iterable[str]) -> str:
-    """Return that nothing installed knows some of the kinds, as a sentence; empty where all are known.
+    """Return a sentence on unknown kinds, empty where all are known.
 
     Args:
         kinds: The kinds of the items that there are.
@@ -45,6 +45,6 @@ def unknown_kinds_note(kinds: Iterable[str]) -> str:
     if not unknown:
         return ""
     return (
-        f"Nothing installed knows items of the kind {joined(unknown)}: what was judged of them is kept, and "
-        "does not count until the package that adds it is installed."
+        f"Unknown task kind {joined(unknown)}: the judgments of its items are kept, and count again when the "
+        "package that adds it is installed."
     )

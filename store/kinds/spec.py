@@ -37,9 +37,9 @@ SQL_WORDS = frozenset(_WORDS.split())
 """Words that DuckDB takes for no table's or column's name unless they are quoted."""
 
 _TABLES = """
-    assignment code completion context_chunk execution guideline item judgment mark pair query question
-    rater reply repository_question response response_aside response_ref run schema_version score sessionstate
-    similarity source step study test_outcome verdict workspace_fact
+    assignment code completion context_chunk execution guideline item judgment mark pair
+    pending_response query question rater reply repository_question response response_ref run
+    schema_version score sessionstate similarity source step study test_outcome verdict workspace_fact
     """
 OWN_TABLES = frozenset(_TABLES.split())
 """The tables of every workspace."""
@@ -56,6 +56,7 @@ class QuestionSpec:
         title: A short word for it; the part of the name after the last dot by default.
         of_responses: Whether it is asked once for each of the item's responses, and of the item itself only
             where it has none.
+        only_scored: Whether, of responses, it is asked only of those that a judge scored under its title.
     """
 
     name: str
@@ -63,6 +64,7 @@ class QuestionSpec:
     scale: Scale
     title: str = ""
     of_responses: bool = False
+    only_scored: bool = False
 
     def __post_init__(self) -> None:
         """Take the title from the name where none is given."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from difflib import get_close_matches
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,9 @@ from store.kinds.spec import NamedQuestion, task_kinds
 from store.measures.agreement import Agreement, Level
 from store.measures.registry import Measure, measures
 from store.queries.current import all_values, on_label
-from store.queries.due import answered_refs
+from store.queries.questions import refs_with_text
 from store.record.response_names import ResponseName
-from store.record.scope import REVIEW
+from store.record.scope import REVIEW, RunRef
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.people import Rater
@@ -46,6 +47,9 @@ class RaterLabels:
         labelled: Units with a current label: items, or responses.
         blind: Those that were judged in a blind review.
         revealed: Those that were judged with a label of agents or a judge on the screen.
+        repeated: Responses that a judge scored several times; its value is the mean of these scores.
+        deviation: The standard deviation of a judge's scores of one response, pooled over these (the root
+            of the mean variance, each with n - 1); None without any.
     """
 
     name: str
@@ -53,6 +57,8 @@ class RaterLabels:
     labelled: int
     blind: int
     revealed: int
+    repeated: int = 0
+    deviation: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,7 @@ class AgreementReport:
     """The agreement among everybody who labelled.
 
     Attributes:
-        question: What was asked.
+        question: The question.
         phase: The phase whose labels these are.
         level: The level of measurement of the question's scale.
         items: Items in the workspace that are asked it.
@@ -140,7 +146,14 @@ class AgreementReport:
         }
 
 
-def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> AgreementReport:
+def agreement(
+    connection: Connection,
+    question: str,
+    *,
+    phase: str = REVIEW,
+    raters: Sequence[str] | None = None,
+    run: RunRef | None = None,
+) -> AgreementReport:
     """Compute the agreement of every two raters on a question, and of all of them.
 
     Args:
@@ -148,9 +161,12 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
         question: The question's name. One that is asked of responses is compared over all of them; with the
             name of one response after it, over the items that have that one.
         phase: The phase whose labels count.
+        raters: The raters to compare, by name, or by how a name begins or ends; all by default.
+        run: The only run of the agents that counts; None for all of them.
 
     Raises:
-        UnknownName: No registered kind asks it, or no item has the response that it names.
+        UnknownName: No registered kind asks it, no item has the response that it names, or a rater is not
+            among those with labels.
     """
     import numpy
 
@@ -160,14 +176,16 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
         raise UnknownName(
             "Unknown question",
             f"No item has a response that {question!r} names.",
-            f"After @ stands the model, [its setting] and #its trial. Over all responses: {spec.name}.",
+            f"After @ comes the model, then [its setting] and #its trial. Over all responses: {spec.name}.",
         )
     over_responses = spec.of_responses and only is None
     given = _people(connection, asked, phase)
     if spec == kind.label_question:
-        given += _runs(connection, kind.name)
+        given += _runs(connection, kind.name, run)
     if spec.of_responses:
         given += _judges(connection, kind.name, spec.title, only)
+    if raters is not None:
+        given = _named(given, raters)
     everything = numpy.concatenate([numpy.empty(0, numpy.int64), *(one.units for one in given)])
     # Sorted runs are merged a hundred times quicker than `numpy.unique` hashes them.
     everything.sort(kind="stable")
@@ -177,7 +195,7 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
     of_kind = select(func.count()).select_from(item).where(item.c.kind == kind.name)
     responses = None
     if over_responses:
-        refs = answered_refs(None).subquery("refs")
+        refs = refs_with_text(None).subquery("refs")
         joined = of_kind.join(refs, refs.c.item_id == item.c.id)
         responses = connection.execute(joined).scalar_one()
     return AgreementReport(
@@ -187,7 +205,15 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
         items=connection.execute(of_kind).scalar_one(),
         responses=responses,
         raters=tuple(
-            RaterLabels(one.name, one.kind, one.labelled, int(one.blind.sum()), int(one.revealed.sum()))
+            RaterLabels(
+                one.name,
+                one.kind,
+                one.labelled,
+                int(one.blind.sum()),
+                int(one.revealed.sum()),
+                one.repeated,
+                one.deviation,
+            )
             for one in given
         ),
         pairs=tuple(_pair(one, other, spec.scale.level) for one, other in combinations(given, 2)),
@@ -199,8 +225,34 @@ def agreement(connection: Connection, question: str, *, phase: str = REVIEW) -> 
     )
 
 
+def _named(given: Sequence[_Labels], raters: Sequence[str]) -> list[_Labels]:
+    """Return the labels of the raters of some names, in the order of the names, each once.
+
+    Raises:
+        UnknownName: Nobody or more than one is called so.
+    """
+    found: dict[int, _Labels] = {}
+    for name in raters:
+        same = [place for place, one in enumerate(given) if one.name == name] or [
+            place
+            for place, one in enumerate(given)
+            if name and (one.name.startswith(name) or one.name.endswith(name))
+        ]
+        if len(same) != 1:
+            names = [one.name for one in given]
+            close = get_close_matches(name, names)
+            hint = f"Did you mean {', '.join(close)}? " if close else ""
+            raise UnknownName(
+                "No labels",
+                f"{'More than one rater' if same else 'No rater'} called {name!r} has a current label.",
+                f"{hint}Those with labels: {', '.join(names) or 'nobody yet'}.",
+            )
+        found[same[0]] = given[same[0]]
+    return list(found.values())
+
+
 def question_of_items(connection: Connection) -> str:
-    """Return the question that tells most of the items of a workspace: that of their first kind."""
+    """Return the main question of the items of a workspace: that of their first kind."""
     item = table_of(Item)
     there = list(connection.execute(select(item.c.kind).distinct()).scalars())
     known = [task_kinds()[name] for name in in_order(there) if name in task_kinds()]
@@ -223,10 +275,12 @@ class _Labels:
     Attributes:
         name: The rater's name.
         kind: See `RaterLabels`.
-        units: What has a label, each once, of shape (n,): the key of an item, or that of a response below 0.
+        units: The labelled units, each once, of shape (n,): an item's key, or a response's below 0.
         values: The values, of shape (n,); NaN for none.
         blind: Which were judged in a blind review, of shape (n,).
         revealed: Which were judged with what agents or a judge said in sight, of shape (n,).
+        repeated: See `RaterLabels`.
+        deviation: See `RaterLabels`.
     """
 
     name: str
@@ -235,6 +289,8 @@ class _Labels:
     values: Array
     blind: Array
     revealed: Array
+    repeated: int = field(default=0, kw_only=True)
+    deviation: float | None = field(default=None, kw_only=True)
 
     @property
     def labelled(self) -> int:
@@ -251,12 +307,12 @@ class _Labels:
         values = numpy.full(len(units), numpy.nan)
         blind, revealed = (numpy.zeros(len(units), dtype=bool) for _ in range(2))
         values[place], blind[place], revealed[place] = self.values, self.blind, self.revealed
-        return _Labels(self.name, self.kind, units, values, blind, revealed)
+        return replace(self, units=units, values=values, blind=blind, revealed=revealed)
 
 
 def _refs(only: ResponseName | None) -> Select[Any]:
-    """Select the references of the responses that are there: of all, or of those of one name."""
-    refs = answered_refs(None)
+    """Select the references of imported responses: of all, or of those of one name."""
+    refs = refs_with_text(None)
     if only is not None:
         ref = table_of(ResponseRef)
         refs = refs.where(*(ref.c[name] == value for name, value in asdict(only).items()))
@@ -302,10 +358,12 @@ def _people(connection: Connection, asked: NamedQuestion, phase: str) -> list[_L
     ]
 
 
-def _runs(connection: Connection, kind: str) -> list[_Labels]:
-    """Return the verdicts of every run over items of a kind, in the order of the runs."""
+def _runs(connection: Connection, kind: str, only: RunRef | None) -> list[_Labels]:
+    """Return the verdicts of every run over items of a kind, or of one run, in the order of the runs."""
     run, verdict = table_of(Run), table_of(VerdictRow)
     runs = select(run.c.id, run.c.name).where(run.c.kind == kind).order_by(run.c.id)
+    if only is not None:
+        runs = runs.where(run.c.id == only.id)
     found = []
     for number, name in connection.execute(runs).all():
         of_run = select(verdict.c.item_id, verdict.c.value).where(
@@ -317,7 +375,7 @@ def _runs(connection: Connection, kind: str) -> list[_Labels]:
 
 
 def _judges(connection: Connection, kind: str, measure: str, only: ResponseName | None) -> list[_Labels]:
-    """Return what judges said last under a measure of the responses of a kind, by the judges' names.
+    """Return the means of judges' scores of the responses of a kind under a measure, by the judges' names.
 
     Args:
         connection: A reading connection.
@@ -328,16 +386,32 @@ def _judges(connection: Connection, kind: str, measure: str, only: ResponseName 
     item, score, refs = table_of(Item), table_of(Score), _refs(only).subquery("refs")
     rows = _columns(
         connection,
-        select(score.c.judge, (-refs.c.id if only is None else refs.c.item_id).label("unit"), score.c.value)
+        select(
+            score.c.judge,
+            (-refs.c.id if only is None else refs.c.item_id).label("unit"),
+            func.avg(score.c.value).label("value"),
+            func.coalesce(func.var_samp(score.c.value), 0.0).label("variance"),
+            func.count(score.c.value).label("number"),
+        )
         .join(refs, refs.c.id == score.c.response_ref_id)
         .join(item, item.c.id == refs.c.item_id)
         .where(item.c.kind == kind, score.c.measure == measure)
-        .order_by(score.c.sequence),
+        .group_by(score.c.judge, refs.c.id, refs.c.item_id),
     )
     found = []
     for judge in sorted(set(rows["judge"])):
         own = rows["judge"] == judge
-        found.append(_Labels(judge, "judge", *_latest(rows["unit"][own], rows["value"][own])))
+        repeated = rows["number"][own] > 1
+        variances = rows["variance"][own][repeated]
+        found.append(
+            _Labels(
+                judge,
+                "judge",
+                *_latest(rows["unit"][own], rows["value"][own]),
+                repeated=int(repeated.sum()),
+                deviation=float(variances.mean() ** 0.5) if len(variances) else None,
+            )
+        )
     return [labels for labels in found if len(labels.units)]
 
 
@@ -345,7 +419,7 @@ def _latest(units: Array, values: Array, *how: Array) -> Iterator[Array]:
     """Keep the last label of each unit, if that has a value.
 
     Args:
-        units: What was labelled, in the order of the record.
+        units: The labelled units, in the order of the record.
         values: The values, NaN for none.
         how: Which were judged blind, and which with a label in sight; no array where none was.
 

@@ -19,7 +19,7 @@ ENOUGH = 20
 
 @dataclass(frozen=True, slots=True)
 class PastReplies:
-    """What the replies of a model in one role cost on average.
+    """The mean cost of the replies of a model in one role.
 
     Attributes:
         count: How many there are.
@@ -37,7 +37,7 @@ class PastReplies:
 
 
 def past_replies(connection: Connection) -> dict[tuple[str, str], PastReplies]:
-    """Return what replies cost so far, by role and model; those of which no tokens were told are left out."""
+    """Return the mean costs of replies, by role and model; replies without reported tokens are left out."""
     table = table_of(ReplyRow)
     means = [func.avg(table.c[name]) for name in ("tokens_in", "tokens_out", "tokens_cached", "requests")]
     found = (
@@ -49,7 +49,7 @@ def past_replies(connection: Connection) -> dict[tuple[str, str], PastReplies]:
 
 
 def past_assessments(connection: Connection, role: str, model: str) -> tuple[int, int]:
-    """Count what a model has screened.
+    """Count the assessments of a screener's model.
 
     Args:
         connection: An open connection.
@@ -70,7 +70,7 @@ def past_assessments(connection: Connection, role: str, model: str) -> tuple[int
     return int(count), int(found)
 
 
-def drawn_items(
+def sampled_items(
     connection: Connection,
     run_id: UUID,
     kind: str,

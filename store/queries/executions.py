@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 
 from store.cuts import Cut, cut_of_text
 from store.queries.current import current_verdicts
+from store.record.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.runs import ExecutionRow, TestOutcomeRow
 
@@ -22,11 +23,12 @@ class OutcomeView:
     Attributes:
         name: The test's name.
         outcome: `passed`, `failed` or `error`.
-        message: What went wrong, in one line.
+        message: The error, in one line.
         seconds: How long it ran.
         discriminates: False when it passes against a stub of the code as well; None when that is not known.
         flaky: Whether it came out otherwise under another hash seed; None when that is not known.
         trace: The traceback of a test that did not pass, without the frames of the harness.
+        obstacle: What kept it from a result; empty where nothing did, None when that was not recorded.
     """
 
     name: str
@@ -36,6 +38,7 @@ class OutcomeView:
     discriminates: bool | None
     flaky: bool | None
     trace: str
+    obstacle: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +53,16 @@ class ExecutionView:
         environment: Digest of what it ran on.
         image: Digest of the image it ran in, where the sandbox has images.
         snapshot: Name of the repaired environment it ran in; empty for the sandbox's own.
-        packages: What it could import beside the standard library, as NAME==VERSION.
+        packages: The installed packages, as NAME==VERSION.
         exit_reason: Why it ended.
         exit_code: Its exit status.
-        executable: Whether it did its work.
-        error: What kept it from that.
+        executable: Whether it was loaded and at least one of its tests came to a result.
+        error: Why it, or the first such test of it, came to no result.
         trace: The traceback of what ended it outside its tests.
-        stdout: What was kept of standard output.
-        stdout_cut: What is missing in that, and where.
-        stderr: What was kept of standard error.
-        stderr_cut: What is missing in that, and where.
+        stdout: The stored part of standard output.
+        stdout_cut: The part that is missing, and its place.
+        stderr: The stored part of standard error.
+        stderr_cut: The part that is missing, and its place.
         output_dropped: Bytes of both that were not kept.
         seconds: Its wall time.
         outcomes: Its tests, in the order in which they ran.
@@ -106,7 +109,7 @@ class ExecutionView:
         return sum(test.flaky is True for test in self.outcomes)
 
 
-def executions_seen(connection: Connection, *conditions: ColumnElement[bool]) -> list[ExecutionView]:
+def load_executions(connection: Connection, *conditions: ColumnElement[bool]) -> list[ExecutionView]:
     """Read executions, in the order in which they were made.
 
     Args:
@@ -134,24 +137,27 @@ def _seen(row: RowMapping, tests: Sequence[OutcomeView]) -> ExecutionView:
     return ExecutionView(**{**row, **cuts, "packages": tuple(packages), "outcomes": tuple(tests)})
 
 
-def executions_of_verdicts(connection: Connection, item_ids: Sequence[int]) -> dict[int, ExecutionView]:
-    """Read the executions that the latest verdicts on some items rest on.
+def executions_of_verdicts(
+    connection: Connection, scope: Scope, item_ids: Sequence[int]
+) -> dict[int, ExecutionView]:
+    """Read the executions that the agents' labels of some items rest on.
 
     Args:
         connection: A reading connection.
+        scope: Which run is shown.
         item_ids: The items.
 
     Returns:
-        Executions by item; an item whose latest verdict rests on none is left out.
+        Executions by item; an item whose label rests on none is left out.
     """
-    verdict = current_verdicts(item_ids)
+    verdict = current_verdicts(scope, item_ids)
     rests_on = select(verdict.c.execution_id, verdict.c.item_id).where(verdict.c.execution_id.is_not(None))
     items = {row.execution_id: row.item_id for row in connection.execute(rests_on)}
-    found = executions_seen(connection, among(table_of(ExecutionRow).c.id, list(items)))
+    found = load_executions(connection, among(table_of(ExecutionRow).c.id, list(items)))
     return {items[each.id]: each for each in found}
 
 
-def uses_of_snapshots(connection: Connection) -> dict[str, int]:
+def snapshot_uses(connection: Connection) -> dict[str, int]:
     """Return how many executions ran in each repaired environment, the agents' and experts', by its name."""
     ran = table_of(ExecutionRow)
     found = select(ran.c.snapshot, func.count()).where(ran.c.snapshot != "").group_by(ran.c.snapshot)

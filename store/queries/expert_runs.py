@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, select
 
-from store.queries.executions import ExecutionView, executions_seen
+from store.queries.executions import ExecutionView, load_executions
 from store.tables.columns import among, table_of
 from store.tables.people import Rater
 from store.tables.runs import ExecutionRow, Step, StepRow
@@ -28,7 +28,7 @@ class ExpertRunView:
         rater: The expert's name.
         own: Whether that is the one who looks at it.
         edited: Whether the test is another one than those that agents wrote for the item.
-        execution: What came of it.
+        execution: The execution.
         alone: Whether agents wrote no test for the item, so that this one is the expert's altogether.
     """
 
@@ -64,7 +64,7 @@ def expert_runs(
     items = sorted({row.item_id for row in rows.values()})
     written = {item_id: agents_tests(connection, item_id) for item_id in items}
     runs: dict[int, list[ExpertRunView]] = {}
-    for seen in executions_seen(connection, among(execution.c.id, list(rows))):
+    for seen in load_executions(connection, among(execution.c.id, list(rows))):
         row = rows[seen.id]
         theirs = written[row.item_id]
         edited = seen.program not in theirs

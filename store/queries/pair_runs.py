@@ -17,7 +17,7 @@ from store.workspace.duckdb import Workspace
 
 @dataclass(frozen=True, slots=True)
 class PairTexts:
-    """What agents see of a pair."""
+    """The texts of a pair that agents read."""
 
     item_id: int
     external_id: str
@@ -27,7 +27,7 @@ class PairTexts:
 
 
 def pair_texts(connection: Connection, item_ids: Sequence[int]) -> list[PairTexts]:
-    """Return what agents see of some pairs, in the order given."""
+    """Return the texts of some pairs that agents read, in the order given."""
     item, pair, query, code = (table_of(model) for model in (Item, Pair, Query, Code))
     rows = connection.execute(
         select(
@@ -56,7 +56,7 @@ class PairCounts:
         clear_nonmatch: See `clear_match`.
         unclear: See `clear_match`; these go on to be tested.
         executed: Pairs whose test program was run, a sandbox that broke not counted.
-        executable: Those of them whose last execution did its work.
+        executable: Those of them whose last execution was executable (`ExecutionReport.executable`).
     """
 
     clear_match: int = 0
@@ -77,7 +77,7 @@ class PairCounts:
 
     @property
     def executable_rate(self) -> float | None:
-        """The share of the executed programs that did their work ("Exec. rate"); None when none was run."""
+        """The share of the executed programs that were executable ("Exec. rate"); None when none was run."""
         return _share(self.executable, self.executed)
 
 
@@ -108,7 +108,7 @@ def _assessments(step: Table, run_id: UUID) -> Select[Any]:
 
 
 def _executions(connection: Connection, run_id: UUID) -> tuple[int, int]:
-    """Count items whose program was run, and those whose last run did its work."""
+    """Count items whose program was run, and those whose last run was executable."""
     step, execution = table_of(StepRow), table_of(ExecutionRow)
     latest = (
         select(
@@ -138,28 +138,32 @@ class RepairTries:
 
 @dataclass(frozen=True, slots=True)
 class Repairs:
-    """What became of the programs that the bug fixer took up (CoSQA+, section IV.C).
+    """The results of the loop of Algorithm 1, by program (CoSQA+, section IV.C).
 
     Attributes:
-        programs: Pairs whose program was repaired, or left to the model to repair.
+        programs: Pairs whose program was repaired or corrected, or left to a model for that.
         installed: Those executable in the end after nothing but direct installations.
-        by_model: Those executable in the end after commands of the model.
-        given_up: Those that were ruled on although their program never became executable.
+        by_model: Those executable in the end after commands of the model, and no correction.
+        corrected: Those executable in the end after the test writer corrected them.
+        given_up: All others that were ruled on.
         installations: Every direct installation.
         commands: Every set of commands of the model.
+        corrections: Every correction, and those after which the program was executable in the end.
     """
 
     programs: int
     installed: int
     by_model: int
+    corrected: int
     given_up: int
     installations: RepairTries
     commands: RepairTries
+    corrections: RepairTries
 
     @property
     def unfinished(self) -> int:
         """Those that are neither executable nor ruled on."""
-        return self.programs - self.installed - self.by_model - self.given_up
+        return self.programs - self.installed - self.by_model - self.corrected - self.given_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +216,7 @@ class PairSeconds:
 
 @dataclass(frozen=True, slots=True)
 class TableTwo:
-    """What CoSQA+ says of its data in Table II, of the pairs that a run has labelled.
+    """The figures of Table II of CoSQA+, for the pairs that a run has labelled.
 
     Attributes:
         pairs: Pairs with a verdict of the run.
@@ -232,7 +236,9 @@ class PairFigures:
     Attributes:
         counted_programs: Executable programs whose tests have names, so that they can be counted.
         mean_test_cases: Tests of such a program, on average; None without one.
-        repairs: The work of the bug fixer.
+        repairs: The work of bug fixer and test correction.
+        not_executable: The last executions that were not executable: exit reason, error line, the code where
+            its own syntax is the error, and how many there are of them.
         seconds: Of clear, unclear and unscreened pairs.
         table_two: The figures of Table II that are about the data.
     """
@@ -240,6 +246,7 @@ class PairFigures:
     counted_programs: int
     mean_test_cases: float | None
     repairs: Repairs
+    not_executable: Sequence[tuple[str, str, str, int]]
     seconds: Mapping[str, PairSeconds]
     table_two: TableTwo
 
@@ -254,10 +261,14 @@ WITH steps AS (
         arg_max(CASE WHEN role = 'screener' AND outcome = 'ok' THEN reply ->> '$.assessment' END, id)
             AS assessment,
         sum(seconds) AS seconds,
-        bool_or(role IN ('repair', 'bug_fixer') AND outcome = 'ok') AS repaired,
+        bool_or(role IN ('repair', 'bug_fixer', 'test_correction')) AS repaired,
+        bool_or(role = 'test_correction' AND outcome = 'ok') AS corrected,
         coalesce(bool_or(CASE WHEN role = 'repair' AND outcome = 'ok' THEN
                 (reply ->> '$.repair') = 'commands' AND (reply ->> '$.outcome') = 'done' END), false)
-            AS commanded
+            AS commanded,
+        coalesce(bool_or(CASE WHEN role = 'repair' AND outcome = 'ok' THEN
+                (reply ->> '$.repair') = 'install' AND (reply ->> '$.outcome') = 'done' END), false)
+            AS installed
     FROM step WHERE run_id = $run GROUP BY item_id
 )
 SELECT
@@ -289,10 +300,28 @@ FROM tests
 
 _REPAIRS = """
 SELECT count(*) AS programs,
-    count(*) FILTER (program.executable AND NOT commanded) AS installed,
-    count(*) FILTER (program.executable AND commanded) AS by_model,
-    count(*) FILTER (program.executable IS NOT TRUE AND labelled) AS given_up
-FROM figures_pair LEFT JOIN figures_program program USING (item_id) WHERE repaired
+    count(*) FILTER (way = 'installed') AS installed,
+    count(*) FILTER (way = 'by_model') AS by_model,
+    count(*) FILTER (way = 'corrected') AS corrected,
+    count(*) FILTER (way IS NULL AND labelled) AS given_up
+FROM (
+    SELECT labelled, CASE WHEN program.executable IS NOT TRUE THEN NULL WHEN corrected THEN 'corrected'
+        WHEN commanded THEN 'by_model' WHEN installed THEN 'installed' END AS way
+    FROM figures_pair LEFT JOIN figures_program program USING (item_id) WHERE repaired
+)
+"""
+
+_NOT_EXECUTABLE = """
+SELECT execution.exit_reason, execution.error,
+    CASE WHEN execution.error LIKE '%(candidate.py, line %' THEN code.text ELSE '' END, count(*)
+FROM figures_program program JOIN execution ON execution.id = program.id
+    JOIN pair ON pair.item_id = program.item_id JOIN code ON code.id = pair.code_id
+WHERE NOT program.executable GROUP BY ALL
+"""
+
+_CORRECTIONS = """
+SELECT count(*) AS made, count(*) FILTER (program.executable) AS worked
+FROM figures_pair LEFT JOIN figures_program program USING (item_id) WHERE corrected
 """
 
 # A repair whose snapshot was lost is made again under the same hash, and counts once.
@@ -348,7 +377,9 @@ def pair_figures(workspace: Workspace, run_id: UUID) -> PairFigures:
                 **row(_REPAIRS),
                 installations=tries.get("install", RepairTries()),
                 commands=tries.get("commands", RepairTries()),
+                corrections=RepairTries(**row(_CORRECTIONS)),
             ),
+            not_executable=rows(_NOT_EXECUTABLE),
             seconds=_seconds(rows(_PAIR_SECONDS), rows(_STAGES)),
             table_two=TableTwo(**row(_CODES)),
         )

@@ -14,12 +14,11 @@ from store.queries.current import (
     all_values,
     current_verdicts,
     hides_agents,
-    on_label,
     own_labels,
     own_marks,
     status_of,
 )
-from store.queries.due import answered_count, due_questions, kind_of, required_count
+from store.queries.questions import answered_count, item_questions, kind_of, required_count
 from store.queries.run_figures import known_cost, unpriced
 from store.record.actions import Action
 from store.record.ids import now
@@ -30,7 +29,7 @@ from store.tables.imported import Item, Source
 from store.tables.people import Question, Rater
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow, QuestionTarget
 from store.tables.responses import ResponseRef, Score
-from store.tables.runs import StepRow, VerdictRow
+from store.tables.runs import StepRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ class Progress:
         agreed: Those of them where both are the same; None in a blind review.
         raters: The raters with current labels.
         tokens: Tokens that the agents used, in and out.
-        money: What they cost in dollars; see `store.queries.run_figures.known_cost`.
+        money: Their cost in dollars; see `store.queries.run_figures.known_cost`.
         unpriced: Steps that asked a model and of which it is not known.
     """
 
@@ -163,7 +162,7 @@ _SUMS = ("judged", "cannot_decide", "skipped", "left", "agent_labelled")
 
 
 def progress(connection: Connection, scope: Scope) -> Progress:
-    """Count how far a rater and the agents are.
+    """Count the progress of a rater and the agents.
 
     Whatever rests on the agents' labels, on judges' scores and on other raters leaves out the items that
     hide it, and is None where all do.
@@ -175,8 +174,8 @@ def progress(connection: Connection, scope: Scope) -> Progress:
     rater = scope.rater or RaterRef(0, "human", "")
     item, source, step, people = (table_of(model) for model in (Item, Source, StepRow, Rater))
     labels, marks = own_labels(scope), own_marks(scope)
-    given, (due, responses) = answered_count(scope), required_count(item)
-    status = status_of(func.coalesce(given.c.given, 0), due, marks)
+    answers, (required, responses) = answered_count(scope), required_count(item)
+    status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     statement = (
         select(
@@ -186,11 +185,11 @@ def progress(connection: Connection, scope: Scope) -> Progress:
             func.count(case((status == "cannot_decide", 1))).label("cannot_decide"),
             func.count(case((status == "skipped", 1))).label("skipped"),
             func.count(case((marks.c.flagged, 1))).label("flagged"),
-            func.count(case(((status == "judged") & (given.c.latest >= midnight), 1))).label("today"),
-            func.count(given.c.given).label("begun"),
+            func.count(case(((status == "judged") & (answers.c.latest >= midnight), 1))).label("today"),
+            func.count(answers.c.answered).label("begun"),
         )
         .select_from(item)
-        .outerjoin(given, given.c.item_id == item.c.id)
+        .outerjoin(answers, answers.c.item_id == item.c.id)
         .outerjoin(marks, marks.c.item_id == item.c.id)
         .group_by(item.c.kind)
     )
@@ -202,12 +201,12 @@ def progress(connection: Connection, scope: Scope) -> Progress:
     ruled: dict[str, int] = {}
     raters: tuple[RaterProgress, ...] = (RaterProgress(rater.name, rater.kind, begun),)
     if not scope.blind:
-        verdict, verdicts, score = table_of(VerdictRow), current_verdicts(), table_of(Score)
+        verdicts, score = current_verdicts(scope), table_of(Score)
         ref, everybody = table_of(ResponseRef), all_values()
         by_kind = (
-            select(item.c.kind, func.count(verdict.c.item_id.distinct()))
-            .join(verdict, verdict.c.item_id == item.c.id)
-            .where(on_label(verdict), ~hides_agents(scope, item.c.id))
+            select(item.c.kind, func.count())
+            .join(verdicts, verdicts.c.item_id == item.c.id)
+            .where(~hides_agents(scope, item.c.id))
             .group_by(item.c.kind)
         )
         ruled = dict(connection.execute(by_kind).all())
@@ -293,7 +292,7 @@ class ProgressDelta:
     Attributes:
         today: Items that are judged, and were given their latest value today.
         left: Items that are neither judged nor marked as undecidable.
-        judged: Whether the action gave an item the last value that was due; a redo does not.
+        judged: Whether the action gave an item the last value that it required; a redo does not.
     """
 
     today: int
@@ -306,16 +305,16 @@ def open_among(connection: Connection, scope: Scope, item_ids: Collection[int]) 
     if not item_ids:
         return set()
     item = table_of(Item)
-    given, marks = answered_count(scope, item_ids), own_marks(scope, item_ids)
-    due, responses = required_count(item, item_ids)
+    answers, marks = answered_count(scope, item_ids), own_marks(scope, item_ids)
+    required, responses = required_count(item, item_ids)
     found = (
         select(item.c.id)
         .select_from(item)
-        .outerjoin(given, given.c.item_id == item.c.id)
+        .outerjoin(answers, answers.c.item_id == item.c.id)
         .outerjoin(marks, marks.c.item_id == item.c.id)
         .where(
             among(item.c.id, item_ids),
-            func.coalesce(given.c.given, 0) < due,
+            func.coalesce(answers.c.answered, 0) < required,
             func.coalesce(marks.c.cannot_decide, False).is_(False),
         )
     )
@@ -325,7 +324,7 @@ def open_among(connection: Connection, scope: Scope, item_ids: Collection[int]) 
 
 
 def skipped_in_order(connection: Connection, scope: Scope) -> list[int]:
-    """Return the items that a rater put off and has not come back to, the one put off first first."""
+    """Return the items that a rater skipped and has not judged since, the first skipped first."""
     marks = own_marks(scope)
     put_off = select(marks.c.item_id).where(marks.c.skipped).order_by(marks.c.skipped_by)
     skipped = list(connection.execute(put_off).scalars())
@@ -343,13 +342,15 @@ def progress_delta(connection: Connection, action: Action) -> ProgressDelta:
     first, last = (choose(record.id for record in action.records) for choose in (min, max))
     records = _records(connection, action.records[0])
     kind = kind_of(connection, action.item_id)
-    due = [] if kind is None else due_questions(connection, kind, action.item_id)
+    questions = [] if kind is None else item_questions(connection, kind, action.item_id)
     question = table_of(Question)
-    named = select(question.c.name, question.c.id).where(question.c.name.in_([spec.name for spec, *_ in due]))
+    named = select(question.c.name, question.c.id).where(
+        question.c.name.in_([spec.name for spec, *_ in questions])
+    )
     keys = dict(connection.execute(named).all())
-    targets = {QuestionTarget(keys[spec.name], ref) for spec, ref, _ in due if spec.name in keys}
-    before = _state([record for record in records if record.id < first], targets, len(due))
-    after = _state([record for record in records if record.id <= last], targets, len(due))
+    targets = {QuestionTarget(keys[spec.name], ref) for spec, ref, _ in questions if spec.name in keys}
+    before = _state([record for record in records if record.id < first], targets, len(questions))
+    after = _state([record for record in records if record.id <= last], targets, len(questions))
     return ProgressDelta(
         today=after.today - before.today,
         left=before.settled - after.settled,
@@ -366,22 +367,24 @@ class _ItemState:
     settled: bool
 
 
-def _state(records: list[Judgment | Mark], due: set[QuestionTarget], number: int) -> _ItemState:
+def _state(records: list[Judgment | Mark], questions: set[QuestionTarget], number: int) -> _ItemState:
     """Return the state of an item for a rater.
 
     Args:
-        records: What the rater had recorded, in order.
-        due: The questions that the item is asked, of those that the workspace knows.
+        records: The rater's records, in order.
+        questions: The questions that the item is asked, of those that the workspace knows.
         number: How many questions it is asked.
     """
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     values = {
-        record.target: record for record in records if isinstance(record, Judgment) and record.target in due
+        record.target: record
+        for record in records
+        if isinstance(record, Judgment) and record.target in questions
     }
-    given = [record.created_at for record in values.values() if record.value is not None]
+    answered_at = [record.created_at for record in values.values() if record.value is not None]
     undecided = [record.active for record in records if isinstance(record, Mark)][-1:] == [True]
-    judged = bool(number) and len(given) >= number
-    return _ItemState(judged, judged and max(given) >= midnight, judged or undecided)
+    judged = bool(number) and len(answered_at) >= number
+    return _ItemState(judged, judged and max(answered_at) >= midnight, judged or undecided)
 
 
 def _records(connection: Connection, like: Judgment | Mark) -> list[Judgment | Mark]:

@@ -24,14 +24,14 @@ from store.queries.current import (
     own_marks,
     status_of,
 )
-from store.queries.due import answered_count, required_count
+from store.queries.questions import answered_count, required_count
 from store.queries.rows import (
     WAITING_PATH,
     QueueFilter,
     QueueRow,
     QueueSort,
-    titled_as_revised,
     titled_kinds,
+    with_revised_titles,
 )
 from store.record.revisions import current_texts, ever_containing
 from store.record.scope import Scope
@@ -67,7 +67,7 @@ def queue_ids(
         workspace: The open workspace.
         scope: Whose labels and marks count, and on which items the agents' labels are hidden.
         wanted: Which items; all by default.
-        sort: The order; that of the import by default.
+        sort: The order; by default that of the import, with the items that the rater skipped at the end.
         limit: How many at most.
 
     Returns:
@@ -140,20 +140,20 @@ def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any
         if wanted.flagged is not None:
             statement = statement.where(func.coalesce(marks.c.flagged, literal(False)) == wanted.flagged)
         if by_status:
-            given = answered_count(scope)
-            statement = statement.outerjoin(given, given.c.item_id == item.c.id)
-            due, responses = required_count(item)
+            answers = answered_count(scope)
+            statement = statement.outerjoin(answers, answers.c.item_id == item.c.id)
+            required, responses = required_count(item)
             if responses is not None:
                 statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
-            status = status_of(func.coalesce(given.c.given, 0), due, marks)
+            status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
             if wanted.status:
                 statement = statement.where(status == wanted.status)
             if sort.key == "status":
                 order = status
     if wanted.path == WAITING_PATH:
-        statement = statement.where(item.c.id.in_(items_that_need_a_sandbox()))
+        statement = statement.where(item.c.id.in_(items_that_need_a_sandbox(scope)))
     if wanted.agent or wanted.agreement or wanted.path or sort.key == "agent":
-        verdicts = current_verdicts()
+        verdicts = current_verdicts(scope)
         statement = statement.outerjoin(verdicts, verdicts.c.item_id == item.c.id)
         if wanted.agent == "none":
             statement = statement.where(verdicts.c.value.is_(None))
@@ -172,6 +172,12 @@ def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any
         statement = statement.outerjoin(listed, listed.c.item_id == item.c.id)
         order = listed.c[sort.key]
     direction = order.desc() if sort.descending else order.asc()
+    if sort == QueueSort():
+        # Skipped items are put off to the end, the one that was skipped first first.
+        put_off = own_marks(scope).alias("put_off")
+        skipped = select(put_off.c.item_id, put_off.c.skipped_by).where(put_off.c.skipped).subquery("skipped")
+        statement = statement.outerjoin(skipped, skipped.c.item_id == item.c.id)
+        return statement.order_by(skipped.c.skipped_by.asc().nulls_first(), direction)
     if sort.key == "position":
         return statement.order_by(direction)
     return statement.order_by(direction.nulls_last(), item.c.id)
@@ -189,7 +195,7 @@ def queue_rows(workspace: Workspace, scope: Scope, item_ids: Sequence[int]) -> l
     with workspace.reading() as connection:
         rows = {row["item_id"]: QueueRow(**row) for row in connection.execute(statement).mappings()}
         may_be = [number for number, row in rows.items() if row.kind in titled_kinds()]
-        rows |= titled_as_revised(rows, current_texts(connection, may_be) if may_be else {})
+        rows |= with_revised_titles(rows, current_texts(connection, may_be) if may_be else {})
     return [rows[number] for number in ids if number in rows]
 
 
@@ -199,11 +205,11 @@ def select_rows(scope: Scope, ids: Sequence[int]) -> Select[Any]:
     listed = summaries(ids).subquery("listed")
     marks = own_marks(scope, ids)
     columns: list[Any] = [null().label("agent_label"), null().label("agent_path")]
-    given, (due, responses) = answered_count(scope, ids), required_count(item, ids)
-    number = func.coalesce(given.c.given, 0)
-    verdicts, hidden = None if scope.blind else current_verdicts(ids), hides_agents(scope, item.c.id)
+    answers, (required, responses) = answered_count(scope, ids), required_count(item, ids)
+    number = func.coalesce(answers.c.answered, 0)
+    verdicts, hidden = None if scope.blind else current_verdicts(scope, ids), hides_agents(scope, item.c.id)
     if verdicts is not None:
-        waits = item.c.id.in_(items_that_need_a_sandbox(ids))
+        waits = item.c.id.in_(items_that_need_a_sandbox(scope, ids))
         columns = [
             case((hidden, null()), else_=verdicts.c.value).label("agent_label"),
             case((hidden, null()), (waits, WAITING_PATH), else_=verdicts.c.path).label("agent_path"),
@@ -217,19 +223,19 @@ def select_rows(scope: Scope, ids: Sequence[int]) -> Select[Any]:
             func.coalesce(listed.c.detail, "").label("detail"),
             listed.c.rank,
             listed.c.similarity,
-            status_of(number, due, marks).label("status"),
-            given.c.value.label("label"),
+            status_of(number, required, marks).label("status"),
+            answers.c.value.label("label"),
             *columns,
             func.coalesce(marks.c.flagged, literal(False)).label("flagged"),
             func.coalesce(marks.c.commented, literal(False)).label("commented"),
-            number.label("given"),
-            due.label("due"),
+            number.label("answered"),
+            required.label("required"),
             hidden.label("blind"),
         )
         .select_from(item)
         .outerjoin(listed, listed.c.item_id == item.c.id)
         .outerjoin(marks, marks.c.item_id == item.c.id)
-        .outerjoin(given, given.c.item_id == item.c.id)
+        .outerjoin(answers, answers.c.item_id == item.c.id)
         .where(among(item.c.id, ids))
     )
     if responses is not None:

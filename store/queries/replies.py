@@ -28,7 +28,7 @@ class ListedReply:
         service: See `model`.
         snapshot: See `model`.
         created_at: When it came.
-        tokens_in: What it cost; likewise the next four. `money` is in US dollars, None where it is unknown.
+        tokens_in: Its cost; likewise the next four. `money` is in US dollars, None where it is unknown.
         tokens_out: See `tokens_in`.
         tokens_cached: See `tokens_in`.
         money: See `tokens_in`.
@@ -54,7 +54,7 @@ class ListedReply:
 
 @dataclass(frozen=True, slots=True)
 class ReplyTotals:
-    """What all replies of a workspace add up to.
+    """The totals of all replies of a workspace.
 
     Attributes:
         replies: How many there are.
@@ -80,14 +80,14 @@ class ReplyTotals:
 
 
 def replies_of(connection: Connection, keys: Sequence[UUID]) -> dict[UUID, Reply]:
-    """Return those of some replies that are kept, by key."""
+    """Return the cached ones among some replies, by key."""
     table = table_of(ReplyRow)
     found = connection.execute(select(table).where(among(table.c.id, keys))).mappings()
     return {row["id"]: Reply(**row) for row in found}
 
 
 def list_replies(connection: Connection, limit: int) -> list[ListedReply]:
-    """Return the replies that came last, the latest first.
+    """Return the latest replies, the last one first.
 
     Args:
         connection: An open connection.

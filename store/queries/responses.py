@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from operator import itemgetter
+from statistics import fmean, stdev
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, select
 
-from store.queries.due import answered_refs
+from store.formatting import pluralize
+from store.queries.current import hides_models
+from store.queries.questions import refs_with_text, scored_measures
+from store.record.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.responses import ContextChunk, Response, Score
 
@@ -37,6 +45,59 @@ class ScoreView:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeScores:
+    """All scores that one judge gave one response under one measure.
+
+    Attributes:
+        judge: The judge.
+        measure: The measure.
+        scores: How many of them are numbers.
+        not_parsed: How many are none.
+        mean: Their mean; None without a number.
+        deviation: Their standard deviation as a sample, with n - 1; None with fewer than two numbers.
+    """
+
+    judge: str
+    measure: str
+    scores: int
+    not_parsed: int
+    mean: float | None
+    deviation: float | None
+
+    @property
+    def sentence(self) -> str:
+        """The mean, deviation and number in a few words: "mean 7.5, SD 0.71, of 2 scores"."""
+        if self.mean is None:
+            return f"none of {pluralize(self.not_parsed, 'score')} parsed"
+        parts = [f"mean {self.mean:.4g}"]
+        parts += [] if self.deviation is None else [f"SD {self.deviation:.2f}"]
+        parts.append(f"of {pluralize(self.scores, 'score')}")
+        parts += [f"{self.not_parsed:,} not parsed"] if self.not_parsed else []
+        return ", ".join(parts)
+
+
+def summarize_scores(scores: Iterable[ScoreView]) -> tuple[JudgeScores, ...]:
+    """Return the scores of one response by judge and measure, in the order of their first ones."""
+    groups: dict[tuple[str, str], list[float | None]] = {}
+    for score in scores:
+        groups.setdefault((score.judge, score.measure), []).append(score.value)
+    found = []
+    for (judge, measure), given in groups.items():
+        values = [value for value in given if value is not None]
+        found.append(
+            JudgeScores(
+                judge,
+                measure,
+                len(values),
+                len(given) - len(values),
+                fmean(values) if values else None,
+                stdev(values) if len(values) > 1 else None,
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
 class ResponseView:
     """A model's response to an item.
 
@@ -46,6 +107,7 @@ class ResponseView:
         name: Model, setting and trial as a person reads them; empty where they stay hidden.
         text: The text of the model.
         scores: Judges' scores; none in a blind review.
+        measures: The measures under which judges scored it, also in a blind review.
     """
 
     id: int
@@ -53,6 +115,7 @@ class ResponseView:
     name: str
     text: str
     scores: tuple[ScoreView, ...] = ()
+    measures: frozenset[str] = frozenset()
 
 
 def load_chunks(connection: Connection, item_id: int) -> tuple[ChunkView, ...]:
@@ -78,7 +141,7 @@ def load_responses(
         blind: Whether judges' scores are left out.
         hidden: Whether the names of models are left out of what is asked of the database.
     """
-    response, ref = table_of(Response), answered_refs([item_id]).subquery("refs")
+    response, ref = table_of(Response), refs_with_text([item_id]).subquery("refs")
     found = select(response.c.id, response.c.text).join(ref, ref.c.id == response.c.id)
     if hidden:
         # The same on every visit, and another one for another rater and item.
@@ -87,6 +150,7 @@ def load_responses(
         columns = (ref.c.model, ref.c.setting, ref.c.trial)
         rows = list(connection.execute(found.add_columns(*columns).order_by(*columns)).all())
     scores = {} if blind else _scores(connection, [row.id for row in rows])
+    measures = scored_measures(connection, [row.id for row in rows])
     return tuple(
         ResponseView(
             id=row.id,
@@ -94,9 +158,44 @@ def load_responses(
             name="" if hidden else _name(row.model, row.setting, row.trial),
             text=row.text,
             scores=scores.get(row.id, ()),
+            measures=frozenset(measures.get(row.id, ())),
         )
         for place, row in enumerate(rows)
     )
+
+
+def judges_scores(
+    connection: Connection, scope: Scope, item_ids: Collection[int]
+) -> dict[int, list[dict[str, Any]]]:
+    """Return the scores of the responses to some items, by item, for programs.
+
+    Args:
+        connection: A reading connection.
+        scope: Who looks at them; items that hide judges' work or the names of models are left out.
+        item_ids: The items.
+
+    Returns:
+        For each response, judge and measure: model, setting, trial, and the fields of `JudgeScores`.
+    """
+    score, ref = table_of(Score), refs_with_text(item_ids).subquery("refs")
+    names = ("id", "judge", "measure", "value", "raw", "reason")
+    found = (
+        select(ref.c.item_id, ref.c.model, ref.c.setting, ref.c.trial, *(score.c[name] for name in names))
+        .join(ref, ref.c.id == score.c.response_ref_id)
+        .where(~hides_models(scope, ref.c.item_id))
+        .order_by(
+            *(ref.c[name] for name in ("item_id", "model", "setting", "trial")),
+            *(score.c[name] for name in ("judge", "measure", "sequence")),
+        )
+    )
+    scores: dict[int, list[dict[str, Any]]] = {}
+    rows = connection.execute(found).mappings()
+    for key, group in groupby(rows, itemgetter("item_id", "model", "setting", "trial")):
+        item_id, model, setting, trial = key
+        given = summarize_scores(ScoreView(**{name: row[name] for name in names}) for row in group)
+        of = {"model": model, "setting": setting, "trial": trial}
+        scores.setdefault(item_id, []).extend({**of, **asdict(one)} for one in given)
+    return scores
 
 
 def _name(model: str, setting: str, trial: int) -> str:

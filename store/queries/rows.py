@@ -28,8 +28,6 @@ WAITING_PATH = "needs_sandbox"
 FAILED_PATH = "failed"
 """In place of a path: a run has no verdict, since it failed on the item."""
 
-SORT_KEYS: tuple[SortKey, ...] = ("position", "title", "label", "agent", "similarity", "rank", "status")
-
 
 @dataclass(frozen=True, slots=True)
 class QueueFilter:
@@ -85,7 +83,7 @@ def phrase_of(part: str, value: Any, kinds: Collection[str] = ()) -> str:
 
     Args:
         part: The name of the part, as in `QueueFilter`.
-        value: What it is set to.
+        value: Its value.
         kinds: The kinds whose words labels have; none: those of all.
     """
     if value in (None, ""):
@@ -146,7 +144,7 @@ class QueueRow:
     """One line of a queue. The agents' part is None where the item hides it (`blind`).
 
     `label` is the value of the question that tells of its kind, None where there is none. The item is judged
-    when `given` of its questions, those that have a value of the rater, reaches `due`, all that it is asked.
+    when `answered`, its questions that have a value of the rater, reaches `required`, all that it is asked.
     `agent_path` is a word of the agents' pipeline where they have a label, `WAITING_PATH` where they wait
     for a sandbox.
     """
@@ -164,8 +162,8 @@ class QueueRow:
     agent_path: str | None
     flagged: bool
     commented: bool
-    given: int = 0
-    due: int = 1
+    answered: int = 0
+    required: int = 1
     blind: bool = False
 
     @property
@@ -188,7 +186,7 @@ def titled_kinds() -> dict[str, str]:
     }
 
 
-def titled_as_revised(
+def with_revised_titles(
     rows: Mapping[int, QueueRow], current: Mapping[int, Mapping[str, str]]
 ) -> dict[int, QueueRow]:
     """Return those of some rows whose title an expert rewrote, with the current title.

@@ -11,6 +11,8 @@ from sqlalchemy import ColumnElement, CompoundSelect, Connection, Select, Table,
 
 from store.errors import UnknownName
 from store.kinds.counting import in_order
+from store.queries.current import hides_agents, on_label, shown_runs
+from store.record.scope import RunRef, Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.responses import Response, ResponseRef, Score
@@ -39,14 +41,46 @@ def all_runs(connection: Connection) -> list[Run]:
     return [Run(**row) for row in rows.mappings()]
 
 
+def shown_by_kind(connection: Connection, scope: Scope) -> dict[str, RunRef]:
+    """Return the run of each kind whose verdicts are the agents' labels in a scope, by kind."""
+    run = table_of(Run)
+    found = select(run.c.kind, run.c.id, run.c.name).where(run.c.id.in_(shown_runs(scope)))
+    return {row.kind: RunRef(row.id, row.name) for row in connection.execute(found.order_by(run.c.kind))}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledRun:
+    """A run, and how many items it has labelled of those that do not hide it."""
+
+    run: Run
+    labelled: int
+
+
+def labelled_runs(connection: Connection, scope: Scope) -> list[LabelledRun]:
+    """Return every run that has labels, the one begun last first.
+
+    Args:
+        connection: A reading connection.
+        scope: For whom items may hide the agents' labels.
+    """
+    verdict = table_of(VerdictRow)
+    counts = (
+        select(verdict.c.run_id, func.count())
+        .where(on_label(verdict), ~hides_agents(scope, verdict.c.item_id))
+        .group_by(verdict.c.run_id)
+    )
+    labelled = {run_id: int(count) for run_id, count in connection.execute(counts)}
+    return [LabelledRun(run, labelled[run.id]) for run in all_runs(connection) if run.id in labelled]
+
+
 def named_run(runs: Sequence[Run], name: str) -> Run:
-    """Return the run of a name, or of how a name begins or ends where that is one run's alone.
+    """Return the run of a name or an id, or of how its name begins or ends where that is one run's alone.
 
     Raises:
         UnknownName: No run, or more than one, is called so.
     """
     close = [run for run in runs if run.name.startswith(name) or run.name.endswith(name)]
-    found = [run for run in runs if run.name == name] or close
+    found = [run for run in runs if name in (run.name, str(run.id))] or close
     if name and len(found) == 1:
         return found[0]
     raise UnknownName(
@@ -104,7 +138,7 @@ def items_without_outcome(
     return list(connection.execute(page.order_by(item.c.id).limit(count)).scalars())
 
 
-def those_without_outcome(
+def select_without_outcome(
     connection: Connection,
     run_id: UUID,
     kind: str,

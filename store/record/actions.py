@@ -50,7 +50,7 @@ class Action:
 
     Attributes:
         id: The id that all its records carry.
-        records: What is recorded. Writing the same action again adds nothing.
+        records: The records. Writing the same action again adds nothing.
         about: Of a stored undo or redo, the records of the action that it takes back or brings again.
     """
 

@@ -48,11 +48,11 @@ class Citation:
     """Some consecutive lines of a text.
 
     Attributes:
-        part: What they are lines of.
+        part: The text to which the lines belong.
         sha256: The digest of the whole text, in hex.
         first: The first line, from 1.
         last: The last line.
-        text: What they say, at most `TEXT_MOST` characters of it.
+        text: Their text, at most `TEXT_MOST` characters of it.
         execution: The execution whose test or log it is; None for the code, and for a test never run.
     """
 
@@ -89,7 +89,7 @@ def cite(
     """Return the citations of some lines of a text, lines that follow each other together.
 
     Args:
-        part: What the text is.
+        part: The name of the text.
         text: The whole text.
         lines: Its lines.
         numbers: Which of them are cited, from 1; numbers that it does not have are left out.

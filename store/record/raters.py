@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from sqlalchemy import Connection, Table, func, insert, select
+from sqlalchemy import Connection, Table, func, insert, select, update
 
 from store.errors import JudgmentRefused, UnknownName
 from store.kinds.spec import QuestionSpec, task_kinds
 from store.record.ids import now
 from store.record.rater_ref import RaterKind, RaterRef, checked_name
 from store.record.response_names import ResponseName
+from store.record.scales import Scale
 from store.tables.columns import table_of
 from store.tables.people import Guideline, Question, Rater
-from store.tables.responses import ResponseRef
+from store.tables.responses import ResponseRef, Score
 from store.workspace.duckdb import Workspace
 
-_WHOSE = {"human": "a person", "agent": "an agent", "import": "a rater imported from a file"}
+_WHOSE = {
+    "human": "a person",
+    "agent": "a run of the agents",
+    "import": "a rater whose labels were imported from a file",
+}
 
 
 def next_number(connection: Connection, table: Table) -> int:
@@ -32,7 +37,7 @@ def ensure_rater(workspace: Workspace, name: str, kind: RaterKind = "human") -> 
     Args:
         workspace: The open workspace.
         name: The rater's name, not blank.
-        kind: What the rater is. Labels of a file may be added to those of a human; nothing else is mixed.
+        kind: The rater's kind. Labels of a file may be added to those of a human; nothing else is mixed.
 
     Raises:
         JudgmentRefused: The name is blank or cannot be seen, or a rater of another kind has it.
@@ -46,6 +51,8 @@ def rater_row(connection: Connection, name: str, kind: RaterKind) -> RaterRef:
     table = table_of(Rater)
     rater = _rater(connection, name)
     if rater is None:
+        if kind == "human":
+            _refuse_judge(connection, name)
         rater = RaterRef(next_number(connection, table), kind, name)
         connection.execute(insert(table).values(**asdict(rater), pseudonym="", created_at=now()))
     elif rater.kind != kind and (rater.kind, kind) != ("human", "import"):
@@ -57,6 +64,18 @@ def rater_row(connection: Connection, name: str, kind: RaterKind) -> RaterRef:
             "workspace, import the full record there: workbench export WORKSPACE FILE --format jsonl",
         )
     return rater
+
+
+def _refuse_judge(connection: Connection, name: str) -> None:
+    """Refuse a new person under the name of a judge; one who was here before the judge's scores goes on."""
+    score = table_of(Score)
+    if connection.execute(select(score.c.judge).where(score.c.judge == name).limit(1)).first() is not None:
+        raise JudgmentRefused(
+            "Name taken",
+            f"{name!r} is the name of a judge that scored responses here, and the judgments of a person are "
+            "kept apart from those.",
+            "Choose another name: --rater NAME, or rater in the config.",
+        )
 
 
 def _rater(connection: Connection, name: str) -> RaterRef | None:
@@ -163,8 +182,14 @@ def register_kinds(workspace: Workspace) -> None:
 
 
 def _add_question(connection: Connection, kind: str, spec: QuestionSpec) -> None:
-    fields = {"task_kind": kind, "text": spec.text, "scale": spec.scale.to_json()}
-    _add(connection, table_of(Question), {"name": spec.name}, fields)
+    table, scale = table_of(Question), spec.scale.to_json()
+    stored = connection.execute(select(table.c.scale).where(table.c.name == spec.name)).scalar()
+    if stored is None:
+        fields = {"task_kind": kind, "text": spec.text, "scale": scale}
+        connection.execute(insert(table).values(id=next_number(connection, table), name=spec.name, **fields))
+    elif stored != scale and {*Scale.from_json(stored).allowed} <= {*spec.scale.allowed}:
+        # An earlier version had fewer values, or another level; what was judged then is still on the scale.
+        connection.execute(update(table).where(table.c.name == spec.name).values(scale=scale))
 
 
 def _add(connection: Connection, table: Table, key: dict[str, str], fields: dict[str, str]) -> None:

@@ -15,7 +15,7 @@ class ScaleValue:
 
     Attributes:
         value: The number that is stored and measured.
-        word: What it is called, shown beside the number.
+        word: Its name, shown beside the number.
         key: The key that gives it: one lower-case letter or digit.
         sign: The text for the number where people read it, such as "A"; the number itself when empty.
     """
@@ -33,10 +33,29 @@ class ScaleValue:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A question's scale: its level of measurement and its values, in order."""
+    """A question's scale: its level of measurement and its values, in order.
+
+    Attributes:
+        level: The level of measurement.
+        values: The values that have a word and a key, in order.
+        step: With a step, every value between the lowest and the highest of these that lies a whole number
+            of steps above the lowest is on the scale, too, though no key gives it: a judge's mean can be
+            accepted. 0 for none.
+    """
 
     level: Literal["nominal", "ordinal", "interval"]
     values: tuple[ScaleValue, ...]
+    step: float = 0.0
+
+    @property
+    def allowed(self) -> tuple[float, ...]:
+        """Every value on the scale, those between the named ones last."""
+        named = tuple(known.value for known in self.values)
+        if not self.step:
+            return named
+        low, high = min(named), max(named)
+        between = (low + place * self.step for place in range(round((high - low) / self.step) + 1))
+        return (*named, *(value for value in between if value not in named and value <= high))
 
     def word(self, value: float | None) -> str:
         """Return a value as "1 match", or "none" where there is no value."""
@@ -57,19 +76,24 @@ class Scale:
         Raises:
             JudgmentRefused: It is not on the scale.
         """
-        if any(known.value == value for known in self.values):
+        if value in self.allowed:
             return value
         known_values = ", ".join(self.word(known.value) for known in self.values)
+        if self.step:
+            known_values += f"; and values between them in steps of {self.step:g}"
         raise JudgmentRefused(
             "Value off the scale", f"{value:g} is no value of this question.", f"Use one of: {known_values}."
         )
 
     def to_json(self) -> str:
         """Return the scale as the JSON text of the question table."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+        fields = asdict(self)
+        if not self.step:
+            del fields["step"]
+        return json.dumps(fields, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Scale:
         """Read a scale from the question table's JSON text."""
         raw: dict[str, Any] = json.loads(text)
-        return cls(raw["level"], tuple(ScaleValue(**value) for value in raw["values"]))
+        return cls(raw["level"], tuple(ScaleValue(**value) for value in raw["values"]), raw.get("step", 0.0))

@@ -1,8 +1,9 @@
-"""Scope: the rater, study and phase of judgments, and the visibility of others' work."""
+"""Scope: the rater, study and phase of judgments, the run of the agents, the visibility of others' work."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from store.record.rater_ref import RaterRef
 
@@ -22,6 +23,19 @@ class Visibility:
 
 
 @dataclass(frozen=True, slots=True)
+class RunRef:
+    """A run of the agents.
+
+    Attributes:
+        id: Its key.
+        name: Its name, which is also its rater's.
+    """
+
+    id: UUID
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """The judgments and marks that count as a person's own, and the visibility of others' work.
 
@@ -32,13 +46,16 @@ class Scope:
         rater: Who judges; None for nobody.
         study: The study under whose assignments the rater judges; None outside any study.
         phase: The phase of the study.
-        visibility: What of others' work may be seen.
+        visibility: Which work of others may be seen.
+        run: The run whose verdicts are the agents' labels; None for the default one of each kind
+            (`store.queries.current.shown_runs`).
     """
 
     rater: RaterRef | None = None
     study: int | None = None
     phase: str = REVIEW
     visibility: Visibility = Visibility()
+    run: RunRef | None = None
 
     @property
     def rater_id(self) -> int:

@@ -73,10 +73,10 @@ class Score(SQLModel, table=True):
     step_id: UUID | None = uid(default=None)
 
 
-class ResponseAside(SQLModel, table=True):
+class PendingResponse(SQLModel, table=True):
     """A response whose item is not here; `scores` holds its scores as JSON."""
 
-    __tablename__ = "response_aside"
+    __tablename__ = "pending_response"
 
     source_id: int = big(primary_key=True)
     line: int | None = big(default=None)

@@ -16,7 +16,11 @@ RUN_STATES = ("running", "paused", "stopped", "done", "failed")
 
 
 class Run(SQLModel, table=True):
-    """One configuration of a pipeline over a set of items, named by the hash of that configuration."""
+    """One configuration of a pipeline over a set of items, named by the hash of that configuration.
+
+    `fullness` is the place of the configuration among those of its kind, from 1, the fullest last; 0 where
+    that is not known.
+    """
 
     id: UUID = uid(primary_key=True)
     kind: str = string()
@@ -28,6 +32,7 @@ class Run(SQLModel, table=True):
     total: int = big()
     started_at: datetime = moment()
     ended_at: datetime | None = moment(default=None)
+    fullness: int = big(default=0)
 
 
 class Step(SQLModel):
@@ -150,7 +155,10 @@ class ExecutionRow(Execution, table=True):
 
 
 class TestOutcomeRow(SQLModel, table=True):
-    """One test case of an execution."""
+    """One test case of an execution.
+
+    `obstacle` is what kept it from a result; empty where nothing did, None where that was not recorded.
+    """
 
     __tablename__ = "test_outcome"
     __test__: ClassVar[bool] = False
@@ -164,6 +172,7 @@ class TestOutcomeRow(SQLModel, table=True):
     discriminates: bool | None = None
     flaky: bool | None = None
     trace: str = string(default="")
+    obstacle: str | None = string(default=None)
 
 
 class Verdict(SQLModel):

@@ -290,8 +290,8 @@ _IMPORTED = {
 """Imported rows beside items: where they are read from, by the columns that identify a row."""
 
 _SKIPPED_PENDING = f"""FROM (
-    SELECT kind, external_id, joined_by, model, setting, trial, text FROM {OTHER}.response_aside
-    EXCEPT SELECT kind, external_id, joined_by, model, setting, trial, text FROM response_aside
+    SELECT kind, external_id, joined_by, model, setting, trial, text FROM {OTHER}.pending_response
+    EXCEPT SELECT kind, external_id, joined_by, model, setting, trial, text FROM pending_response
 ) ANTI JOIN (FROM response JOIN response_ref USING (id)) USING (model, setting, trial, text)"""
 """Pending responses of the copy, but those that have been attached to their item here."""
 
@@ -375,7 +375,7 @@ class Comparison:
         """Write everything that is new.
 
         Args:
-            runs: What the runs gain.
+            runs: The gains of the runs.
             report: Receives the tables copied.
 
         Returns:

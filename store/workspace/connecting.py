@@ -26,7 +26,7 @@ DAMAGED_HINT = (
 _LOCK_HOLDER = re.compile(r"Conflicting lock is held in (?P<program>.*?) ?\(PID (?P<pid>\d+)\)")
 
 
-def check_place(path: Path) -> None:
+def check_path(path: Path) -> None:
     """Refuse a place where no workspace file can be opened or made.
 
     Raises:

@@ -18,7 +18,7 @@ import duckdb
 
 from store.errors import WorkspaceError, WorkspaceLocked
 from store.record.ids import IdClock, lowest_at
-from store.workspace.connecting import DAMAGED_HINT, check_place, connect, connect_to_newest, is_damage
+from store.workspace.connecting import DAMAGED_HINT, check_path, connect, connect_to_newest, is_damage
 from store.workspace.journal import check_journal
 from store.workspace.lane import WriteLane
 from store.workspace.schema import migrations
@@ -137,7 +137,7 @@ class Workspace:
             raise WorkspaceError(
                 "No workspace", f"There is no file {path}.", f"Make one: workbench import {path} FILE"
             )
-        check_place(path)
+        check_path(path)
         check_journal(path)
         real = path.resolve()
         with _opening:

@@ -56,8 +56,8 @@ class RecoverReport:
         added: Records that the workspace lacked, now in it.
         known: Records that it had.
         unreadable: The numbers of lines that are torn or are no journal lines.
-        homeless: Records whose item, question or rater the workspace cannot take, as (line, reason).
-        aside: The file to which the lines of those were copied; None when there are none.
+        rejected: Records whose item, question or rater the workspace cannot take, as (line, reason).
+        rejects: The file to which the lines of those were copied; None when there are none.
     """
 
     journal: str
@@ -65,8 +65,8 @@ class RecoverReport:
     added: int
     known: int
     unreadable: tuple[int, ...]
-    homeless: tuple[tuple[int, str], ...]
-    aside: str | None
+    rejected: tuple[tuple[int, str], ...]
+    rejects: str | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
@@ -108,15 +108,15 @@ def recover(
         raise WorkspaceError(
             "Not a journal", f"No line of {path} can be read.", "Name the journal: WORKSPACE.journal.jsonl"
         )
-    aside = _write_unplaced(path, replay) if replay.homeless else None
+    rejects = _write_rejects(path, replay) if replay.rejected else None
     return RecoverReport(
         str(path),
         replay.lines,
         replay.added,
         replay.known,
         tuple(replay.unreadable),
-        tuple((number, reason) for number, reason, _ in replay.homeless),
-        None if aside is None else str(aside),
+        tuple((number, reason) for number, reason, _ in replay.rejected),
+        None if rejects is None else str(rejects),
     )
 
 
@@ -188,12 +188,12 @@ class _Replay:
     added: int = 0
     known: int = 0
     unreadable: list[int] = field(default_factory=list)
-    homeless: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
+    rejected: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
     ids: list[UUID] = field(default_factory=list)
 
     def extend(self, part: _Replay) -> None:
         """Add the result of further lines."""
-        for name in ("lines", "added", "known", "unreadable", "homeless", "ids"):
+        for name in ("lines", "added", "known", "unreadable", "rejected", "ids"):
             setattr(self, name, getattr(self, name) + getattr(part, name))
 
 
@@ -217,7 +217,7 @@ def _replay_batch(workspace: Workspace, batch: Sequence[JournalLine], replay: _R
         (line,) = batch
         replay.lines += 1
         reason = str(getattr(refusal, "orig", None) or refusal).partition("\n")[0]
-        replay.homeless.append((line.number, reason, line.record or {}))
+        replay.rejected.append((line.number, reason, line.record or {}))
         return
     replay.extend(part)
     for number in part.ids:
@@ -250,7 +250,7 @@ def _replay_line(connection: Connection, line: JournalLine, part: _Replay) -> No
     try:
         keys = _keys(connection, record, place)
     except JudgmentRefused as refusal:
-        part.homeless.append((line.number, refusal.message, entry))
+        part.rejected.append((line.number, refusal.message, entry))
         return
     record = record.model_copy(update=keys)
     if isinstance(record, Execution):
@@ -318,12 +318,12 @@ def _keys(connection: Connection, record: Judgment | Mark | Execution, place: _P
     return keys
 
 
-def _write_unplaced(path: Path, replay: _Replay) -> Path:
+def _write_rejects(path: Path, replay: _Replay) -> Path:
     """Copy the lines that could not be replayed to a file beside the journal, to be replayed later."""
-    target = path.with_name(path.name.removesuffix(".jsonl") + ".aside.jsonl")
+    target = path.with_name(path.name.removesuffix(".jsonl") + ".rejects.jsonl")
     partial = target.with_name(f".{target.name}.part")
     with partial.open("w", encoding="utf-8") as file:
-        for _, _, entry in replay.homeless:
+        for _, _, entry in replay.rejected:
             file.write(json.dumps(entry) + "\n")
     os.replace(partial, target)
     return target

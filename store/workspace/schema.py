@@ -30,7 +30,7 @@ def version_of(master: duckdb.DuckDBPyConnection, path: Path, catalog: str | Non
     Args:
         master: A connection to it.
         path: Its name, for what is said of it.
-        catalog: What it is called there; None for the connection's own file.
+        catalog: Its name in the connection; None for the connection's own file.
 
     Raises:
         WorkspaceError: It is a database of another program.

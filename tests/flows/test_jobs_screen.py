@@ -1,6 +1,7 @@
 """The jobs screen and the line at the foot, with real jobs that answer from a file."""
 
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import Any
 
 import pytest
 from app_at_work import app_of, labelled_by_agents, script, until
-from loopback_models import LoopbackModels, Status
+from loopback_models import LoopbackModels, Outcome, Seen, Status
 from review_bench import screen_text
 from small_workspace import GOOD, pairs_workspace, rows, verdicts
 from textual.widgets import Input, Log, Static
 
 from agents.jobs.budget import Budget
+from agents.jobs.estimate import estimate
 from agents.llm.prices import Price
 from agents.pipelines.pair_annotation.figures import counts_of
 from agents.settings import JobSettings
@@ -54,6 +56,14 @@ def replies(*, hold: int | None = None) -> Iterator[tuple[str, str, float]]:
         yield f"q/{number}", word, LONG if number == hold else 0.0
 
 
+async def start(pilot: Any) -> None:
+    """Press g, read the estimate or why there is none, and start."""
+    await pilot.press("g")
+    app = pilot.app
+    await until(pilot, lambda: isinstance(app.screen, StartScreen) and not app.screen._is_estimating)
+    await pilot.press("enter")
+
+
 def text(app: WorkbenchApp, selector: str) -> str:
     """What a part of the screen says."""
     return str(app.screen.query_one(selector, Static).content)
@@ -91,7 +101,7 @@ async def test_a_job_runs_to_its_end_before_ones_eyes(workspace: Workspace, tmp_
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         assert "g lets them label" in text(app, "#now")
-        await pilot.press("g", "enter")
+        await start(pilot)
         await until(pilot, lambda: "✓ done · 10 of 12 labelled · 2 failed" in text(app, "#now"))
         await until(pilot, lambda: screen.counts is not None and screen.counts.labelled == 10)
         await until(pilot, lambda: "labels" in text(app, "#funnel") and " 10 " in text(app, "#funnel"))
@@ -111,7 +121,7 @@ async def test_a_blind_review_sees_progress_and_no_labels(tmp_path: Path) -> Non
         app = app_of(one, annotation=settings, annotation_problem="", blind=True)
         async with app.run_test(size=(120, 40)) as pilot:
             screen = await opened(pilot)
-            await pilot.press("g", "enter")
+            await start(pilot)
             await until(pilot, lambda: "✓ done · 1 of 1 labelled" in text(app, "#now"))
             await until(pilot, lambda: screen.counts is not None and screen.counts.labelled == 1)
             await until(pilot, lambda: screen.stages is not None and "labelled" in text(app, "#funnel"))
@@ -131,7 +141,7 @@ async def test_a_dialog_says_what_a_run_will_take_before_it_starts(
         await pilot.press("g")
         await until(pilot, lambda: isinstance(app.screen, StartScreen) and app.screen.estimate is not None)
         shown = screen_text(app)
-        for words in ("full. All agents", "scripted:", "50 requests", "12 pairs", "tokens"):
+        for words in ("full. As paper", "scripted:", "50 requests", "12 pairs", "tokens"):
             assert words in shown
         assert not app.context.jobs.started
         await pilot.press("escape")
@@ -147,6 +157,61 @@ async def test_a_dialog_says_what_a_run_will_take_before_it_starts(
         assert len(app.context.jobs.started) == 1
 
 
+async def test_nothing_is_started_before_the_estimate_is_seen(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = threading.Event()
+
+    def slow(*arguments: Any) -> Any:
+        shown.wait(30)
+        return estimate(*arguments)
+
+    monkeypatch.setattr("agents.jobs.estimate.estimate", slow)
+    app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("g", "enter")
+        await until(pilot, lambda: "! The estimate comes first" in screen_text(app))
+        assert not app.context.jobs.started
+        shown.set()
+        await until(pilot, lambda: "12 pairs" in screen_text(app))
+        assert "! The estimate comes first" not in screen_text(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: "✓ done" in text(app, "#now"))
+
+
+async def test_an_estimate_that_fails_is_seen_and_the_start_says_the_same(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    settings = replace(script(tmp_path, replies()), model=f"scripted:{tmp_path / 'gone.jsonl'}")
+    app = app_of(workspace, annotation=settings, annotation_problem="")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: "! Scripted replies cannot be read" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "Scripted replies cannot be read" in text(app, "#now"))
+
+
+async def test_a_service_without_schemas_is_named_in_the_status_and_the_log(
+    workspace: Workspace,
+) -> None:
+    def no_schema(seen: Seen, _number: int) -> Outcome:
+        asked = (seen.body.get("response_format") or {}).get("type")
+        return Status(400, "This response_format type is unavailable now") if asked == "json_schema" else None
+
+    with LoopbackModels(no_schema, replies={"ArbiterReply": {"reason": "read", "label": 1}}) as server:
+        settings = JobSettings("openai:deep", agents="single", models=server.settings(), concurrency=4)
+        app = app_of(workspace, annotation=settings, annotation_problem="")
+        async with app.run_test(size=(120, 40)) as pilot:
+            await opened(pilot)
+            await start(pilot)
+            await until(pilot, lambda: "✓ done · 12 of 12 labelled" in text(app, "#now"))
+            assert "openai:deep is asked for json_object" in text(app, "#now")
+            (line,) = [line.text for line in app.context.jobs.status.log if "refuses" in line.text]
+            assert 'models.openai_structured = "json_object"' in line
+
+
 async def test_nothing_is_started_where_nothing_is_left_to_do(workspace: Workspace, tmp_path: Path) -> None:
     app = app_of(
         workspace,
@@ -155,7 +220,7 @@ async def test_nothing_is_started_where_nothing_is_left_to_do(workspace: Workspa
     )
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await pilot.press("g", "enter")
+        await start(pilot)
         await until(pilot, lambda: "✓ done · 12 of 12 labelled" in text(app, "#now"))
         await pilot.press("g")
         await until(pilot, lambda: "nothing to do: all pairs have a label of this run" in screen_text(app))
@@ -171,7 +236,7 @@ async def test_what_another_run_labelled_is_not_told_of_the_run_that_failed(
     app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
     async with app.run_test(size=(120, 40)) as pilot:
         await opened(pilot)
-        await pilot.press("g", "enter")
+        await start(pilot)
         await until(pilot, lambda: "✓ done · 10 of 12 labelled · 2 failed" in text(app, "#now"))
         await pilot.press("enter")
         items = await listed(pilot)
@@ -192,7 +257,7 @@ async def test_a_running_job_shows_on_every_screen_and_can_be_steered(
     app = app_of(workspace, annotation=script(tmp_path, replies(hold=11)), annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await pilot.press("g", "enter")
+        await start(pilot)
         await until(pilot, lambda: "▶ running · 8 of 12 labelled · 2 failed" in text(app, "#now"))
         assert "p pause" in text(app, "KeyLine")
         await pilot.press("escape")
@@ -224,11 +289,11 @@ async def test_a_stopped_run_goes_on_where_it_stopped(workspace: Workspace, tmp_
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await pilot.press("g", "enter")
+        await start(pilot)
         await until(pilot, lambda: "8 of 12 labelled · 2 failed" in text(app, "#now"))
         await pilot.press("x")
         await until(pilot, lambda: "■ stopped" in text(app, "#now"))
-        await pilot.press("g", "enter")
+        await start(pilot)
         # Of the four that have no verdict, the two that failed are tried again first.
         await until(pilot, lambda: "▶ running · 8 of 12 labelled · 2 failed" in text(app, "#now"))
         assert len(verdicts(workspace)) == 8
@@ -245,7 +310,7 @@ async def test_runs_of_earlier_sessions_are_there(workspace: Workspace) -> None:
         assert "cosqa-plus:scripted" in text(app, "#runs")
         await until(pilot, lambda: "2 of 2 labelled" in text(app, "#now"))
         assert "No run can be started" in text(app, "#now")
-        assert "ruled" in text(app, "#funnel")
+        await until(pilot, lambda: "ruled" in text(app, "#funnel"), "the funnel")
         # Side by side where there is room.
         assert app.screen.query_one("#log").region.x > app.screen.query_one("#funnel").region.right - 2
 
@@ -256,7 +321,7 @@ async def test_a_model_that_cannot_be_opened_is_said(workspace: Workspace, tmp_p
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await pilot.press("g", "enter")
+        await start(pilot)
         await until(pilot, lambda: text(app, "#now").startswith("! "))
         assert "replies.jsonl" in text(app, "#now")
 
@@ -330,7 +395,7 @@ async def test_what_failed_is_listed_opened_and_tried_again(workspace: Workspace
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        await pilot.press("g", "enter")
+        await start(pilot)
         await until(pilot, lambda: "✓ done · 10 of 12 labelled · 2 failed" in text(app, "#now"))
         await until(pilot, lambda: bool(screen.causes))
         await until(pilot, lambda: "r retry failed" in text(app, "KeyLine"))
@@ -429,7 +494,7 @@ async def test_a_run_that_paused_at_its_budget_is_given_more_and_goes_on(
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        await pilot.press("g", "enter")
+        await start(pilot)
         await until(pilot, lambda: f"budget {said}" in text(app, "#now") and "‖ paused" in text(app, "#now"))
         assert "Budget reached" in text(app, "#now")
         assert "p gives more and goes on" in text(app, "#now")
@@ -459,7 +524,7 @@ async def test_a_run_left_at_its_budget_stays_paused(workspace: Workspace, tmp_p
     app = app_of(workspace, annotation=settings, annotation_problem="")
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
-        await pilot.press("g", "enter")
+        await start(pilot)
         await until(pilot, lambda: "p more budget" in text(app, "KeyLine"))
         await pilot.press("p")
         await until(pilot, lambda: isinstance(app.screen, BudgetScreen))
@@ -486,7 +551,7 @@ async def test_equal_outputs_stand_once_and_open_to_their_items(workspace: Works
     app = app_of(workspace, annotation=script(tmp_path, replies()), annotation_problem="")
     async with app.run_test(size=(100, 30)) as pilot:
         await opened(pilot)
-        await pilot.press("g", "enter")
+        await start(pilot)
         await until(pilot, lambda: "✓ done" in text(app, "#now"))
         await pilot.press("enter")
         items = await listed(pilot)
@@ -494,7 +559,7 @@ async def test_equal_outputs_stand_once_and_open_to_their_items(workspace: Works
         # Backwards from the first group: the last output of the only role.
         await pilot.press("shift+tab")
         await until(pilot, lambda: items.items.count == 3)
-        assert "▸         3    assessment: clear_nonmatch · justification: as it reads" in text(
+        assert "▸         3    justification: as it reads · assessment: clear_nonmatch" in text(
             app, "#groups"
         )
         assert items.items.ids.tolist() == [10, 11, 12]
@@ -516,7 +581,7 @@ async def test_a_service_that_is_used_up_is_waited_for_and_that_is_said_once(wor
         app = app_of(workspace, annotation=settings, annotation_problem="")
         async with app.run_test(size=(80, 24)) as pilot:
             await opened(pilot)
-            await pilot.press("g", "enter")
+            await start(pilot)
             status = re.compile(r"▶ running · waits for the service until \d\d:\d\d:\d\d")
             await until(pilot, lambda: bool(status.search(text(app, "#now"))))
             await until(pilot, lambda: "limits are used up" in log_lines(app))

@@ -28,7 +28,7 @@ from screens.judging.order import ReviewOrder
 from screens.judging.paint_guard import PaintGuard
 from screens.navigator import Navigator
 from screens.recorder import UndoResult
-from screens.widgets.line import Line
+from screens.widgets.line_input import LineInput
 from store.record.actions import Action
 from store.record.evidence import Citation
 from store.workspace.duckdb import Workspace
@@ -53,7 +53,7 @@ class TinyScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield Static(id="item")
-        yield Line(id=COMMENT)
+        yield LineInput(id=COMMENT)
         yield MessageLine()
         yield JudgingKeyLine(self.shared.keys)
 
@@ -103,7 +103,9 @@ class TinyScreen(BaseScreen):
         self.dispatcher.run(command_id)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self.dispatcher.is_taken_for(action, parameters) and super().check_action(action, parameters)
+        return self.dispatcher.accepts_key_for(action, parameters) and super().check_action(
+            action, parameters
+        )
 
     @property
     def command_state(self) -> CommandState:

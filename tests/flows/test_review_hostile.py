@@ -30,7 +30,7 @@ from textual.widgets import Input
 
 from screens.app import WorkbenchApp
 from screens.review.bars import ClaimLine
-from screens.widgets.line import harmless_line
+from screens.widgets.line_input import harmless_line
 from screens.widgets.text.view import TextPane
 from store.errors import WorkbenchError
 from store.record.raters import ensure_rater

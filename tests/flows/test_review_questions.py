@@ -67,7 +67,7 @@ async def test_three_questions_are_asked_one_after_another(kinds: Workspace, siz
             (2, "completion.keep", 2, "independent", ""),
         ]
         row = queue_rows(kinds, scope(app.context.rater.id), [2])[0]  # type: ignore[union-attr]
-        assert (row.status, row.label, row.given, row.due) == ("judged", 2, 3, 3)
+        assert (row.status, row.label, row.answered, row.required) == ("judged", 2, 3, 3)
 
 
 async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspace) -> None:

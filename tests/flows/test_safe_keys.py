@@ -55,7 +55,7 @@ async def test_a_key_typed_before_the_item_was_painted_is_refused(workspace: Wor
         for key in "10asf":
             typed(app, key, at=before - 0.01)
             await until(pilot, lambda: said(app) == NOT_SEEN)
-            screen.shared.say("")
+            screen.shared.show_message("")
             await painted(pilot, 1)
         assert nothing_recorded(workspace)
         typed(app, "1")

@@ -63,7 +63,7 @@ def check_formats(workspace, tmp_path, before, *forms):
         import_files(again, files)
         import_files(again, [tmp_path / "record.jsonl"])
         assert kept(again) == before
-        assert many(again, "response_aside") == many(workspace, "response_aside")
+        assert many(again, "pending_response") == many(workspace, "pending_response")
     assert not import_files(workspace, files).adds
     return files
 
@@ -87,7 +87,7 @@ def test_completions_and_their_results(shared_data, tmp_path):
                 if row["groundtruth"] in joined
             ]
             expected += mine
-            assert (file.responses_added, file.responses_aside) == (len(mine), 1321 - len(mine))
+            assert (file.responses_added, file.pending_responses) == (len(mine), 1321 - len(mine))
         assert [row[:5] for row in kept(workspace, "response")["response"]] == sorted(expected)
         items = judge_five(workspace, "completion")
         before = check_record(workspace, tmp_path, items)

@@ -84,7 +84,7 @@ def test_no_user_name_of_an_issue_thread_is_left(shared_data):
     names = {one["author"] for one in threads} | {by["user"] for one in threads for by in one["comments"]}
     converter = Issues(FileContext("cab_recent"))
     for thread in threads:
-        converter.look(thread)
+        converter.scan(thread)
     made = [one for number, thread in enumerate(threads, 1) for one in converter.convert(thread, number)]
     issues = [thread for thread in threads if "/pull/" not in thread["url"]]
     assert converter.counts == {"pull requests left out": 20, "mentions of users replaced": 67}

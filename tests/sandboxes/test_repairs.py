@@ -54,7 +54,7 @@ def job(request, tmp_path):
         settings = found.model_copy(update={"repair_network": "host"})
     settings = settings.model_copy(update={"max_try_time": 1, "trust_checks": False})
     model = script_file(tmp_path, REPLIES)
-    return JobSettings(model, sandbox=request.param, sandboxes=settings)
+    return JobSettings(model, agents="paper", sandbox=request.param, sandboxes=settings)
 
 
 def left_behind(sandbox, settings):
@@ -178,4 +178,8 @@ def test_the_samples_replies_serve_a_run_with_repairs_too(tmp_path):
         assert (report.done, report.counts.reasons) == (2, {})
         assert verdicts(workspace) == {1: (1.0, "repaired"), 2: (1.0, "tested")}
         assert [one["executable"] for one in executions(workspace) if one["item_id"] == 1] == [False, True]
-        assert [step["role"] for step in rows(workspace, StepRow, item_id=2)][3:] == ["bug_fixer", "arbiter"]
+        assert [step["role"] for step in rows(workspace, StepRow, item_id=2)][3:] == [
+            "bug_fixer",
+            "test_correction",
+            "arbiter",
+        ]

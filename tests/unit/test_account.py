@@ -250,7 +250,7 @@ def test_an_estimate_asks_nothing_and_tells_what_it_rests_on(workspace, server):
     assert (screener.tokens_in, screener.tokens_out, screener.earlier) == (35 * 100, 35 * 10, 25)
     assert then.money == pytest.approx(35 * MONEY)
     unpriced = estimate(workspace, settings(server, models=server.settings(), limit=5))
-    assert (unpriced.pairs, unpriced.money, unpriced.as_json()["cost"]) == (5, None, None)
+    assert (unpriced.pairs, unpriced.money, unpriced.to_dict()["cost"]) == (5, None, None)
 
 
 def test_an_estimate_takes_off_the_first_questions_that_are_answered_already(workspace, server):

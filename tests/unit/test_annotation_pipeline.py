@@ -86,7 +86,7 @@ def test_every_path_is_taken_and_counted(workspace, tmp_path):
         5: (1.0, "tested"),
     }
     assert (report.state, report.done, report.failed, report.error) == ("done", 5, 1, None)
-    counts = report.as_json()
+    counts = report.to_dict()
     assert {name: counts[name] for name in ("items", "clear_match", "clear_nonmatch", "unclear")} == {
         "items": 6,
         "clear_match": 1,
@@ -307,7 +307,7 @@ def test_another_configuration_is_another_run_with_another_rater(workspace, tmp_
     agents = rows(workspace, Rater, kind="agent")
     assert [rater["name"] for rater in agents] == [first.run_name, second.run_name]
     pipeline, model, digest = first.run_name.rsplit("/", 2)
-    assert pipeline == "ps-tpg-te-bf-fa"
+    assert pipeline == "ps-tpg-te-bf-tc-fa"
     assert model.startswith("scripted:replies.jsonl@")
     assert len(digest) == 8
     limited = annotate(workspace, f"scripted:{tmp_path / 'replies.jsonl'}", models=SHORT)
@@ -433,7 +433,7 @@ def test_progress_is_told_and_the_last_state_always_comes(workspace, tmp_path):
     assert (last.done, last.failed, last.total) == (5, 1, 6)
     assert (last.spent.requests, last.spent.tokens) == (15, 180)
     assert last.seconds_left == 0
-    assert report.as_json()["labels"] == {"0": 2, "1": 3}
+    assert report.to_dict()["labels"] == {"0": 2, "1": 3}
     assert len(told.of(JobProgressed)) <= last.seconds / 0.1 + 3
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from loopback_models import LoopbackModels, Status
 
 from workbench.cli.annotate import NAMES
 
@@ -101,6 +102,22 @@ def test_a_budget_has_an_exit_code_of_its_own_and_the_same_command_goes_on(workb
     assert done.says("--budget-requests")
     assert workbench(*command, "--budget-money", "1").json()["error"]["title"] == "Price not known"
     assert workbench(*command, "--budget-requests", "9").json()["labelled"] == 4
+
+
+@pytest.mark.parametrize("amount", ["inf", "nan", "-inf"])
+def test_a_budget_without_a_bound_is_refused(workbench, study, clear, amount):
+    done = workbench("annotate", study, "--model", f"scripted:{clear}", f"--budget-money={amount}", "--json")
+    assert done.code == 2
+    assert "--budget-money" in done.json()["error"]["message"]
+
+
+def test_an_error_that_ends_the_command_is_printed_once(workbench, study, monkeypatch):
+    with LoopbackModels(lambda *_: Status(401, "that key is of another planet")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+        monkeypatch.setenv("OPENAI_API_KEY", server.key)
+        done = workbench("annotate", study, "--model", "openai:m", "--agents", "single", "--agents", "ps-fa")
+    assert done.code == 2
+    assert done.err.count("another planet") == 1
 
 
 def test_failed_items_alone_are_tried_again_and_kept_replies_are_listed(workbench, study, in_folder, clear):
@@ -223,8 +240,9 @@ def test_configurations_work_one_after_another_on_the_same_items(workbench, stud
     ]
     assert [run["sandbox"] for run in done["runs"]] == [None, None]
     assert all(run["asked"]["limit"] == 2 for run in done["runs"])
-    # The latest label is shown, and each run has a rater of its own.
-    assert [path for path, _ in paths(workbench, study).values()] == ["read", "read", None, None]
+    # The labels of the fullest configuration are shown, and each run has a rater of its own.
+    shown = [path for path, _ in paths(workbench, study).values()]
+    assert (sorted(shown[:2]), shown[2:]) == (["screened", "simulated"], [None, None])
     raters = workbench("report", study, "agreement", "--json").json()
     assert "ps-tpg-sim-fa/" in str(raters)
     assert "single/" in str(raters)
@@ -253,7 +271,8 @@ def test_only_what_no_run_has_labelled(workbench, study, everyone):
     done = workbench(*command, "ps-fa", "--agents", "ps-tpg-sim-fa", "--only-missing").json()
     # The second one works on the same three, though the first one has labelled them by then.
     assert [run["job"]["done"] for run in done["runs"]] == [3, 3]
-    assert paths(workbench, study)["q0"] == ("read", 0.0)
+    # The newest run of the fullest configuration is shown, which left out the item that another had labelled.
+    assert paths(workbench, study)["q0"] == (None, None)
     assert workbench(*command, "full", "--only-missing").json()["items"] == 0
     assert workbench(*command, "ps-fa").json()["job"]["done"] == 1
 
@@ -261,7 +280,10 @@ def test_only_what_no_run_has_labelled(workbench, study, everyone):
 def test_a_draw_of_queries_is_the_same_every_time(workbench, study, everyone):
     command = ("annotate", study, "--model", everyone, "--json", "--agents", "single")
     drawn = workbench(*command, "--sample-queries", "2", "--seed", "7").json()
-    assert drawn["asked"] == {"limit": None, "only_missing": False, "sample_queries": 2, "seed": 7}
+    assert drawn["asked"] == {
+        **{"limit": None, "only_missing": False, "sample_queries": 2, "seed": 7},
+        **dict.fromkeys(("sample_pairs", "stratify", "strata")),
+    }
     first = {name for name, (path, _) in paths(workbench, study).items() if path}
     # As documented, whatever the order in which the items were imported.
     texts = {f"q{number}": f"add {number}" for number in range(4)}
@@ -321,7 +343,7 @@ def test_configurations_of_ones_own_are_listed_and_used(workbench, study, everyo
     assert all(len(role["digest"]) == 12 and role["version"] for role in own["roles"])
     told = " ".join(workbench("agents", "--config", config).out.split())  # a model's path may break lines
     assert "two (the default)" in told
-    assert "temperature the service's · prompt arbiter_reading, version 1" in told
+    assert "temperature the service's · prompt arbiter_reading, version 2" in told
 
     done = workbench("annotate", study, "--config", config, "--json").json()
     assert (done["configuration"], done["name"].partition("/")[0], done["labelled"]) == ("two", "ps-fa", 4)

@@ -7,9 +7,10 @@ import shlex
 import pytest
 
 from store.errors import WorkbenchError
+from store.formats.protocol import formats
 from store.kinds.spec import task_kinds
 from store.workspace.duckdb import Workspace
-from workbench.cli.exchange import mapping_of
+from workbench.cli.exchange import parse_mapping
 
 PAIRS = [
     {"id": "q1/1", "query": "reverse a list", "code": "def back(x):\n    return x[::-1]\n"},
@@ -139,6 +140,13 @@ def test_one_raters_labels_come_back_as_theirs_when_the_name_is_given(
     assert "for cosqa-plus the folder" in " ".join(workbench("export", "--help").out.split())
 
 
+def test_the_help_names_the_registered_formats(workbench):
+    for command, part in (("export", "write"), ("import", "layouts")):
+        help_of_format = workbench(command, "--help").out.partition("--format")[2].partition("--")[0]
+        listed = re.sub(r"\[required\]|\s+", " ", help_of_format.partition(":")[2]).strip(" .").split(", ")
+        assert listed == sorted(name for name, known in formats().items() if getattr(known, part))
+
+
 def test_every_kind_is_exported_in_its_own_formats(workbench, in_folder, sample_folder):
     names = ("pairs", "completions", "predictions", "questions", "answers")
     assert (
@@ -197,11 +205,11 @@ def test_columns_of_other_names_are_mapped(workbench, in_folder):
 )
 def test_a_mapping_that_cannot_be_read_is_refused(pairs_):
     with pytest.raises(WorkbenchError, match="Mapping not understood"):
-        mapping_of(pairs_)
+        parse_mapping(pairs_)
 
 
 def test_a_mapping_keeps_what_stands_after_the_first_equals_sign():
-    assert mapping_of(["query = a=b", "id=n"]) == {"query": "a=b", "external_id": "n"}
+    assert parse_mapping(["query = a=b", "id=n"]) == {"query": "a=b", "external_id": "n"}
 
 
 def test_what_is_exported_is_the_same_after_an_import_into_a_new_workspace(workbench, in_folder):

@@ -148,7 +148,7 @@ def test_the_rater_comes_from_the_configuration_too(workbench, study, monkeypatc
     ],
 )
 def test_a_value_is_a_number_or_a_word(text, value):
-    assert repr(scale_value(MATCH.scale, text)) == repr(MATCH.scale.check(value))
+    assert repr(float(scale_value(MATCH.scale, text))) == repr(float(MATCH.scale.check(value)))
 
 
 @pytest.mark.parametrize("text", ["", "2", "yes", "inf", "nan", "0.5", "-1", "-0.5", "_1", "- 1", "0_1"])
@@ -290,13 +290,13 @@ def test_a_blind_review_tells_nothing_of_the_agents(workbench, study, monkeypatc
     assert {one["agent_label"] for one in listed["items"]} == {None}
 
 
-def test_items_of_a_kind_that_nothing_installed_knows_are_told(workbench, study):
+def test_items_of_an_unknown_kind_are_reported(workbench, study):
     before = workbench("report", study, "progress")
-    assert (before.code, "Nothing installed" in before.out) == (0, False)
+    assert (before.code, "Unknown task kind" in before.out) == (0, False)
     with Workspace.open(study) as workspace, workspace.native() as cursor:
         cursor.execute("UPDATE item SET kind = 'note' WHERE id = 1")
     told = workbench("report", study, "progress").out
-    assert "Nothing installed knows items of the kind 'note': what was judged of them is kept" in told
+    assert "Unknown task kind 'note': the judgments of its items are kept" in told
 
 
 # -- several questions ------------------------------------------------------------------------------------
@@ -316,12 +316,14 @@ def test_one_of_several_questions_is_answered_by_its_name(workbench, tmp_path):
         done = workbench(
             "judge", study, item, value, "--question", question, "--rater", "dana", "--json"
         ).json()
-        assert (done["question"], done["value"], done["label"]) == told
+        assert (done["question"], done["value"], done["word"]) == told
     assert (
         workbench("judge", study, "p1", "1", "--rater", "dana", "--json").json()["question"] == "pair.match"
     )
     items = workbench("items", study, "--rater", "dana", "--json").json()["items"]
-    assert [(one["item"], one["given"], one["due"], one["label"]) for one in items if one["given"]] == [
+    assert [
+        (one["item"], one["answered"], one["required"], one["label"]) for one in items if one["answered"]
+    ] == [
         ("p1", 1, 1, 1.0),
         ("sum/1", 2, 3, 3.0),
         ("q2", 1, 8, None),
@@ -424,3 +426,25 @@ def test_in_a_blind_review_no_model_is_named(workbench, tmp_path, monkeypatch):
         assert done.code != 0
         assert done.says("Models are hidden")
         assert "two" not in done.err
+
+
+def test_nobody_judges_under_the_name_of_a_judge(workbench, in_folder):
+    question = {"id": "t1", "question": "Where?", "answer": "There."}
+    answer = {
+        "question_id": "t1",
+        "model": "m",
+        "answer": "Here.",
+        "scores": [{"judge": "ours-70b", "measure": "accuracy", "score": 7}],
+    }
+    (in_folder / "questions.jsonl").write_text(json.dumps(question) + "\n")
+    (in_folder / "answers.jsonl").write_text(json.dumps(answer) + "\n")
+    workbench("import", "w.duckdb", "questions.jsonl", "answers.jsonl")
+    command = ("judge", "w.duckdb", "t1", "7", "--question", "accuracy@m")
+    taken = workbench(*command, "--rater", "ours-70b", "--json").json()["error"]
+    assert (taken["title"], "a judge that scored responses" in taken["message"]) == ("Name taken", True)
+    # Somebody who judged here before the judge's scores came goes on.
+    workbench(*command, "--rater", "dana")
+    answer["scores"][0]["judge"] = "dana"
+    (in_folder / "answers.jsonl").write_text(json.dumps(answer) + "\n")
+    workbench("import", "w.duckdb", "answers.jsonl")
+    assert workbench(*command, "--rater", "dana").code == 0

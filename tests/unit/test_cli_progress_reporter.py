@@ -4,7 +4,8 @@ import uuid
 
 import pytest
 
-from agents.jobs.events import ItemEnded, JobLog, JobProgressed, Spent
+from agents.jobs.events import ItemEnded, JobEnded, JobLog, JobProgressed, Spent
+from agents.jobs.outcome import Verdict
 from agents.llm.errors import ModelError
 from agents.sandbox.errors import NeedsSandbox
 from workbench.cli import progress_reporter
@@ -36,10 +37,33 @@ def test_failures_of_a_kind_are_told_a_few_times(teller, capsys):
     for number in range(500):
         fail(teller, number, ModelError("refused", "Model declined", f"It declined {number}."))
     fail(teller, 500, ModelError("timeout", "No answer", "It said nothing."))
+    teller(JobEnded(1, "done", RUN))
     lines = capsys.readouterr().err.splitlines()
     assert lines[:2] == [f"warning: q{at}: Model declined: It declined {at}." for at in range(2)]
     assert "More failures of the kind “Model declined” are counted" in lines[TOLD_IN_FULL]
     assert lines[TOLD_IN_FULL + 1 :] == ["warning: q500: No answer: It said nothing."]
+
+
+def test_equal_failures_are_told_once_and_counted(teller, capsys):
+    silent = ModelError("timeout", "No answer", "It said nothing.")
+    fail(teller, 1, silent)
+    teller(ItemEnded(1, RUN, 2, "q2", (Verdict(1.0, "screened", "a word"),)))
+    assert capsys.readouterr().err.splitlines() == ["warning: q1: No answer: It said nothing."]
+    for number in (3, 4):
+        fail(teller, number, silent)
+    fail(teller, 5, ModelError("timeout", "No answer", "It hung up."))
+    teller(JobEnded(1, "done", RUN))
+    lines = capsys.readouterr().err.splitlines()
+    assert "More failures of the kind “No answer” are counted" in lines[0]
+    assert lines[1:] == ["warning: q5: No answer: It hung up."]
+
+
+def test_the_error_that_ends_a_job_is_left_to_the_command(teller, capsys):
+    wrong_key = ModelError("unauthorised", "Key not accepted", "The service said (401).")
+    for number in (1, 2):
+        fail(teller, number, wrong_key)
+    teller(JobEnded(1, "failed", RUN, wrong_key))
+    assert capsys.readouterr().err == ""
 
 
 def test_warnings_of_the_job_are_told_and_items_that_wait_are_not(teller, capsys):

@@ -1,6 +1,7 @@
 """The configuration: where values come from, and what is said of wrong ones."""
 
 import re
+from string import ascii_lowercase, digits
 
 import pytest
 
@@ -128,7 +129,7 @@ def test_every_setting_has_the_variable_that_is_documented(monkeypatch):
         ("[nothing]\nx = 1\n", ["line 1", "nothing", "no such setting"]),
         (
             '[agents]\nconfiguration = "ful"\n',
-            ["line 2", "agents.configuration", "'ful'", "ps-tpg-sim-fa, full"],
+            ["line 2", "agents.configuration", "'ful'", "ps-tpg-sim-fa, paper, full"],
         ),
         ("[agents.roles.arbiter]\ntemperature = 3\n", ["line 2", "number from 0 to 2"]),
         ('[agents.roles.arbiter]\ntemperature = "1"\n', ["line 2", "number from 0 to 2"]),
@@ -283,3 +284,12 @@ def test_the_code_of_a_reason_that_is_a_key_is_told_with_what_mends_either_side(
     keys = {"review.run": "f2", "review.edit": "f3", "review.accept": "l"}
     assert ScreenSettings(keys=keys, reasons=reasons)
     assert ScreenSettings(reasons=dict(zip(free, reasons.values(), strict=False)))
+
+
+def test_only_keys_that_can_be_typed_are_proposed_for_a_conflict():
+    with pytest.raises(SettingRefused) as refused:
+        ScreenSettings(reasons={code: code for code in ascii_lowercase + digits})
+    proposed = dict(re.findall(r'"(review\.\w+)" = "([^"]+)"', str(refused.value)))
+    assert set(proposed.values()) <= {f"f{number}" for number in range(1, 13)}
+    assert "no key is free" in str(refused.value)
+    assert ScreenSettings(keys=proposed)

@@ -72,6 +72,11 @@ WAYS = {
         "simulated",
         ["query", "code", "interpretation", "test_program", "prediction"],
     ),
+    "paper": (
+        ["screener", "test_writer", "executor", "arbiter"],
+        "tested",
+        ["query", "code", "interpretation", "test_program", "report"],
+    ),
     "full": (
         ["screener", "test_writer", "executor", "arbiter"],
         "tested",
@@ -147,11 +152,13 @@ def test_what_agents_have_in_common_is_asked_in_the_same_words(workspace, tmp_pa
     model = script_file(tmp_path, REPLIES)
     for name in NAMES:
         annotate(workspace, model, name, item_ids=(1,), cache=False)
-    for role, times in (("screener", 5), ("test_writer", 4)):
+    for role, times in (("screener", 6), ("test_writer", 5)):
         requests = [request for request in asked if request.role == role]
         assert len(requests) == times
         assert len({request.digest(model) for request in requests}) == 1
     assert len({run["configuration"] for run in rows(workspace, Run)}) == len(NAMES)
+    # Without a choice the fullest is shown, which is listed last.
+    assert {run["fullness"] for run in rows(workspace, Run)} == set(range(1, len(NAMES) + 1))
     assert [rater["name"].partition("/")[0] for rater in rows(workspace, Rater, kind="agent")] == [
         each.pipeline for each in CONFIGURATIONS
     ]
@@ -163,7 +170,7 @@ def test_a_screener_labels_what_is_clear_and_a_single_model_everything(workspace
         annotate(workspace, model, name, item_ids=(2,))
     assert [(row["value"], row["path"]) for row in rows(workspace, VerdictRow)] == [
         (0.0, "read"),
-        *[(0.0, "screened")] * 5,
+        *[(0.0, "screened")] * 6,
     ]
 
 
@@ -172,7 +179,7 @@ def test_without_any_sandbox_they_work_all_the_same(workspace, tmp_path, name):
     told = Told()
     nowhere = SandboxSettings(bwrap="no-such-bubblewrap", docker_host="tcp://127.0.0.1:1")
     report = annotate(workspace, script_file(tmp_path, REPLIES), name, told, item_ids=(1,), sandboxes=nowhere)
-    assert (report.done, report.waiting, report.as_json()["sandbox"]) == (1, 0, None)
+    assert (report.done, report.waiting, report.to_dict()["sandbox"]) == (1, 0, None)
     assert told.of(JobLog) == []
 
 
@@ -212,12 +219,10 @@ def named(agents="full", model="openai:m", roles=None, **settings):
     return run_configuration(configuration, models, job)
 
 
-def test_a_run_of_all_agents_is_named_as_before_there_were_configurations():
-    prompts = {
-        role: f"{load_prompt(role).version}:{load_prompt(role).digest}"
-        for role in ("screener", "test_writer", "bug_fixer", "arbiter")
-    }
-    assert named() == {
+def test_a_run_is_named_by_all_that_takes_part():
+    roles = ("screener", "test_writer", "bug_fixer", "arbiter")
+    prompts = {role: f"{load_prompt(role).version}:{load_prompt(role).digest}" for role in roles}
+    assert named("paper") == {
         "kind": "pair",
         "pipeline": "ps-tpg-te-bf-fa",
         "prompts": prompts,
@@ -238,11 +243,28 @@ def test_a_run_of_all_agents_is_named_as_before_there_were_configurations():
         "trust_checks": True,
         "max_try_time": 3,
     }
-    assert named(repairs=False) == {**named(), "max_try_time": None}
+    assert named("paper", repairs=False) == {**named("paper"), "max_try_time": None}
+    correction = load_prompt("test_correction")
+    assert named()["pipeline"] == "ps-tpg-te-bf-tc-fa"
+    assert named()["prompts"] == {**prompts, "test_correction": f"{correction.version}:{correction.digest}"}
+
+
+def test_a_correction_is_asked_for_as_a_test_is_unless_it_has_settings_of_its_own():
+    def choices(**roles):
+        given = {role: RoleSettings(**values) for role, values in roles.items()}
+        return JobSettings("openai:m", roles=given).role_choices()["test_correction"]
+
+    assert choices() == ("openai:m", 0.0)
+    assert choices(test_writer={"model": "openai:n", "temperature": 0.5}) == ("openai:n", 0.5)
+    assert choices(test_writer={"temperature": 0.5}, test_correction={"model": "openai:o"}) == (
+        "openai:o",
+        0.5,
+    )
+    assert choices(test_writer={"temperature": 0.5}, test_correction={"temperature": "default"})[1] is None
 
 
 def test_what_takes_part_names_a_run_and_nothing_else():
-    for role in ("screener", "test_writer", "bug_fixer", "arbiter"):
+    for role in ("screener", "test_writer", "bug_fixer", "test_correction", "arbiter"):
         for values in ({"model": "openai:n"}, {"model": "anthropic:m"}, {"temperature": 0.5}):
             assert named(roles={role: values}) != named(), (role, values)
     unused = {"annotator": {"model": "openai:n"}, "simulated_executor": {"temperature": 1}}

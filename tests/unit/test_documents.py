@@ -3,9 +3,11 @@
 import re
 import shlex
 import shutil
+import textwrap
 
 import pytest
 
+from workbench.config import load_config
 from workbench.reference import documents
 
 FILES = {
@@ -69,6 +71,22 @@ def test_links_lead_somewhere(repository):
             page = path.parent / target if target else path
             assert page.exists(), f"{name} links to {target}"
             assert not place or place in anchors(page), f"{name} links to {target}#{place}"
+
+
+def test_configurations_in_the_documents_are_read(repository, tmp_path):
+    found = 0
+    for name, path in pages(repository).items():
+        text = path.read_text(encoding="utf-8")
+        for number, block in enumerate(
+            re.findall(r"^ *```toml\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+        ):
+            if "[project" in block:
+                continue  # of a package
+            file = tmp_path / f"{path.stem}-{number}.toml"
+            file.write_text(textwrap.dedent(block), encoding="utf-8")
+            assert load_config(file).found, name
+            found += 1
+    assert found >= 8
 
 
 def test_what_the_architecture_names_is_there(repository):

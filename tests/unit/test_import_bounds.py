@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from store.ingest import records
-from store.processes import own_folder
+from store.processes import temporary_folder
 
 MIB = 1 << 20
 LONG = "x" * (2 * MIB)
@@ -109,16 +109,16 @@ def test_a_text_is_read_the_same_in_pieces_as_whole(monkeypatch, array):
 def test_the_folder_of_a_killed_import_goes_with_the_next_one(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     code = (
-        "import os, signal, tempfile; from store.processes import own_folder\n"
+        "import os, signal, tempfile; from store.processes import temporary_folder\n"
         f"tempfile.tempdir = {str(tmp_path)!r}\n"
-        "with own_folder('workbench-import-') as folder:\n"
+        "with temporary_folder('workbench-import-') as folder:\n"
         "    (folder / '0.plain').write_text('unpacked')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=False, timeout=60, cwd=Path(__file__).parents[2])
     (left,) = os.listdir(tmp_path)
     assert left.startswith("workbench-import-")
-    with own_folder("workbench-import-") as mine, own_folder("workbench-import-") as other:
+    with temporary_folder("workbench-import-") as mine, temporary_folder("workbench-import-") as other:
         assert sorted(os.listdir(tmp_path)) == sorted([mine.name, other.name])
     assert os.listdir(tmp_path) == []
 

@@ -51,7 +51,7 @@ PAIRS = st.lists(PAIR, min_size=1, max_size=6).map(
 
 
 @contextmanager
-def own_folder(parent):
+def temporary_folder(parent):
     """A folder for one example."""
     with tempfile.TemporaryDirectory(dir=parent) as folder:
         yield Path(folder)
@@ -63,7 +63,7 @@ def imported(tmp_path):
 
     def run(path, **options):
         with (
-            own_folder(tmp_path) as folder,
+            temporary_folder(tmp_path) as folder,
             Workspace.create(folder / "w") as workspace,
         ):
             import_files(workspace, [path], label_as="rater", **options)

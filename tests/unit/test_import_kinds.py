@@ -51,7 +51,7 @@ def test_tasks_come_with_their_context(workspace, tasks):
     assert again.items_known == 3
 
 
-def test_predictions_are_joined_by_task_or_reference_and_others_kept_aside(workspace, tasks, tmp_path):
+def test_predictions_are_joined_by_task_or_reference_and_others_are_pending(workspace, tasks, tmp_path):
     import_files(workspace, [tasks])
     named = [prediction(1, "thing_1(value)", model="small"), prediction(9, "x", model="small")]
     unnamed = [
@@ -63,8 +63,8 @@ def test_predictions_are_joined_by_task_or_reference_and_others_kept_aside(works
         json_lines(tmp_path / "python.Large-1B.line_completion_rg1.jsonl", unnamed),
     ]
     first, second = import_files(workspace, files).files
-    assert (first.responses_added, first.responses_aside) == (1, 1)
-    assert (second.responses_added, second.responses_aside) == (1, 1)
+    assert (first.responses_added, first.pending_responses) == (1, 1)
+    assert (second.responses_added, second.pending_responses) == (1, 1)
     assert kept(workspace, "response")["response"] == [
         ("project_cc_python/1", "small", "", 0, "thing_1(value)", "{}"),
         ("project_cc_python/2", "Large-1B", "line_completion_rg1", 0, "", '{"match":0,"language":"python"}'),
@@ -75,11 +75,11 @@ def test_predictions_are_joined_by_task_or_reference_and_others_kept_aside(works
     assert not import_files(workspace, [joined], model="small").adds
 
 
-def test_what_was_kept_aside_finds_its_item_when_that_comes(workspace, tasks, tmp_path):
+def test_a_pending_response_is_attached_when_its_item_is_imported(workspace, tasks, tmp_path):
     rows = [prediction(1, "a", model="m"), prediction(7, "b", model="m")]
     rows.append({"groundtruth": task(3)["groundtruth"], "prediction": "c", "model": "m"})
     (file,) = import_files(workspace, [json_lines(tmp_path / "rows.jsonl", rows[:2])]).files
-    assert file.responses_aside == 2
+    assert file.pending_responses == 2
     import_files(workspace, [json_lines(tmp_path / "more.jsonl", rows[2:])])
     report = import_files(workspace, [tasks])
     assert report.attached_responses == 2
@@ -87,7 +87,7 @@ def test_what_was_kept_aside_finds_its_item_when_that_comes(workspace, tasks, tm
         ("project_cc_python/1", "a"),
         ("project_cc_python/3", "c"),
     ]
-    assert many(workspace, "response_aside") == 1
+    assert many(workspace, "pending_response") == 1
 
 
 def test_a_second_text_of_one_name_stays_pending_and_is_reported(workspace, tmp_path, workbench):
@@ -106,7 +106,7 @@ def test_a_second_text_of_one_name_stays_pending_and_is_reported(workspace, tmp_
     with Workspace.open(path) as again:
         # The one that names the item is surely of it.
         assert [row[4] for row in kept(again, "response")["response"]] == ["b"]
-        assert many(again, "response_aside") == 1
+        assert many(again, "pending_response") == 1
 
 
 def test_a_reference_that_two_tasks_share_joins_nothing(workspace, tmp_path):
@@ -114,7 +114,7 @@ def test_a_reference_that_two_tasks_share_joins_nothing(workspace, tmp_path):
     import_files(workspace, [json_lines(tmp_path / "tasks.jsonl", both)])
     row = {"groundtruth": "same()", "prediction": "x", "model": "m"}
     (file,) = import_files(workspace, [json_lines(tmp_path / "rows.jsonl", [row])]).files
-    assert (file.responses_added, file.responses_aside) == (0, 1)
+    assert (file.responses_added, file.pending_responses) == (0, 1)
 
 
 def test_what_came_home_stays_there_when_another_task_has_its_reference(workspace, tmp_path):
@@ -156,18 +156,18 @@ def test_a_reference_is_looked_for_among_the_tasks_of_the_files_language(workspa
     results = json_lines(tmp_path / "java.M.line_completion.jsonl", rows)
     import_files(workspace, [python])
     (file,) = import_files(workspace, [results]).files
-    assert (file.responses_added, file.responses_aside) == (0, 1)
+    assert (file.responses_added, file.pending_responses) == (0, 1)
     # Another language's row of the same model is no other text of the same.
     others = [{"groundtruth": "size()", "prediction": "y", "language": "C#"}]
     (file,) = import_files(workspace, [json_lines(tmp_path / "M.line_completion.jsonl", others)]).files
-    assert (file.responses_added, file.responses_aside) == (0, 1)
+    assert (file.responses_added, file.pending_responses) == (0, 1)
     assert not import_files(workspace, [results]).adds
     assert import_files(workspace, [java]).attached_responses == 1
     # Where nothing tells the language, the reference has to be that of one task only.
     (file,) = import_files(workspace, [json_lines(tmp_path / "N.jsonl", rows)]).files
-    assert (file.responses_added, file.responses_aside) == (0, 1)
+    assert (file.responses_added, file.pending_responses) == (0, 1)
     (file,) = import_files(workspace, [json_lines(tmp_path / "python.N.line_completion.jsonl", rows)]).files
-    assert (file.responses_added, file.responses_aside) == (1, 0)
+    assert (file.responses_added, file.pending_responses) == (1, 0)
     assert [row[:2] for row in kept(workspace, "response")["response"]] == [
         ("project_cc_java/2", "M"),
         ("project_cc_python/1", "N"),
@@ -316,7 +316,7 @@ def test_items_that_were_judged_without_responses_are_told_when_some_come(worksp
     answers = json_lines(
         tmp_path / "a.jsonl", [answered("m", "A"), {**answered("m", "A"), "question_id": "s"}]
     )
-    assert workbench("import", path, answers, "--dry-run", "--json").json()["items_asked_anew"] == 1
+    assert workbench("import", path, answers, "--dry-run", "--json").json()["reopened_items"] == 1
     assert (
         "Open again: 1 item, judged without responses and now with some."
         in workbench("import", path, answers).out
@@ -329,7 +329,7 @@ def answered(model, answer, **fields):
     return {"question_id": "q", "model": model, "answer": answer, **fields}
 
 
-def test_what_is_kept_aside_is_one_text_a_name_and_loses_no_score(workspace, tmp_path):
+def test_of_each_name_one_pending_text_is_kept_with_all_its_scores(workspace, tmp_path):
     question = json_lines(tmp_path / "q.jsonl", [{"id": "q", "question": "Why?", "answer": "So."}])
     bare = json_lines(tmp_path / "bare.jsonl", [answered("m", "A")])
     import_files(workspace, [bare])
@@ -338,15 +338,15 @@ def test_what_is_kept_aside_is_one_text_a_name_and_loses_no_score(workspace, tmp
     score = {"judge": "j", "measure": "accuracy", "score": 7, "reason": "r"}
     scored = json_lines(tmp_path / "scored.jsonl", [answered("m", "A", scores=[score])])
     (file,) = import_files(workspace, [scored]).files
-    assert (file.responses_aside, file.scores_aside) == (0, 1)
+    assert (file.pending_responses, file.pending_scores) == (0, 1)
     assert not import_files(workspace, [scored]).adds
     assert import_files(workspace, [question]).attached_responses == 1
     assert [row[-4:-1] for row in kept(workspace, "score")["score"]] == [(7.0, "7", "r")]
     assert many(workspace, "response") == 1
-    assert many(workspace, "response_aside") == 0
+    assert many(workspace, "pending_response") == 0
 
 
-def test_a_response_aside_goes_when_the_same_one_comes_with_its_item(workspace, tasks, tmp_path):
+def test_a_pending_response_goes_when_the_same_one_comes_with_its_item(workspace, tasks, tmp_path):
     row = {"groundtruth": task(1)["groundtruth"], "prediction": "x", "model": "m"}
     rows = json_lines(tmp_path / "rows.jsonl", [row])
     import_files(workspace, [rows])
@@ -355,9 +355,9 @@ def test_a_response_aside_goes_when_the_same_one_comes_with_its_item(workspace, 
     import_files(workspace, [tasks])
     # Of two texts of one name one came home; the other one waits, and counts nowhere.
     assert many(workspace, "response") == 1
-    assert many(workspace, "response_aside") == 1
+    assert many(workspace, "pending_response") == 1
     with Workspace.create(tmp_path / "both.duckdb") as both:
         register_kinds(both)
         import_files(both, [rows])
         import_files(both, [tasks, rows])
-        assert (many(both, "response"), many(both, "response_aside")) == (1, 0)
+        assert (many(both, "response"), many(both, "pending_response")) == (1, 0)

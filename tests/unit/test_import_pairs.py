@@ -128,6 +128,21 @@ def test_details_that_differ_are_counted_and_left_as_they_were(workspace, lines)
     assert rows(workspace, "SELECT value FROM similarity") == [(0.5,)]
 
 
+def test_another_origin_of_known_code_adds_no_code(workspace, lines):
+    import_files(workspace, [lines(PAIRS)])
+    codes = rows(workspace, "SELECT id, repository FROM code ORDER BY id")
+    elsewhere = [{**PAIRS[0], "repository": "elsewhere"}]
+    (file,) = import_files(workspace, [lines(elsewhere, "elsewhere.jsonl")]).files
+    assert (file.items_known, file.items_differing, file.codes_added) == (1, 1, 0)
+    new = [*elsewhere, {**elsewhere[0], "id": "new"}]
+    (file,) = import_files(workspace, [lines(new, "new.jsonl")]).files
+    assert (file.items_added, file.codes_added) == (1, 1)
+    assert rows(workspace, "SELECT id, repository FROM code ORDER BY id") == [
+        *codes,
+        (codes[-1][0] + 1, "elsewhere"),
+    ]
+
+
 def test_similarities_come_as_one_number_an_object_or_a_column_a_model(workspace, lines, tmp_path):
     import_files(
         workspace,

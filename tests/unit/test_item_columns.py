@@ -160,17 +160,17 @@ def test_keys_are_laid_out_most_important_first_with_the_last_one_always() -> No
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"status": "open", "given": 0}, ""),
-        ({"status": "open", "given": 1}, "1 of 3"),
-        ({"status": "open", "given": 2, "label": 1.0}, "2 of 3"),
-        ({"status": "judged", "given": 3, "label": 1.0}, "keep"),
-        ({"status": "skipped", "given": 2}, "skipped"),
-        ({"status": "cannot_decide", "given": 0}, "undecided"),
-        ({"kind": "answer", "status": "judged", "given": 8, "due": 8}, "8 of 8"),
+        ({"status": "open", "answered": 0}, ""),
+        ({"status": "open", "answered": 1}, "1 of 3"),
+        ({"status": "open", "answered": 2, "label": 1.0}, "2 of 3"),
+        ({"status": "judged", "answered": 3, "label": 1.0}, "keep"),
+        ({"status": "skipped", "answered": 2}, "skipped"),
+        ({"status": "cannot_decide", "answered": 0}, "undecided"),
+        ({"kind": "answer", "status": "judged", "answered": 8, "required": 8}, "8 of 8"),
     ],
 )
 def test_what_you_said_of_several_questions(changes, said):
-    plain = {"kind": "completion", "label": None, "due": 3, "agent_label": None, "agent_path": None}
+    plain = {"kind": "completion", "label": None, "required": 3, "agent_label": None, "agent_path": None}
     row = replace(ROW, **{**plain, **changes})
     cells = Columns(120, blind=True).cells(row, cursor=False)
     assert cells[3][0].strip() == said

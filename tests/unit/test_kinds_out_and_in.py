@@ -199,7 +199,7 @@ def test_the_journal_brings_everything_back_also_before_the_responses_came(works
     with new_workspace(tmp_path) as lost:
         import_files(lost, [files[0], files[2]])
         report = recover(lost, journal_path(workspace.path))
-        assert (report.homeless, report.unreadable) == ((), ())
+        assert (report.rejected, report.unreadable) == ((), ())
         import_files(lost, files)
         assert kept(lost) == before
 
@@ -211,7 +211,7 @@ def test_a_judgment_about_a_response_that_never_came_is_kept_and_does_not_count(
     expert.answer("till-1", question_name("answer.accuracy", ResponseName("nobody[#]", "%", 3)), 4.0)
     before = kept(workspace, "judgment")
     own = Scope(expert.recorder.rater)
-    given = {row.external_id: (row.given, row.due) for row in queue_rows(workspace, own, range(1, 6))}
+    given = {row.external_id: (row.answered, row.required) for row in queue_rows(workspace, own, range(1, 6))}
     export(workspace, tmp_path / "record.jsonl", "jsonl")
     with new_workspace(tmp_path) as lost, new_workspace(tmp_path) as other:
         recover(lost, journal_path(workspace.path))  # nothing is here yet
@@ -222,7 +222,7 @@ def test_a_judgment_about_a_response_that_never_came_is_kept_and_does_not_count(
         for each in (lost, other):
             assert kept(each, "judgment") == before
             rows = queue_rows(each, Scope(ensure_rater(each, "dana")), range(1, 6))
-            assert {row.external_id: (row.given, row.due) for row in rows} == given
+            assert {row.external_id: (row.answered, row.required) for row in rows} == given
     assert given["till-1"] == (1, 8)
 
 
@@ -238,7 +238,7 @@ def test_what_a_run_yields_about_responses_is_merged(workspace, tmp_path):
             "INSERT INTO question VALUES (95, 'answer.style', 'answer', 'Style?', '{}');"
         )
         cursor.execute(
-            "INSERT INTO run VALUES ($run, 'answer', 'judge/m', '{}', 'm', 90, 'done', 1, now(), now())",
+            "INSERT INTO run VALUES ($run, 'answer', 'judge/m', '{}', 'm', 90, 'done', 1, now(), now(), 0)",
             {"run": run},
         )
         cursor.execute(

@@ -64,12 +64,12 @@ def rows(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
-def aside(workspace):
+def pending(workspace):
     """The pending responses, by what names them."""
     cursor = workspace.native()
     try:
         return cursor.execute(
-            "SELECT * EXCLUDE (source_id, line) FROM response_aside ORDER BY ALL"
+            "SELECT * EXCLUDE (source_id, line) FROM pending_response ORDER BY ALL"
         ).fetchall()
     finally:
         cursor.close()
@@ -117,7 +117,7 @@ def test_whatever_was_imported_comes_out_and_in_again(
         import_files(workspace, files)
         out_and_in(workspace, again, tmp_path)
         assert kept(again) == kept(workspace)
-        assert aside(again) == aside(workspace)
+        assert pending(again) == pending(workspace)
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def test_one_setting_of_responses_is_written(tmp_path):
         report = export(workspace, tmp_path / "mt", "mt-bench")
         assert (report.records, report.left_out) == (1, 1)
         assert rows(tmp_path / "mt")[0]["measure"] == "accuracy"
-        assert many(workspace, "response_aside") == 1
+        assert many(workspace, "pending_response") == 1
 
 
 @pytest.mark.parametrize(
@@ -249,18 +249,18 @@ def test_what_cannot_be_written_is_said(workspace, tmp_path, form, chosen, said)
 
 def test_a_files_name_that_tells_a_setting_or_a_language_adds_none(tmp_path):
     """CrossCodeEval's own names tell both, and an export may be called as its files are."""
-    rows_aside = [
+    pending_rows = [
         {"groundtruth": "nowhere()", "prediction": "a"},
         {"groundtruth": "nowhere()", "prediction": "b", "language": "python"},
     ]
     with new_workspace(tmp_path) as workspace, new_workspace(tmp_path) as again:
         import_files(workspace, [json_lines(tmp_path / "tasks.jsonl", [task(1)])])
-        import_files(workspace, [json_lines(tmp_path / "rows.jsonl", rows_aside)], model="m")
-        before = kept(workspace), aside(workspace)
+        import_files(workspace, [json_lines(tmp_path / "rows.jsonl", pending_rows)], model="m")
+        before = kept(workspace), pending(workspace)
         tasks = tmp_path / "line_completion_rg1_bm25.jsonl"
         responses = tmp_path / "java.m.line_completion_rg1_bm25.jsonl"
         export(workspace, tasks, "crosscodeeval")
         export(workspace, responses, "predictions")
         for into in (workspace, again):
             import_files(into, [tasks, responses])
-            assert (kept(into), aside(into)) == before
+            assert (kept(into), pending(into)) == before

@@ -101,7 +101,7 @@ async def test_a_reply_carries_value_cost_and_the_snapshot_that_answered(
     # All input is counted as input, as OpenAI does, although Anthropic reports 56 + 128 + 16.
     assert (reply.usage, reply.requests) == (Usage(200, 9, 128, 16), 1)
     assert reply.model == "claude-haiku-4-5-20250301"
-    assert reply.sdk == f"anthropic {anthropic.__version__}"
+    assert reply.sdk == f"anthropic {anthropic.__version__}, {mode}"
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -100,7 +100,7 @@ async def test_a_reply_carries_value_cost_and_the_snapshot_that_answered(
     assert reply.value == Screening(**GOOD)
     assert (reply.usage, reply.requests) == (Usage(200, 9, 128), 1)
     assert reply.model == "gpt-4o-mini-2025-03-01"
-    assert reply.sdk == f"openai {openai.__version__}"
+    assert reply.sdk == f"openai {openai.__version__}, json_schema"
     assert reply.seconds > 0
 
 

@@ -5,7 +5,7 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError
 
 from agents.llm.protocol import Message, ModelRequest, Usage
-from agents.llm.schemas import schema_in_words, schema_name, strict_schema
+from agents.llm.schemas import describe_schema, schema_name, strict_schema
 from agents.llm.settings import ModelSettings
 
 
@@ -106,7 +106,7 @@ def test_schema_names_use_only_allowed_letters() -> None:
     named = type("Rülings[int] of " + "x" * 80, (BaseModel,), {})
     assert schema_name(named)[:12] == "R_lings_int_"
     assert len(schema_name(named)) == 64
-    assert '"Ruling"' in schema_in_words(Ruling)
+    assert '"Ruling"' in describe_schema(Ruling)
 
 
 def test_settings_take_what_a_configuration_file_can_say() -> None:

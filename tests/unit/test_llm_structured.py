@@ -6,8 +6,8 @@ from pydantic import BaseModel, Field
 
 from agents.llm.errors import ModelError
 from agents.llm.protocol import Message, ModelRequest, Usage
+from agents.llm.request_watch import count_request, tallied
 from agents.llm.structured import Answer, MalformedReply, converse, parse_reply
-from agents.llm.wire import count_request, tallied
 
 
 class Ruling(BaseModel):

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from made import check, spoilt, strings, taken
 
 from store.formats.issues import Issues
-from store.formats.names import Names, code_spans, without_mentions
 from store.formats.protocol import FileContext
 from store.formats.questions import Questions, write_question
 from store.formats.threads import names_users
+from store.formats.user_names import UserNames, code_spans, without_mentions
 from store.formats.values import Refused
 
 CAB = {
@@ -79,7 +79,7 @@ COMMENTS[1]["id"] = 2
 def made(*records, converter=None):
     converter = converter or Issues(FileContext("issues"))
     for record in records:
-        converter.look(record)
+        converter.scan(record)
     found = [one for number, record in enumerate(records, 1) for one in converter.convert(record, number)]
     check(found)
     return found, converter.counts
@@ -141,8 +141,8 @@ def test_a_rest_issue_and_its_comments_that_stand_apart_in_another_file():
     known = FileContext("comments")
     converters = [Issues(known), Issues(FileContext("issues", shared=known.shared))]
     for comment in (*COMMENTS, COMMENTS[0]):
-        converters[0].look(comment)
-    converters[1].look(ISSUE)
+        converters[0].scan(comment)
+    converters[1].scan(ISSUE)
     assert [converters[0].convert(comment, 1) for comment in COMMENTS] == [[], []]
     (one,) = converters[1].convert(ISSUE, 1)
     assert converters[0].counts == {}
@@ -221,7 +221,7 @@ def test_a_reason_names_the_field(change, reason):
 def test_records_are_refused_with_a_reason_or_come_back_as_questions(records):
     converter = Issues(FileContext("issues"))
     for record in records:
-        converter.look(record)
+        converter.scan(record)
     for record in records:
         for one in taken(converter, record):
             assert Questions(FileContext("x")).convert(write_question(one, []), 1) == [one]
@@ -290,7 +290,7 @@ def test_no_user_name_is_left_as_a_word_anywhere(names, data):
     ],
 )
 def test_where_names_are_replaced(text, expected):
-    names = Names()
+    names = UserNames()
     for name in ("ab", "bot[bot]", "田中太郎", " BO-BO ", "bobo", ""):
         names.add(name)
     assert names.replaced(text) == expected

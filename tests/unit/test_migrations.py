@@ -1,5 +1,6 @@
 """The schema: what the SQL files make is what the tables' classes say, and older files are brought to it."""
 
+import json
 import re
 from pathlib import Path
 
@@ -17,6 +18,8 @@ import store.tables.runs
 import store.workspace.connecting
 import store.workspace.schema
 from store.errors import WorkspaceError, WorkspaceTooNew
+from store.export.exporting import export
+from store.ingest.importing import import_files
 from store.workspace.duckdb import Workspace, migrations
 
 TYPES = {
@@ -29,7 +32,7 @@ TYPES = {
 }
 OF_THE_FILE = {"schema_version", "workspace_fact"}
 NEWEST = migrations()[-1][0]
-RESPONSE_REFS = 8
+RESPONSE_REFS, PENDING_RESPONSES = 8, 9
 PATHS = next(number for number, name, _ in migrations() if name.endswith("_paths.sql"))
 ADDITION = (
     NEWEST + 1,
@@ -200,6 +203,25 @@ def test_questions_about_responses_become_references(tmp_path, monkeypatch):
     assert facts(path, "SELECT count(*), count(DISTINCT id), count(DISTINCT (item_id, model, setting, trial)) FROM response_ref") == [
         (4, 4, 4),
     ]  # fmt: skip
+
+
+def test_pending_responses_of_an_older_file_are_exported_and_attached(tmp_path, monkeypatch):
+    path = older_file(tmp_path, monkeypatch, PENDING_RESPONSES)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "INSERT INTO response_aside VALUES (1, 1, 'completion', 'project_cc_python/1', NULL, 'm', 's', 0, 'x', '{}', '[]')"
+        )
+    tasks = tmp_path / "tasks.jsonl"
+    tasks.write_text(
+        '{"prompt": "till.", "groundtruth": "open()", "metadata": {"task_id": "project_cc_python/1"}}\n'
+    )
+    with Workspace.open(path) as workspace:
+        export(workspace, tmp_path / "out.jsonl", "predictions")
+        written = json.loads((tmp_path / "out.jsonl").read_text())
+        assert (written["task_id"], written["pred"], written["model"]) == ("project_cc_python/1", "x", "m")
+        assert import_files(workspace, [tasks]).attached_responses == 1
+    assert facts(path, "SELECT text, model FROM response JOIN response_ref USING (id)") == [("x", "m")]
+    assert facts(path, "SELECT count(*) FROM pending_response") == [(0,)]
 
 
 def test_the_copy_holds_what_was_only_in_the_log(tmp_path, with_more):

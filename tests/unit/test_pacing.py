@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from loopback_models import LoopbackModels, Status
 
 from agents.llm.errors import ModelError
+from agents.llm.notices import report_notices
 from agents.llm.pacing import (
     _LIMITS,
     Pacing,
     asked_to_wait,
     pacing_of,
-    report_pauses,
     send_with_retries,
     until_reset,
 )
@@ -50,20 +50,20 @@ async def test_after_a_429_half_as_many_go_at_a_time_and_one_more_after_each_rou
     await asyncio.gather(*(once(3) for _ in range(32)))
     assert most == 8
     for _ in range(9):
-        pacing.went_well()
+        pacing.record_success()
     assert 9 <= pacing.most < 10
 
 
 async def test_a_long_pause_is_told_once_and_again_where_it_becomes_much_longer():
     heard, others = [], []
     pacing = Pacing()
-    with report_pauses(heard.append):
-        with report_pauses(others.append):
+    with report_notices(heard.append):
+        with report_notices(others.append):
             pacing.pause(0.5)
         for seconds in (20, 21, 19, 24):  # of requests that were turned down together
             pacing.pause(seconds)
         pacing.pause(60)
-        pacing._told_until = pacing._not_before = -math.inf  # it is over
+        pacing._reported_until = pacing._not_before = -math.inf  # it is over
         pacing.pause(30)
     pacing.pause(90)
     seconds = [round((pause.until - datetime.now(UTC)).total_seconds()) for pause in heard]

@@ -1,21 +1,35 @@
 """The prompts: their versions, their form, and data that looks like a part of them."""
 
+import json
+
 import pytest
 
+from agents.llm.schemas import strict_schema
+from agents.llm.structured import parse_reply
+from agents.pipelines.pair_annotation.reply_models import (
+    ArbiterReply,
+    BugFixerReply,
+    PredictedTest,
+    ScreenerReply,
+    SimulationReply,
+    TestCorrectionReply,
+    TestWriterReply,
+)
 from agents.prompts import load_prompt
 
 # A prompt's version is a part of what names a run. Whoever changes a text raises its version, and puts the
 # new pair here.
 PINNED = {
-    "screener": (2, "d369ec72c6b5"),
-    "test_writer": (1, "20e98c403d83"),
-    "arbiter": (2, "eed03a92324f"),
-    "bug_fixer": (1, "bd2861e00147"),
-    "annotator": (1, "d1d956feae91"),
-    "arbiter_reading": (1, "4e158b47a4f0"),
-    "arbiter_unrun": (1, "cf069e691822"),
-    "arbiter_simulated": (1, "2d1d6bb25583"),
-    "simulated_executor": (1, "e0d0792794dc"),
+    "screener": (3, "519ab1d2c996"),
+    "test_writer": (3, "3c0e9b2b658d"),
+    "arbiter": (3, "e97d30f7064c"),
+    "bug_fixer": (2, "a1a675ecdd56"),
+    "annotator": (2, "3bca6793e8d5"),
+    "arbiter_reading": (2, "6023cf3b4024"),
+    "arbiter_unrun": (2, "cc25698e49b9"),
+    "arbiter_simulated": (2, "4a828b679714"),
+    "simulated_executor": (2, "3d1e177feb1a"),
+    "test_correction": (2, "e78311346425"),
 }
 ROLES = tuple(PINNED)
 HOSTILE = [
@@ -53,13 +67,15 @@ def test_it_is_a_system_and_a_user_message_that_ask_for_json(role):
     ("role", "places"),
     [
         ("screener", ("query", "code")),
-        ("test_writer", ("query", "code", "doubt")),
+        ("test_writer", ("environment", "query", "code", "undefined_names", "doubt")),
         ("arbiter", ("query", "code", "interpretation", "test_program", "report")),
         ("annotator", ("query", "code")),
         ("arbiter_reading", ("query", "code")),
         ("arbiter_unrun", ("query", "code", "interpretation", "test_program")),
         ("arbiter_simulated", ("query", "code", "interpretation", "test_program", "prediction")),
         ("simulated_executor", ("code", "test_program")),
+        ("bug_fixer", ("environment", "code", "test_program", "failure", "tries")),
+        ("test_correction", ("environment", "code", "undefined_names", "test_program", "failure")),
     ],
 )
 def test_places_stand_in_the_order_in_which_they_change(role, places):
@@ -98,3 +114,85 @@ def test_a_missing_or_unknown_piece_is_refused():
         prompt.messages(query="x")
     with pytest.raises(ValueError, match="got query, code, report"):
         prompt.messages(query="x", code="y", report="z")
+
+
+EXAMPLES = {
+    "query": "python keep the first of equal items",
+    "code": "def uniq(items):\n    return list(dict.fromkeys(items))",
+    "doubt": "Whether the order is kept shows when it runs.",
+    "environment": "Python 3.11.",
+    "undefined_names": "none",
+    "interpretation": "Equal items are dropped, and the order stays.",
+    "test_program": "# %% tests\nfrom candidate import uniq\n\n\ndef test_order():\n    assert uniq([2, 1, 2]) == [2, 1]",
+    "report": '{"executable": true, "passed": 1}',
+    "prediction": '{"simulated": true, "executable": true}',
+    "failure": '{"error": "NameError: name \'uniq\' is not defined"}',
+    "tries": "nothing yet",
+}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_it_is_sent_as_it_was_read(role, snapshot):
+    """Each prompt with a small example in its places, as a model gets it; --snapshot-update writes it again."""
+    prompt = load_prompt(role)
+    messages = prompt.messages(**{place: EXAMPLES[place] for place in prompt.places})
+    assert "\n".join(f"[{message.role}]\n{message.content}\n" for message in messages) == snapshot
+
+
+@pytest.mark.parametrize(
+    ("role", "reply_type"),
+    [
+        ("screener", ScreenerReply),
+        ("annotator", ArbiterReply),
+        ("arbiter", ArbiterReply),
+        ("arbiter_reading", ArbiterReply),
+        ("arbiter_unrun", ArbiterReply),
+        ("arbiter_simulated", ArbiterReply),
+        ("bug_fixer", BugFixerReply),
+        ("simulated_executor", SimulationReply),
+        ("test_writer", TestWriterReply),
+        ("test_correction", TestCorrectionReply),
+    ],
+)
+def test_its_examples_are_replies_for_every_outcome_with_the_reasoning_first(role, reply_type):
+    system = load_prompt(role).system
+    examples = [line for line in system.partition("\nExamples")[2].splitlines() if line.startswith("{")]
+    replies = [parse_reply(line, reply_type) for line in examples]
+    for line, reply in zip(examples, replies, strict=True):
+        assert list(json.loads(line)) == list(reply_type.model_fields), line
+        assert isinstance(reply, reply_type)
+    outcomes = {
+        ScreenerReply: lambda reply: reply.assessment,
+        ArbiterReply: lambda reply: reply.label,
+        BugFixerReply: lambda reply: bool(reply.commands),
+        SimulationReply: lambda reply: reply.executable,
+        TestWriterReply: lambda reply: "# %% scaffold" in reply.test_program,
+        TestCorrectionReply: lambda reply: reply.explanation,
+    }[reply_type]
+    assert len({outcomes(reply) for reply in replies}) == (3 if role == "screener" else 2)
+    asked = system.partition("Reply with one JSON object")[2].partition("Examples")[0]
+    positions = [asked.index(f'"{field}"') for field in reply_type.model_fields]
+    assert positions == sorted(positions)
+
+
+def test_the_label_is_generated_after_its_reasons():
+    """A service that is held to a schema writes the fields in its order."""
+    for reply_type, reasons, label in (
+        (ScreenerReply, "justification", "assessment"),
+        (ArbiterReply, "reason", "label"),
+        (PredictedTest, "why", "outcome"),
+        (SimulationReply, "environment_error", "executable"),
+        (BugFixerReply, "explanation", "commands"),
+    ):
+        fields = list(strict_schema(reply_type)["properties"])
+        assert fields.index(reasons) < fields.index(label)
+    before = '{"assessment": "unclear", "justification": "as it was stored by earlier versions"}'
+    assert parse_reply(before, ScreenerReply).assessment == "unclear"
+
+
+def test_the_screener_reads_vague_queries_as_those_do_who_rule():
+    for role in ("screener", "annotator", "arbiter", "arbiter_reading", "arbiter_unrun", "arbiter_simulated"):
+        text = " ".join(load_prompt(role).system.split())
+        assert "one plausible reading decides" in text, role
+        assert "matches if it meets one in full" in text, role
+    assert "lead to different answers" not in load_prompt("screener").system

@@ -6,6 +6,8 @@ from scopes import scope
 from sqlalchemy import select
 
 from store.queries.current import all_values, current_verdicts, label_questions, own_labels, own_marks
+from store.queries.runs import shown_by_kind
+from store.record.scope import RunRef, Scope
 
 
 @pytest.fixture(scope="module", params=[1, 2])
@@ -65,9 +67,40 @@ def test_marks(made, rater):
             assert row["skipped_by"] == str(marks["skip"].id)
 
 
-def test_verdicts_are_the_latest_of_any_run(made):
-    found = {row["item_id"]: row["id"] for row in rows(made, current_verdicts())}
+def test_without_a_choice_verdicts_are_those_of_the_fullest_run_that_has_any(made):
+    found = {row["item_id"]: row["id"] for row in rows(made, current_verdicts(Scope()))}
     assert found == {item: one.id for item in made.items if (one := made.verdict(item)) is not None}
+    assert len({one.run_id for one in made.verdicts}) == 2
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_verdicts_are_those_of_the_chosen_run_and_of_no_other(made, place):
+    run = made.runs[place]
+    found = rows(made, current_verdicts(Scope(run=run)))
+    assert {row["item_id"]: row["id"] for row in found} == {
+        item: one.id for item in made.items if (one := made.verdict(item, run)) is not None
+    }
+    assert {row["run_id"] for row in found} <= {run.id}
+
+
+def test_of_the_runs_with_the_same_configuration_the_newest_is_shown(tmp_path):
+    with recorded_workspace(tmp_path).workspace as workspace:
+        cursor = workspace.native()
+        for fullness, shown in (("2", 1), ("CASE WHEN name = 'annotation/1' THEN 1 ELSE 2 END", 0)):
+            cursor.execute(f"UPDATE run SET fullness = {fullness}")
+            with workspace.reading() as connection:
+                assert shown_by_kind(connection, Scope())["pair"].name == f"annotation/{shown}"
+        # Without any verdict there is nothing to mix: the newest of the fullest.
+        cursor.execute("DELETE FROM verdict")
+        with workspace.reading() as connection:
+            assert shown_by_kind(connection, Scope())["pair"].name == "annotation/2"
+        cursor.close()
+
+
+def test_a_run_of_another_kind_changes_nothing_for_this_one(made):
+    with made.workspace.reading() as connection:
+        other = RunRef(made.workspace.ids.next(), "elsewhere")
+        assert shown_by_kind(connection, Scope(run=other)) == {"pair": made.runs[0]}
 
 
 @pytest.mark.parametrize("chosen", [[], [3], [3, 3, 7, 39, 99_999], range(1, 41)])
@@ -76,14 +109,14 @@ def test_some_items_only(made, chosen):
     for subquery in (
         own_labels(dana),
         own_marks(dana),
-        current_verdicts(),
+        current_verdicts(Scope()),
         all_values(questions=shown),
     ):
         everything = rows(made, subquery)
         part = {
             "label": own_labels(dana, chosen),
             "marked": own_marks(dana, chosen),
-            "current_verdict": current_verdicts(chosen),
+            "current_verdict": current_verdicts(Scope(), chosen),
         }[subquery.name]
         if subquery.name == "label" and any(row["rater_id"] != dana.rater_id for row in everything):
             part = all_values(None, chosen, shown)

@@ -13,10 +13,11 @@ from sqlalchemy import event, insert
 from screens.items.pair import load
 from store.errors import UnknownName
 from store.kinds.pair import PAIR
-from store.queries.agent_case import load_case
+from store.queries.agent_case import OtherVerdict, load_case
 from store.queries.item import OwnLabel, find_item, load_history, load_item, load_own
 from store.record.actions import Action
 from store.record.ids import now
+from store.record.scope import RunRef, Scope
 from store.tables.columns import table_of
 from store.tables.record import QuestionTarget
 from store.tables.runs import Execution, ExecutionRow, Run, Step, StepRow, TestOutcomeRow, Verdict, VerdictRow
@@ -46,10 +47,10 @@ class AgentsWork:
     def _insert(self, table, **values):
         self.workspace.lane.submit(lambda c: c.execute(insert(table_of(table)).values(**values))).result(60)
 
-    def run(self, model="m"):
+    def run(self, model="m", fullness=0):
         run = Run(
             id=self.workspace.ids.next(), kind="pair", name=f"annotation/{model}", configuration=model, model=model,
-            rater_id=1, state="running", total=1, started_at=now(),
+            rater_id=1, state="running", total=1, started_at=now(), fullness=fullness,
         )  # fmt: skip
         self._insert(Run, **run.model_dump())
         return run.id
@@ -85,9 +86,9 @@ class AgentsWork:
         return made.id
 
 
-def case_of(workspace, item=1):
+def case_of(workspace, item=1, run=None):
     with workspace.reading() as connection:
-        return load_case(connection, item, 0)
+        return load_case(connection, Scope(run=run), item)
 
 
 # -- finding an item --------------------------------------------------------------------------------------
@@ -136,7 +137,7 @@ def test_a_pair_shows_its_texts_and_what_stands(made, rater):
     with made.workspace.reading() as connection:
         for item in made.items:
             pair = load_item(connection, scope(made.raters[rater]), PAIR, item)
-            case = load_case(connection, item, made.raters[rater])
+            case = load_case(connection, scope(made.raters[rater]), item)
             label, verdict, marks = made.label(rater, item), made.verdict(item), made.marked(rater, item)
             assert (pair.item_id, pair.external_id, pair.kind) == (item, f"pair/{item}", "pair")
             fields = pair.fields
@@ -216,21 +217,36 @@ def test_without_agents_the_case_is_empty(workspace):
     assert case.reply_of("screener") == {}
 
 
-def test_a_case_is_the_run_of_the_latest_verdict(workspace):
+def test_a_case_is_of_one_run_and_names_the_labels_of_others(workspace):
     agents = AgentsWork(workspace)
-    first, second = agents.run("one"), agents.run("two")
-    for run in (first, second):
+    full, single = agents.run("full", fullness=6), agents.run("single", fullness=1)
+    for run in (full, single):
         agents.step(run, 1, "screener", REPLY)
         agents.step(run, 2, "screener", REPLY)
-    agents.verdict(second, 1, 0.0)
-    latest = agents.verdict(first, 1, 1.0, "screened")
+    shown = agents.verdict(full, 1, 1.0, "screened")
+    other = agents.verdict(single, 1, 0.0, "read")
     case = case_of(workspace)
-    assert (case.verdict.id, case.verdict.value, case.verdict.path) == (latest, 1.0, "screened")
-    assert (case.verdict.model, case.verdict.run_name) == ("one", "annotation/one")
+    assert (case.verdict.id, case.verdict.value, case.verdict.path) == (shown, 1.0, "screened")
+    assert (case.verdict.model, case.verdict.run_name) == ("full", "annotation/full")
     assert [(step.role, step.reply) for step in case.steps] == [("screener", REPLY)]
+    assert case.run == RunRef(full, "annotation/full")
+    assert case.others == (OtherVerdict(RunRef(single, "annotation/single"), 0.0, "read"),)
+    chosen = case_of(workspace, run=RunRef(single, "annotation/single"))
+    assert (chosen.verdict.id, [one.run.id for one in chosen.others]) == (other, [full])
 
 
-def test_before_a_verdict_the_latest_runs_steps_are_shown(workspace):
+def test_an_item_that_the_shown_run_has_not_labelled_has_no_label_of_agents(workspace):
+    agents = AgentsWork(workspace)
+    full, single = agents.run("full", fullness=6), agents.run("single", fullness=1)
+    agents.verdict(full, 2)
+    agents.step(single, 1, "annotator", REPLY)
+    agents.verdict(single, 1, 0.0, "read")
+    case = case_of(workspace)
+    assert (case.verdict, case.steps, case.execution) == (None, (), None)
+    assert [(one.run.id, one.value, one.path) for one in case.others] == [(single, 0.0, "read")]
+
+
+def test_before_a_verdict_the_steps_of_the_newest_fullest_run_are_shown(workspace):
     agents = AgentsWork(workspace)
     first, second = agents.run("one"), agents.run("two")
     agents.step(first, 1, "screener", REPLY)

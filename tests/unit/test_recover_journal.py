@@ -131,7 +131,7 @@ def test_a_new_workspace_gets_every_record_once(judged, tmp_path, pairs):
         ensure_rater(fresh, "somebody else")
         told = []
         report = recover(fresh, journal_path(judged.path), progress=told.append)
-        assert (report.added, report.known, report.unreadable, report.homeless) == (5, 0, (), ())
+        assert (report.added, report.known, report.unreadable, report.rejected) == (5, 0, (), ())
         assert contents(fresh) == before
         assert all(isinstance(event, Progress) for event in told)
         again = recover(fresh, journal_path(judged.path))
@@ -252,7 +252,7 @@ def test_torn_and_foreign_lines_are_named_and_passed_over(judged, tmp_path, pair
         assert contents(fresh) == contents(judged)
 
 
-def test_records_without_their_item_are_put_aside_and_found_a_home_later(judged, tmp_path, pairs):
+def test_records_without_their_item_are_rejected_and_can_be_recovered_later(judged, tmp_path, pairs):
     (tmp_path / "new").mkdir()
     some = tmp_path / "some.jsonl"
     lines = pairs.read_text().splitlines(keepends=True)
@@ -262,15 +262,15 @@ def test_records_without_their_item_are_put_aside_and_found_a_home_later(judged,
         import_files(fresh, [some])
         report = recover(fresh, journal_path(judged.path))
         assert report.added == 1
-        reasons = dict(report.homeless)
+        reasons = dict(report.rejected)
         assert "other content" in reasons[2]
         assert "no pair 'p2'" in reasons[5]
         assert len(reasons) == 4
-        aside = [json.loads(line) for line in Path(report.aside).read_text().splitlines()]
-        assert [line["item"] for line in aside] == ["p1", "p1", "p1", "p2"]
+        rejected = [json.loads(line) for line in Path(report.rejects).read_text().splitlines()]
+        assert [line["item"] for line in rejected] == ["p1", "p1", "p1", "p2"]
     with Workspace.create(tmp_path / "new" / "v.duckdb") as whole:
         import_files(whole, [pairs])
-        assert recover(whole, report.aside).added == 4
+        assert recover(whole, report.rejects).added == 4
 
 
 def test_how_far_the_journal_is_ahead_is_told(judged):
@@ -340,21 +340,21 @@ def test_a_line_that_is_none_of_ours_keeps_no_other_from_coming_back(judged, tmp
         return json.dumps({**record, "record": {**record["record"], "id": str(judged.ids.next()), **changed}})
 
     unreadable = ["[" * 100_000, '{"v": 1, "type": ["judgment"]}', told(comment="\ud800"), told(value="x")]
-    homeless = [
+    rejected = [
         told(value=7.0),
         told(elapsed_ms=1 << 70),
         told(id="00000000-0000-4000-8000-000000000001"),
         told(id="ffffffff-ffff-7fff-bfff-ffffffffffff"),
     ]
     mixed = tmp_path / "mixed.jsonl"
-    mixed.write_text("\n".join([*unreadable, *homeless, *good]))
+    mixed.write_text("\n".join([*unreadable, *rejected, *good]))
     with Workspace.create(tmp_path / "new.duckdb") as new:
         import_files(new, [tmp_path / "pairs.jsonl"])
         journal_path(new.path).write_text(mixed.read_text())
         assert journal_ahead(new) >= len(good)
         report = recover(new, mixed)
         assert report.unreadable == (1, 2, 3, 4)
-        assert [number for number, _ in report.homeless] == [5, 6, 7, 8]
+        assert [number for number, _ in report.rejected] == [5, 6, 7, 8]
         assert report.added == len(good)
         assert contents(new) == contents(judged)
         # There is still an id for what is judged next.
@@ -378,7 +378,7 @@ def test_what_stands_in_the_place_of_a_journal_is_named(tmp_path):
     ["", " dana", "da\x1b[2Jna", "dana\u202e", "d" * 201],
     ids=["empty", "blank", "escape", "bidi", "long"],
 )
-def test_a_name_that_nobody_can_have_is_put_aside(judged, tmp_path, pairs, name):
+def test_a_name_that_nobody_can_have_is_rejected(judged, tmp_path, pairs, name):
     changed = tmp_path / "changed.jsonl"
     lines = [json.loads(line) for line in journal_path(judged.path).read_text().splitlines()]
     changed.write_text("".join(json.dumps(line | {"rater": name}) + "\n" for line in lines))
@@ -386,9 +386,9 @@ def test_a_name_that_nobody_can_have_is_put_aside(judged, tmp_path, pairs, name)
         import_files(other, [pairs])
         report = recover(other, changed)
     assert report.added == 0
-    assert len(report.homeless) == report.lines
-    assert all("which is the rater" in reason for _, reason in report.homeless)
-    assert "\x1b" not in str(report.homeless)
+    assert len(report.rejected) == report.lines
+    assert all("which is the rater" in reason for _, reason in report.rejected)
+    assert "\x1b" not in str(report.rejected)
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])

@@ -9,6 +9,7 @@ from judging import Desk, judged_workspace
 from recorded import RATERS, recorded_workspace
 
 from store.ingest.importing import import_files
+from store.kinds.spec import task_kinds
 from store.measures.agreement import cohen_kappa, krippendorff_alpha
 from store.measures.registry import COHEN_KAPPA, KRIPPENDORFF_ALPHA, measures
 from store.queries.agreement import agreement
@@ -68,8 +69,9 @@ def test_it_says_what_was_judged_blind_and_what_with_the_agents_label_in_sight(t
         with workspace.reading() as connection:
             found = agreement(connection, "pair.match").to_dict()
     assert found["raters"] == [
-        {"name": "dana", "kind": "human", "labelled": 3, "blind": 1, "revealed": 1},
-        {"name": "eli", "kind": "human", "labelled": 3, "blind": 0, "revealed": 1},
+        {"name": name, "kind": "human", "labelled": 3, "blind": blind, "revealed": 1}
+        | {"repeated": 0, "deviation": None}
+        for name, blind in (("dana", 1), ("eli", 0))
     ]
     (pair,) = found["pairs"]
     assert pair == {
@@ -324,3 +326,32 @@ def test_a_measure_of_another_package_appears_in_the_report(workbench, in_folder
     assert facts["krippendorff_alpha"]["units"] == 4
     assert " gap " in text
     assert "Count (nominal) over 2 raters: none: a count is no coefficient" in text
+
+
+def test_only_the_raters_that_are_named_are_compared(workbench, in_folder):
+    lines = ["item,rater,value"]
+    labels = {"ana": "11110000", "ben": "11110001", "chi": "10101010"}
+    lines += [f"p{n},{who},{value}" for who, values in labels.items() for n, value in enumerate(values)]
+    (in_folder / "labels.csv").write_text("\n".join(lines) + "\n")
+    pairs = [{"id": f"p{n}", "query": "q", "code": f"c{n}"} for n in range(8)]
+    (in_folder / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    workbench("import", "w.duckdb", "pairs.jsonl", "labels.csv")
+    report = ("report", "w.duckdb", "agreement", "--json")
+    both = workbench(*report, "--raters", "ben, ana").json()
+    assert [one["name"] for one in both["raters"]] == ["ben", "ana"]
+    assert both["krippendorff_alpha"]["raters"] == ["ben", "ana"]
+    ratings = [[float(value) for value in labels[who]] for who in ("ben", "ana")]
+    assert both["krippendorff_alpha"]["value"] == pytest.approx(krippendorff_alpha(ratings).value)
+    assert both["krippendorff_alpha"]["value"] > workbench(*report).json()["krippendorff_alpha"]["value"]
+    lost = workbench(*report, "--raters", "ana,benn").json()["error"]
+    assert lost["hint"].startswith("Did you mean ben?")
+    alone = workbench(*report, "--raters", "ana").json()["error"]
+    assert alone["title"] == "Raters missing"
+    elsewhere = workbench("report", "w.duckdb", "progress", "--raters", "ana,ben", "--json").json()["error"]
+    assert "--raters" in elsewhere["message"]
+
+
+def test_a_scale_without_an_order_is_nominal():
+    levels = {spec.name: spec.scale.level for kind in task_kinds().values() for spec in kind.questions}
+    assert levels["pair.match"] == levels["completion.cross_file"] == "nominal"
+    assert levels["completion.keep"] == levels["completion.predictable"] == "ordinal"

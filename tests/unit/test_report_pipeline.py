@@ -29,6 +29,14 @@ from store.tables.runs import (
 )
 from workbench.cli.pipeline import read_reports
 
+REASONS = {
+    "ModuleNotFoundError: No module named 'yaml.x'": ("missing module", "yaml.x"),
+    "NameError: name 'np' is not defined": ("missing name", "np"),
+    "SyntaxError: Missing parentheses in call to 'print' (candidate.py, line 1)": ("Python 2 code", ""),
+    "SyntaxError: invalid syntax (test_candidate.py, line 9)": ("invalid test program", ""),
+    "FileNotFoundError: [Errno 2] No such file or directory: 'a/b'": ("missing file", "a/b"),
+    "ValueError: of the module": ("other error", "ValueError"),
+}
 ASSESSMENTS = ("clear_match", "clear_nonmatch", "unclear", "unclear", "unclear")
 
 
@@ -81,10 +89,11 @@ class Agents:
         )
         made = self.workspace.ids.next()
         common = dict.fromkeys(("program", "program_digest", "sandbox", "environment"), "")
+        lacks = self.chance.choice(list(REASONS)) if not executable and reason == "error" else ""
         self.records[ExecutionRow].append(
             Execution(
                 id=made, item_id=item, step_id=step.id, exit_reason=reason, executable=executable,
-                created_at=now(), **common,
+                created_at=now(), error=lacks, **common,
             )
         )  # fmt: skip
         self.records[TestOutcomeRow] += [
@@ -125,6 +134,12 @@ class Agents:
             if self.chance.random() < 0.2:
                 self.step(item, "bug_fixer", {"commands": []})
                 return "tested"
+            if self.chance.random() < 0.2:
+                self.step(item, "test_correction", {"test_program": "'"})
+                works = self.chance.random() < 0.7
+                self.execute(item, "ok" if works else "error", executable=works, tests=3 * works)
+                if works:
+                    return "corrected"
             kind = self.chance.choice(["install", "commands"])
             outcome = self.chance.choice(["done", "failed"])
             for _ in range(self.chance.choice([1, 1, 2])):  # what was lost is made again
@@ -183,13 +198,23 @@ def expected(agents, workspace):
     needs_sandbox = ends.pop("Needs a sandbox", 0)
     unpriced = [one for one in steps if one.requests and one.money is None]
     priced = by_item.keys() - {one.item_id for one in unpriced}
-    repaired = {one.item_id for one in steps if one.role in ("repair", "bug_fixer")}
-    mended = {item for item in repaired if item in programs and programs[item].executable}
+    corrected = {one.item_id for one in steps if one.role == "test_correction"}
+    repaired = {one.item_id for one in steps if one.role in ("repair", "bug_fixer")} | corrected
+    executable = {item for item in repaired if item in programs and programs[item].executable}
+    installed = {
+        one.item_id
+        for one in steps
+        if one.role == "repair" and told(one) == {"repair": "install", "outcome": "done"}
+    }
+    reasons = Counter(
+        REASONS[one.error] for one in programs.values() if not one.executable and one.exit_reason == "error"
+    )
     commanded = {
         one.item_id
         for one in steps
         if one.role == "repair" and told(one) == {"repair": "commands", "outcome": "done"}
     }
+    mended = executable & (corrected | commanded | installed)
     tries = {
         (one.item_id, one.request_hash, told(one)["repair"], told(one)["outcome"])
         for one in steps
@@ -220,14 +245,23 @@ def expected(agents, workspace):
         "executable_rate": mean(one.executable for one in programs.values()),
         "counted_programs": len(counted),
         "mean_test_cases": mean(counted),
+        "valid_code": len(programs) - reasons["Python 2 code", ""],
+        "valid_executable_rate": sum(one.executable for one in programs.values())
+        / (len(programs) - reasons["Python 2 code", ""]),
+        "not_executable": [
+            {"reason": kind, "detail": detail, "count": count}
+            for (kind, detail), count in sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
+        ],
         "repairs": {
             "programs": len(repaired),
-            "installed": len(mended - commanded),
-            "by_model": len(mended & commanded),
+            "installed": len(mended - commanded - corrected),
+            "by_model": len(mended & commanded - corrected),
+            "corrected": len(mended & corrected),
             "given_up": len((repaired - mended) & verdicts.keys()),
             "unfinished": len(repaired - mended - verdicts.keys()),
             "installations": {"made": made["install"], "worked": worked["install"]},
             "commands": {"made": made["commands"], "worked": worked["commands"]},
+            "corrections": {"made": len(corrected), "worked": len(corrected & executable)},
         },
         **{
             name: sum(getattr(one, name) for one in steps)
@@ -294,6 +328,9 @@ def test_every_figure_is_what_the_records_add_up_to(tmp_path, seed):
                 table_of(Pair).update().where(table_of(Pair).c.item_id > 200).values(code_id=7)
             )
         ).result()
+        workspace.lane.submit(
+            lambda connection: connection.execute(table_of(Code).update().values(text="print 1\n"))
+        ).result()
         several = [Agents(workspace, f"p/m/{number}", chance) for number in range(2)]
         for item in range(1, 241):
             for agents in several:
@@ -309,6 +346,10 @@ def test_every_figure_is_what_the_records_add_up_to(tmp_path, seed):
             assert facts["unclear_share"] == facts["unclear"] / facts["screened"]
             assert min(facts["needs_sandbox"], facts["unfinished"], facts["repairs"]["given_up"]) > 0
             assert 0 < facts["repairs"]["by_model"] < facts["repairs"]["programs"]
+            assert min(facts["repairs"][name] for name in ("installed", "corrected")) > 0
+            assert {one["reason"] for one in facts["not_executable"]} == {
+                kind for kind, _ in REASONS.values()
+            }
             assert 0 < facts["unpriced_pairs"] < facts["pairs"]
 
 
@@ -388,7 +429,7 @@ def test_a_workspace_without_a_run_says_how_to_begin_one(workbench, study):
     done = workbench("report", study, "pipeline", "--run", "x", "--json")
     assert (done.code, done.json()["error"]["hint"]) == (2, "Runs here: none yet.")
     other = workbench("report", study, "progress", "--run", "x", "--json")
-    assert (other.code, "pipeline --run x" in other.json()["error"]["hint"]) == (2, True)
+    assert (other.code, other.json()["error"]["hint"]) == (2, "Runs here: none yet.")
 
 
 def test_there_is_a_row_for_every_configuration_and_one_can_be_asked_for(workbench, study, in_folder):

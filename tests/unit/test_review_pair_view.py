@@ -489,7 +489,7 @@ def test_a_test_of_ones_own_begins_as_python_that_imports_the_code(
 ) -> None:
     with workspace.reading() as connection:
         pair = load_item(connection, scope(1), PAIR, 1)
-        case = load_case(connection, 1, 1)
+        case = load_case(connection, scope(1), 1)
     pair = replace(pair, fields={**pair.fields, "name": name, "language": language})
     first = pair_part.view(pair, case).first_test
     assert first.startswith(begins)

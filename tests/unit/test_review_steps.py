@@ -118,3 +118,23 @@ def turn(role, tokens, money, seconds=1.25, *, kept=False):
 def test_what_all_turns_cost_stands_first(steps, lines):
     first, _, _ = describe_steps(tuple(steps)).partition("1. ")
     assert first == ("\n".join([*lines, "", ""]) if lines else "")
+
+
+def test_a_correction_shows_what_it_changed_in_the_test_writers_program():
+    def step(role, program):
+        reply = {"explanation": "math was missing.", "test_program": program}
+        return StepView(role, 0, "ok", reply, "", "openai:m", 0, 0, None, 1.5, from_cache=False)
+
+    before = "# %% scaffold\nimport re\n# %% tests\nassert f(1)\n"
+    after = before.replace("import re", "import math")
+    shown = describe_steps((step("test_writer", before), step("test_correction", after))).split("\n")
+    at = next(number for number, line in enumerate(shown) if "Correction by the test writer" in line)
+    assert [line.strip() for line in shown[at + 2 :]] == [
+        "explanation: math was missing.",
+        "test program: 5 lines, in the Test pane",
+        "│ - import re",
+        "│ + import math",
+    ]
+    assert "nothing was changed" in describe_steps(
+        (step("test_writer", after), step("test_correction", after))
+    )

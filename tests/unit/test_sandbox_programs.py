@@ -18,6 +18,7 @@ from agents.sandbox.interpreter import HARNESS, SUPERVISOR, scripts
 from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import ExecutionReport, Limits, TestProgram
 from agents.sandbox.settings import SandboxSettings
+from agents.sandbox.trust import TrustedSandbox
 
 ADD = "def add(a, b):\n    return a + b\n"
 LIMITS = Limits(wall_seconds=60, cpu_seconds=60)  # far more than needed: nothing here may depend on speed
@@ -190,7 +191,7 @@ def test_packages_are_named_by_what_installers_note(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
     monkeypatch.setattr(sys, "path", ["", str(tmp_path), str(tmp_path / "nowhere"), str(tmp_path)])
 
-    assert harness.packages() == ["numpy==2.1.0", "old_style==1.0"]
+    assert harness.installed_packages() == ["numpy==2.1.0", "old_style==1.0"]
 
 
 async def test_an_exception_of_the_candidate_is_a_finding_of_the_test(sandbox):
@@ -251,14 +252,41 @@ async def test_a_program_that_cannot_be_loaded_is_not_executed(sandbox, candidat
             "try:\n        import dateutil\n    except ImportError:\n        raise OSError('install it')",
             "ModuleNotFoundError: No module named 'dateutil'",
         ),
+        ("open('/no/such')", "FileNotFoundError: [Errno 2] No such file or directory: '/no/such'"),
+        (
+            "import ctypes; ctypes.CDLL('libnone.so')",
+            "OSError: libnone.so: cannot open shared object file: No such file or directory",
+        ),
     ],
 )
-async def test_what_the_environment_lacks_inside_a_test_is_not_a_finding(sandbox, body, error):
-    test = f"from candidate import f\ndef test_a():\n    {body}\ndef test_b():\n    pass\n"
-    report = await sandbox.run(TestProgram("def f(x):\n    return re.sub(x)\n", test), LIMITS)
+async def test_what_the_environment_lacks_inside_a_test_is_no_result_of_it(sandbox, body, error):
+    lacks = f"from candidate import f\ndef test_a():\n    {body}\n"
+    candidate = "def f(x):\n    return re.sub(x)\n"
+    report = await sandbox.run(TestProgram(candidate, lacks), LIMITS)
 
     assert (report.exit_reason, report.error, report.executable) == ("error", error, False)
-    assert outcomes(report) == [("test_a", "error"), ("test_b", "passed")]
+    assert [test.obstacle for test in report.outcomes] == ["environment"]
+
+    # One other test that comes to a result makes the program executable.
+    report = await sandbox.run(TestProgram(candidate, lacks + "def test_b():\n    assert not f\n"), LIMITS)
+    assert (report.exit_reason, report.error, report.executable) == ("error", error, True)
+    assert outcomes(report) == [("test_a", "error"), ("test_b", "failed")]
+    assert [test.obstacle for test in report.outcomes] == ["environment", ""]
+
+
+async def test_a_file_that_only_the_program_can_have_made_is_a_finding(sandbox):
+    test = (
+        "import os, subprocess, tempfile\n"
+        "def test_beside():\n    open('none.txt')\n"
+        "def test_scratch():\n    open(os.path.join(tempfile.gettempdir(), 'none.txt'))\n"
+        "def test_own():\n    raise FileNotFoundError('no such file')\n"
+        "def test_program():\n    subprocess.run(['no-such-program'])\n"
+        "def test_system():\n    os.listdir(b'/usr/share/no-such-folder')\n"
+    )
+    report = await sandbox.run(TestProgram("", test), LIMITS)
+
+    assert [test.outcome for test in report.outcomes] == ["error"] * 5
+    assert [test.obstacle for test in report.outcomes] == ["", "", "", "environment", "environment"]
 
 
 async def test_leaving_a_test_by_exit_is_no_success(sandbox):
@@ -276,8 +304,9 @@ async def test_ending_the_process_inside_a_test_is_no_success(sandbox):
         TestProgram("", "import os\ndef test_a():\n    pass\ndef test_b():\n    os._exit(0)\n"), LIMITS
     )
 
-    assert (report.exit_reason, report.exit_code, report.executable) == ("error", 0, False)
+    assert (report.exit_reason, report.exit_code, report.error[:11]) == ("error", 0, "EndedEarly:")
     assert outcomes(report) == [("test_a", "passed"), ("test_b", "error")]
+    assert [test.obstacle for test in report.outcomes] == ["", "limit"]
 
 
 async def test_a_fork_that_comes_back_from_a_test_reports_nothing(sandbox):
@@ -364,15 +393,18 @@ async def test_an_exception_that_cannot_be_described_is_still_reported(sandbox):
 
 
 async def test_an_endless_loop_is_stopped_and_named(sandbox):
-    test = "def test_a():\n    pass\ndef test_b():\n    while True:\n        pass\n"
-    report = await sandbox.run(TestProgram("", test), replace(LIMITS, wall_seconds=2))
-
-    assert (report.exit_reason, report.error, report.executable) == (
-        "timeout",
-        "Timeout: not done after 2 s",
-        False,
+    endless = "def test_b():\n    while True:\n        pass\n"
+    report = await sandbox.run(
+        TestProgram("", "def test_a():\n    pass\n" + endless), replace(LIMITS, wall_seconds=2)
     )
+
+    assert (report.exit_reason, report.error) == ("timeout", "Timeout: not done after 2 s")
     assert outcomes(report) == [("test_a", "passed"), ("test_b", "error")]
+    assert [test.obstacle for test in report.outcomes] == ["", "limit"]
+    assert report.executable  # one test came to a result
+
+    alone = await sandbox.run(TestProgram("", endless), replace(LIMITS, wall_seconds=2))
+    assert (alone.exit_reason, alone.executable) == ("timeout", False)
 
 
 async def test_the_processors_limit_is_a_timeout_too(sandbox):
@@ -397,15 +429,16 @@ async def test_a_memory_hog_ends_as_memory(sandbox, hog):
     test = f"def test_a():\n    kept = {hog}\ndef test_b():\n    pass\n"
     report = await sandbox.run(TestProgram("", test), replace(LIMITS, memory_bytes=128 * 1024 * 1024))
 
-    assert (report.exit_reason, report.executable) == ("memory", False)
+    assert (report.exit_reason, report.executable) == ("memory", True)
     assert outcomes(report) == [("test_a", "error"), ("test_b", "passed")]
+    assert [test.obstacle for test in report.outcomes] == ["limit", ""]
 
 
 async def test_fifty_megabytes_of_output_are_read_and_mostly_dropped(sandbox):
     test = "import os\ndef test_a():\n    for _ in range(50):\n        os.write(1, b'x' * 10**6)\n"
     report = await sandbox.run(TestProgram("", test), LIMITS)
 
-    assert (report.exit_reason, report.executable) == ("output", False)
+    assert (report.exit_reason, report.executable) == ("output", True)
     assert outcomes(report) == [("test_a", "passed")]
     assert len(report.stdout) == LIMITS.kept_bytes
     assert report.stdout.endswith("xPASS test_a\n")
@@ -517,3 +550,83 @@ def test_a_record_reads_as_it_was_written(text):
 
     assert "\n" not in encode(record)
     assert decode(encode(record).encode()) == record
+
+
+LACKING = "def biggest(items: List[int]) -> int:\n    return functools.reduce(larger, items)\n"
+SCAFFOLD = (
+    "# %% scaffold\n"
+    "import functools\n"
+    "from typing import List\n"
+    "\n"
+    "\n"
+    "def larger(a, b):\n"
+    "    return a if a > b else b\n"
+    "\n"
+    "\n"
+)
+TESTS = (
+    "# %% tests\n"
+    "from candidate import biggest\n"
+    "\n"
+    "\n"
+    "def test_three():\n"
+    "    assert biggest([1, 3, 2]) == 3\n"
+    "\n"
+    "\n"
+    "def test_wrong():\n"
+    "    assert biggest([1, 2]) == 1\n"
+)
+
+
+async def test_a_scaffold_gives_the_candidate_what_it_lacks(sandbox):
+    report = await sandbox.run(TestProgram(LACKING, SCAFFOLD + TESTS), LIMITS)
+    assert outcomes(report) == [("test_three", "passed"), ("test_wrong", "failed")]
+    assert (report.exit_reason, report.error, report.executable) == ("assertion", "", True)
+    assert 'File "test_candidate.py", line 19, in test_wrong' in report.outcomes[1].trace
+
+
+async def test_a_scaffold_that_fails_says_where(sandbox):
+    program = "# %% scaffold\nimport functools\nimport no_such_module\n# %% tests\n" + TESTS
+    report = await sandbox.run(TestProgram(LACKING, program), LIMITS)
+    assert (report.error, report.executable) == (
+        "ModuleNotFoundError: No module named 'no_such_module'",
+        False,
+    )
+    assert 'File "scaffold.py", line 3' in report.trace
+
+
+async def test_definitions_of_the_candidate_stand_and_its_source_is_its_own(sandbox):
+    program = (
+        "# %% scaffold\nfrom __future__ import annotations\ndef double(x):\n    return 'not this one'\n"
+        "# %% tests\nimport inspect, candidate\n"
+        "def test_own():\n    assert candidate.double(2) == 4\n"
+        "def test_source():\n    assert inspect.getsource(candidate.double) == 'def double(x):\\n    return 2 * x\\n'\n"
+    )
+    report = await sandbox.run(TestProgram("def double(x):\n    return 2 * x\n", program), LIMITS)
+    assert outcomes(report) == [("test_own", "passed"), ("test_source", "passed")], report
+
+
+async def test_a_program_without_tests_has_a_scaffold_too(sandbox):
+    program = (
+        SCAFFOLD + "# %% tests\nfrom candidate import biggest\nassert biggest([1, 2]) == 2\nprint('seen')\n"
+    )
+    report = await sandbox.run(TestProgram(LACKING, program), LIMITS)
+    assert (report.exit_reason, report.stdout) == ("ok", "seen\n")
+
+
+async def test_stubs_of_the_candidate_have_its_scaffold():
+    if why_not_bubblewrap():
+        pytest.skip(why_not_bubblewrap())
+    weak = "def test_weak():\n    biggest([1])\n"
+    report = await TrustedSandbox(Forks(), Limits(wall_seconds=60)).run(
+        TestProgram(LACKING, SCAFFOLD + TESTS + weak), LIMITS
+    )
+    assert [test.discriminates for test in report.outcomes] == [True, None, False]
+
+
+async def test_an_interpreter_of_its_own_reads_a_scaffold_as_a_fork_does(tmp_path):
+    if why_not_bubblewrap():
+        pytest.skip(why_not_bubblewrap())
+    alone = BubblewrapSandbox(SandboxSettings(snapshots=str(tmp_path)), None)
+    report = await alone.run(replace(TestProgram(LACKING, SCAFFOLD + TESTS), hash_seed=1), LIMITS)
+    assert outcomes(report) == [("test_three", "passed"), ("test_wrong", "failed")]

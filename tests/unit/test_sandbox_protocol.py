@@ -3,11 +3,12 @@
 import dataclasses
 import hashlib
 from datetime import UTC, datetime
+from typing import get_args
 
 import pytest
 from pydantic import ValidationError
 
-from agents.sandbox.protocol import EXIT_REASONS, ExecutionReport, Limits, TestOutcome, TestProgram
+from agents.sandbox.protocol import ExecutionReport, ExitReason, Limits, TestOutcome, TestProgram
 from agents.sandbox.settings import SandboxSettings
 
 
@@ -48,7 +49,7 @@ def test_programs_limits_and_reports_cannot_be_changed():
             setattr(value, dataclasses.fields(value)[0].name, "changed")
 
 
-@pytest.mark.parametrize("reason", EXIT_REASONS)
+@pytest.mark.parametrize("reason", get_args(ExitReason))
 def test_only_three_reasons_without_an_error_are_executable(reason):
     assert report(reason).executable == (reason in {"ok", "assertion", "error"})
     assert not report(reason, error="NameError: name 'x' is not defined").executable

@@ -10,7 +10,7 @@ import pytest
 
 from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from agents.sandbox.errors import SandboxError
-from agents.sandbox.inside.stubs import become
+from agents.sandbox.inside.stubs import load_stub
 from agents.sandbox.interpreter import sources
 from agents.sandbox.process import ProcessSandbox
 from agents.sandbox.protocol import ExecutionReport, Limits, TestOutcome, TestProgram
@@ -238,7 +238,7 @@ class Counting:
         return await self._sandbox.run(program, limits)
 
 
-def trusted(sandbox, program, limits=LIMITS):
+def run_with_checks(sandbox, program, limits=LIMITS):
     counting = Counting(sandbox)
     return asyncio.run(TrustedSandbox(counting, limits).run(program)), counting.ran
 
@@ -248,7 +248,7 @@ def discriminates(report):
 
 
 def test_tests_that_say_nothing_are_marked_and_good_ones_are_not(sandbox):
-    report, ran = trusted(sandbox, TestProgram(ADD, USELESS))
+    report, ran = run_with_checks(sandbox, TestProgram(ADD, USELESS))
 
     assert (report.exit_reason, report.executable) == ("assertion", True)
     assert discriminates(report) == {
@@ -265,7 +265,7 @@ def test_tests_that_say_nothing_are_marked_and_good_ones_are_not(sandbox):
 
 
 def test_classes_generators_and_values_of_the_module_are_stubbed_too(sandbox):
-    report, _ = trusted(sandbox, TestProgram(STACK, STACK_TESTS))
+    report, _ = run_with_checks(sandbox, TestProgram(STACK, STACK_TESTS))
 
     assert report.exit_reason == "ok", report
     expected = {name: not name.endswith("_unchecked") for name in discriminates(report)}
@@ -280,7 +280,7 @@ def test_an_outcome_that_depends_on_the_hash_seed_is_flaky(sandbox):
         f"def test_other():\n    assert first(WORDS) == {first_word(SECOND_SEED)!r}\n"
         "def test_member():\n    assert first(WORDS) in WORDS and first(WORDS[:1]) == WORDS[0]\n"
     )
-    report, _ = trusted(sandbox, TestProgram(FIRST, test))
+    report, _ = run_with_checks(sandbox, TestProgram(FIRST, test))
 
     assert [(one.name, one.outcome, one.flaky) for one in report.outcomes] == [
         ("test_first", "passed", True),
@@ -321,7 +321,7 @@ def plain():
     ],
 )
 def test_no_program_is_run_oftener_than_it_tells_something(plain, test, runs):
-    report, ran = trusted(plain, TestProgram(ADD, test), replace(LIMITS, wall_seconds=3))
+    report, ran = run_with_checks(plain, TestProgram(ADD, test), replace(LIMITS, wall_seconds=3))
 
     assert len(ran) == runs
     if runs == 1:
@@ -330,7 +330,7 @@ def test_no_program_is_run_oftener_than_it_tells_something(plain, test, runs):
 
 def test_a_test_that_hangs_on_a_stub_is_not_known(plain):
     test = "from candidate import ready\ndef test_a():\n    while not ready([]):\n        pass\n"
-    report, _ = trusted(
+    report, _ = run_with_checks(
         plain, TestProgram("def ready(x):\n    return not x\n", test), replace(LIMITS, wall_seconds=2)
     )
 
@@ -339,7 +339,7 @@ def test_a_test_that_hangs_on_a_stub_is_not_known(plain):
 
 def test_without_anything_to_stub_it_is_not_known(plain):
     program = TestProgram("X = 1\n", "import candidate\ndef test_a():\n    assert candidate.X == 1\n")
-    report, _ = trusted(plain, program)
+    report, _ = run_with_checks(plain, program)
 
     assert discriminates(report) == {"a": None}
 
@@ -348,9 +348,9 @@ def test_a_stub_of_a_shipped_program_may_run_where_the_program_may():
     program = TestProgram(ADD, USELESS)
     only = ProcessSandbox(SandboxSettings(), frozenset({program.digest}))
 
-    assert trusted(only, program)[0].not_discriminating == 4
+    assert run_with_checks(only, program)[0].not_discriminating == 4
     with pytest.raises(SandboxError):
-        trusted(only, replace(program, candidate=ADD + "\n"))
+        run_with_checks(only, replace(program, candidate=ADD + "\n"))
 
 
 class Breaking:
@@ -383,7 +383,7 @@ class Breaking:
 
 @pytest.mark.parametrize("error", [None, SandboxError("The engine is gone", "", "")])
 def test_a_sandbox_that_breaks_later_takes_nothing_from_the_report(error):
-    report, ran = trusted(Breaking(error), TestProgram(ADD, USELESS))
+    report, ran = run_with_checks(Breaking(error), TestProgram(ADD, USELESS))
 
     assert (report.exit_reason, report.passed, len(ran)) == ("ok", 1, 4)
     assert (report.outcomes[0].discriminates, report.outcomes[0].flaky) == (None, None)
@@ -426,15 +426,15 @@ def test_a_stub_leaves_no_name_behind_and_keeps_those_of_the_candidate():
 )
 def test_what_a_function_returns_is_its_first_input(source, call, given):
     space = {"__name__": "candidate"}
-    become(space, source.encode(), "input")
+    load_stub(space, source.encode(), "input")
 
     assert eval(call, space) == given
-    become({"__name__": "candidate"}, source.encode(), "none")
+    load_stub({"__name__": "candidate"}, source.encode(), "none")
 
 
 def test_a_docstring_stays_since_its_examples_are_tests():
     space = {"__name__": "candidate"}
-    become(space, b'"""Module."""\ndef f(x):\n    """>>> f(1)\n    2\n    """\n    return 2\n', "none")
+    load_stub(space, b'"""Module."""\ndef f(x):\n    """>>> f(1)\n    2\n    """\n    return 2\n', "none")
 
     assert space["__doc__"] == "Module."
     assert ">>> f(1)" in space["f"].__doc__

@@ -22,9 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             sys.stderr.write("workbench: an argument is not UTF-8; nothing was done.\n")
         raise SystemExit(2)
-    from workbench.cli.plain import plain_opening
+    from workbench.cli.quick_parse import parse_opening
 
-    opening = plain_opening(given)
+    opening = parse_opening(given)
     if opening is not None:
         from workbench.exit_codes import ended
         from workbench.start import open_app

@@ -1,21 +1,32 @@
-"""`workbench agents`: the configurations of agents, and the models of their roles."""
+"""`workbench agents`: the configurations of agents with the models of their roles, and the prompts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from workbench.cli.options import AsJson, ConfigFile, command, settings
+import typer
+
+from store.errors import UnknownName, WorkbenchError
+from workbench.cli.options import AsJson, ConfigFile, command, remember_config, settings
 
 if TYPE_CHECKING:
+    from agents.prompts import Prompt
     from workbench.config import Config
 
+agents_commands = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
 
+
+@agents_commands.callback()
 @command
-def agents_command(*, config: ConfigFile = None, as_json: AsJson = False) -> None:
+def agents_command(context: typer.Context, *, config: ConfigFile = None, as_json: AsJson = False) -> None:
     """List the configurations of agents: ours, and your own from the configuration file.
 
     For each: its roles in the order of their turns, with the prompt, the model and the temperature of each.
     """
+    if context.invoked_subcommand is not None:
+        remember_config(config)
+        return
     from agents.pipelines.registry import kinds_with_agents
     from store.kinds.counting import in_order, joined
     from store.kinds.spec import task_kinds
@@ -45,21 +56,22 @@ def configurations(config: Config) -> list[dict[str, Any]]:
 
 
 def _configuration(config: Config, name: str, sentence: str) -> dict[str, Any]:
-    from agents.prompts import load_prompt
     from agents.settings import OURS
     from workbench.job_settings import annotation_settings
 
     job = annotation_settings(config, agents=name, complete=False)
     ours = OURS[job.agents]
+    prompts = job.configuration().load_prompts()
     roles = []
-    for role in job.taking_part():
-        prompt = load_prompt(ours.prompts[role])
+    for role in job.active_roles():
+        prompt = prompts[role]
         roles.append(
             {
                 "role": role,
                 "prompt": prompt.name,
                 "version": prompt.version,
                 "digest": prompt.digest,
+                "file": prompt.file,
                 "model": job.model_of(role) or None,
                 "temperature": job.temperature_of(role),
             }
@@ -79,4 +91,151 @@ def _configuration(config: Config, name: str, sentence: str) -> dict[str, Any]:
 def _role(role: dict[str, Any]) -> str:
     warmth = "the service's" if role["temperature"] is None else f"{role['temperature']:g}"
     model = role["model"] or "no model set"
-    return f"{model} · temperature {warmth} · prompt {role['prompt']}, version {role['version']}"
+    prompt = f"prompt {role['prompt']}, version {role['version']}"
+    if role["file"] is not None:
+        prompt = f"prompt {role['prompt']} of yours, {role['digest'][:8]}"
+    return f"{model} · temperature {warmth} · {prompt}"
+
+
+@agents_commands.command("prompts", short_help="Print the prompts, or write them to a folder to edit.")
+@command
+def prompts_command(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A prompt, or a role for all of its prompts; without it they are listed."),
+    ] = None,
+    *,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            "--export", metavar="DIR", help="Write ours to files of this folder, which is made if needed."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")] = False,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the prompts of the agents: system and user section, places, version, digest, configurations.
+
+    A prompt that agents.prompts of the configuration replaces is printed as your file has it.
+    """
+    from workbench.output import print_facts, print_json, print_table, say
+
+    loaded = settings(config)
+    known = _known_prompts(loaded)
+    chosen = known if name is None else _chosen(known, name)
+    if export is not None:
+        written = _export([each["name"] for each in chosen], export, force=force)
+        if as_json:
+            print_json({"written": written})
+        else:
+            say(*(f"written: {path}" for path in written))
+            say(f'Edit them, and name them in the configuration: agents.prompts.{chosen[0]["name"]} = "PATH"')
+        return
+    if as_json:
+        print_json({"prompts": chosen})
+    elif name is None:
+        print_table(
+            ("prompt", "version", "digest", "configurations", "file"),
+            [
+                (
+                    each["name"],
+                    str(each["version"]),
+                    each["digest"],
+                    ", ".join(each["configurations"]),
+                    str(each["file"] or ""),
+                )
+                for each in chosen
+            ],
+            wide=("configurations", "file"),
+        )
+    else:
+        for each in chosen:
+            facts = ("version", "digest", "file", "roles", "configurations", "places")
+            values = {fact: each[fact] for fact in facts}
+            print_facts(
+                each["name"],
+                [
+                    (fact, ", ".join(value) if isinstance(value, list) else value)
+                    for fact, value in values.items()
+                ],
+            )
+            say("", "=== system ===", each["system"], "", "=== user ===", each["user"], "")
+
+
+def _known_prompts(config: Config) -> list[dict[str, Any]]:
+    """Return all prompts, those of the user in place of ours, for JSON."""
+    from agents.prompts import load_prompt, read_prompt
+    from agents.settings import OUR_PROMPTS, OURS
+
+    found = []
+    for name in OUR_PROMPTS:
+        file = config.agents.prompts.get(name)
+        prompt = load_prompt(name) if file is None else read_prompt(name, file)
+        using = [each for each in OURS.values() if name in each.prompts.values()]
+        roles = {role for each in using for role, used in each.prompts.items() if used == name}
+        own = config.agents.configurations.items()
+        names = [each.name for each in using] + [mine for mine, each in own if OURS[each.based_on] in using]
+        found.append(_prompt_fields(prompt, sorted(roles), names))
+    return found
+
+
+def _prompt_fields(prompt: Prompt, roles: list[str], configurations: list[str]) -> dict[str, Any]:
+    return {
+        "name": prompt.name,
+        "version": prompt.version,
+        "digest": prompt.digest,
+        "file": prompt.file,
+        "roles": roles,
+        "configurations": configurations,
+        "places": list(prompt.places),
+        "system": prompt.system,
+        "user": prompt.user_text,
+    }
+
+
+def _chosen(known: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """Return the prompts of a role, or the one of a name.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    chosen = [each for each in known if name in each["roles"]] or [
+        each for each in known if each["name"] == name
+    ]
+    if not chosen:
+        raise UnknownName(
+            "No such prompt",
+            f"There is no prompt and no role {name!r}.",
+            f"Prompts: {', '.join(each['name'] for each in known)}.",
+        )
+    return chosen
+
+
+def _export(names: list[str], folder: Path, *, force: bool) -> list[Path]:
+    """Write our prompts to files, all or none.
+
+    Raises:
+        WorkbenchError: Files are there already, or the folder cannot be written.
+    """
+    from agents.prompts import prompt_text
+
+    files = {folder / f"{name}.txt": prompt_text(name) for name in names}
+    there = [str(path) for path in files if path.exists()]
+    if there and not force:
+        raise WorkbenchError(
+            "Files are there",
+            f"Nothing was written, since these are there: {', '.join(there)}.",
+            "Give another folder, or --force to overwrite them.",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in files.items():
+            path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise WorkbenchError(
+            "Prompts not written",
+            f"{error.filename or folder}: {error.strerror or error}.",
+            "Give another folder.",
+        ) from error
+    return list(files)

@@ -10,6 +10,7 @@ from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
 from store.errors import WorkbenchError
 from workbench.cli.estimating import print_estimates
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
+from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,9 +47,9 @@ def annotate_command(
     sample_queries: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Only the items of N randomly sampled queries.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="S", help="The seed of the sample; 0 by default.")
-    ] = None,
+    sample_pairs: SamplePairs = None,
+    stratify: Stratify = None,
+    seed: Seed = None,
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="At most so many items, for each configuration.")
     ] = None,
@@ -108,13 +109,9 @@ def annotate_command(
     from workbench.job_settings import annotation_settings, check_models
     from workbench.output import note, print_json
 
-    if seed is not None and sample_queries is None:
-        raise WorkbenchError(
-            "A seed without a sample",
-            "--seed is the seed of a random sample of queries.",
-            "Say how many: --sample-queries N.",
-        )
     loaded = settings(config)
+    choice = SampleChoice(sample_pairs, seed, stratify)
+    choice.check(blind=loaded.screens.blind, queries=sample_queries)
     names: list[str | None] = [*dict.fromkeys(agents or [])] or [None]
     budget = {
         "money": budget_money,
@@ -144,18 +141,24 @@ def annotate_command(
             "Leave --repairs out, or choose --agents full.",
         )
     check_models(jobs)
-    asked = {
-        "limit": limit,
-        "only_missing": only_missing,
-        "sample_queries": sample_queries,
-        "seed": (seed or 0) if sample_queries is not None else None,
-    }
     reports: list[JobReport] = []
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         jobs = [replace(job, kind=_kind(opened, job.kind)) for job in jobs]
         missing_at = opened.ids.next() if only_missing else None
-        drawn = _drawn(opened, jobs[0].kind, sample_queries, seed or 0)
+        sample = choice.take(opened, jobs[0].kind)
+        drawn = _drawn(opened, jobs[0].kind, sample_queries, seed or 0) if sample is None else sample.item_ids
+        asked = {
+            "limit": limit,
+            "only_missing": only_missing,
+            "sample_queries": sample_queries,
+            "sample_pairs": sample_pairs,
+            "seed": (seed or 0) if drawn is not None else None,
+            "stratify": stratify,
+            "strata": None if sample is None else sample.strata_as_json(),
+        }
+        if not as_json:
+            print_strata(sample)
         if estimate_only:
             drawn_jobs = [replace(job, item_ids=drawn, missing_at=missing_at) for job in jobs]
             print_estimates(opened, drawn_jobs, asked, as_json=as_json)
@@ -167,11 +170,11 @@ def annotate_command(
             if reports[-1].state != "done":
                 break
     if as_json:
-        fields = [{**report.as_json(blind=loaded.screens.blind), "asked": asked} for report in reports]
+        fields = [{**report.to_dict(blind=loaded.screens.blind), "asked": asked} for report in reports]
         print_json({"runs": fields} if len(jobs) > 1 else fields[0])
     if left := [job.asked for job in jobs[len(reports) :]]:
         note(f"Not begun: {', '.join(left)}.")
-    tell_the_end(*reports, as_json=as_json)
+    report_end(*reports, as_json=as_json)
 
 
 def _kind(opened: OpenWorkspace, otherwise: str) -> str:
@@ -220,8 +223,8 @@ def annotate(opened: OpenWorkspace, job: JobSettings) -> JobReport:
         return run_job(opened, job, ProgressReporter(bar))
 
 
-def tell_the_end(*reports: JobReport, as_json: bool) -> None:
-    """Say why jobs did not end by themselves or left items out, and end the command accordingly.
+def report_end(*reports: JobReport, as_json: bool) -> None:
+    """Print why jobs stopped early or left items out, and end the command with the matching exit code.
 
     Args:
         reports: The reports of the jobs.
@@ -259,7 +262,7 @@ def tell_the_end(*reports: JobReport, as_json: bool) -> None:
 
 
 def print_report(report: JobReport, *, blind: bool) -> None:
-    """Print what a job came to."""
+    """Print the report of a job."""
     from workbench.output import print_facts
 
     print_facts(f"{report.run_name}: {report.state}", report_facts(report, blind=blind))
@@ -296,7 +299,7 @@ def report_facts(report: JobReport, *, blind: bool) -> list[tuple[str, Any]]:
 
 
 def _ended(report: JobReport) -> str:
-    """Say what a job did."""
+    """Return how a job ended, as a sentence."""
     if report.state == "done" and not report.done + report.failed + report.waiting:
         return "nothing to do: none of the items asked for is left"
     ended = [f"{report.done:,} done", f"{report.failed:,} failed"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.formatting import pluralize
-from workbench.cli.exchange import shown_by
+from workbench.cli.exchange import progress_callback
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def merge_command(
 
     settings(config)
     with Workspace.open(workspace) as opened, Bar("merging") as bar:
-        report = merge(opened, copy, dry_run=dry_run, progress=shown_by(bar))
+        report = merge(opened, copy, dry_run=dry_run, progress=progress_callback(bar))
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
     else:

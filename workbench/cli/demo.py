@@ -37,7 +37,7 @@ def demo_command(
     output; test programs are really executed. Without a terminal it does what --headless does.
     """
     from store.workspace.duckdb import Workspace
-    from workbench.cli.annotate import annotate, tell_the_end
+    from workbench.cli.annotate import annotate, report_end
     from workbench.demo import build_demo, demo_path, demo_report
     from workbench.job_settings import sample_annotation
     from workbench.lazy_config import LazyConfig
@@ -60,7 +60,7 @@ def demo_command(
         print_json(report.to_dict(blind=loaded.screens.blind))
     else:
         _print(report, blind=loaded.screens.blind)
-    tell_the_end(report.annotation, as_json=as_json)
+    report_end(report.annotation, as_json=as_json)
 
 
 def _print(report: DemoReport, *, blind: bool) -> None:

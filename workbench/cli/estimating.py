@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def print_estimates(
     opened: Workspace, jobs: Sequence[JobSettings], asked: Mapping[str, Any], *, as_json: bool
 ) -> None:
-    """Print what some jobs would take.
+    """Print the estimates of some jobs.
 
     Args:
         opened: The open workspace.
-        jobs: What each job is told.
+        jobs: The settings of each job.
         asked: Which items were asked for, for programs.
         as_json: Whether a program reads it.
     """
@@ -30,7 +30,7 @@ def print_estimates(
 
     found = [estimate(opened, job) for job in jobs]
     if as_json:
-        fields = [{**each.as_json(), "asked": asked} for each in found]
+        fields = [{**each.to_dict(), "asked": asked} for each in found]
         print_json({"runs": fields} if len(fields) > 1 else fields[0])
         return
     for each in found:

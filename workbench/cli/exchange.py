@@ -6,14 +6,17 @@ import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from workbench.cli.options import AsJson, ConfigFile, Workspace, command, settings
+from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
 if TYPE_CHECKING:
     from store.events import Progress
@@ -29,7 +32,7 @@ _SHOWN = 20
 _FIELDS = {"id": "external_id", "item": "external_id", "similarity": "scores"}
 
 
-def mapping_of(pairs: list[str]) -> dict[str, str]:
+def parse_mapping(pairs: list[str]) -> dict[str, str]:
     """Read `--map query=question`: our field, and the file's column that holds it.
 
     Raises:
@@ -47,6 +50,24 @@ def mapping_of(pairs: list[str]) -> dict[str, str]:
             )
         mapping[field] = column
     return mapping
+
+
+class FormatsInHelp(TyperCommand):
+    """Names the registered formats in the help of --format; they are loaded only to print it."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        from store.formats.protocol import formats
+
+        usable = attrgetter("write" if ctx.info_name == "export" else "layouts")
+        try:
+            names = ", ".join(sorted(name for name, known in formats().items() if usable(known)))
+        except WorkbenchError as error:
+            names = f"{error.title}: {error.message}"
+        for option in self.params:
+            if option.name == "format" and isinstance(option, TyperOption) and option.help:
+                option.help = option.help.replace("FORMATS", names)
+        super().format_help(ctx, formatter)
 
 
 @contextmanager
@@ -78,7 +99,8 @@ def import_command(
     files: Annotated[list[Path], typer.Argument(help="The files, of one format or several.")],
     *,
     format: Annotated[
-        str | None, typer.Option("--format", metavar="F", help="The files' format; detected when not given.")
+        str | None,
+        typer.Option("--format", metavar="F", help="The files' format, detected if not given: FORMATS."),
     ] = None,
     label_as: Annotated[
         str | None,
@@ -118,7 +140,7 @@ def import_command(
     from workbench.output import Bar, print_json, say
 
     settings(config)
-    fields = mapping_of(mapping or [])
+    fields = parse_mapping(mapping or [])
     opening = workspace_for_import(workspace, dry_run=dry_run)
     with tuned_for_throughput(), opening as opened, Bar("importing") as bar:
         report = import_files(
@@ -134,7 +156,7 @@ def import_command(
             rejects=rejects,
             dry_run=dry_run,
             record_bytes=largest_record << 20,
-            progress=shown_by(bar),
+            progress=progress_callback(bar),
         )
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
@@ -158,12 +180,18 @@ def export_command(
         typer.Option(
             "--format",
             metavar="F",
-            help="jsonl, csv or parquet: the record, or labels of pairs; labels; cosqa, cosqa-plus; "
-            "crosscodeeval, predictions, questions, answers, mt-bench.",
+            help="The format: FORMATS.",
         ),
     ],
     rater: Annotated[
-        str | None, typer.Option("--rater", metavar="NAME", help="Only the current labels of this rater.")
+        str | None,
+        typer.Option(
+            "--rater", metavar="NAME", help="Only the current labels of this rater, or of this run."
+        ),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", metavar="NAME", help="As --rater, of a run of the agents only."),
     ] = None,
     setting: Annotated[
         str | None,
@@ -172,6 +200,9 @@ def export_command(
     only_kept: Annotated[
         bool, typer.Option("--only-kept", help="Only the completions that the rater keeps.")
     ] = False,
+    sample_pairs: SamplePairs = None,
+    stratify: Stratify = None,
+    seed: Seed = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -182,6 +213,8 @@ def export_command(
     --label-as NAME.
     """
     from store.export.exporting import export
+    from store.kinds.pair import PAIR
+    from store.queries.runs import all_runs, named_run
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say
 
@@ -191,7 +224,18 @@ def export_command(
             "An export is put in place when it is whole; it does not go to the terminal or through a pipe.",
             "Name a file.",
         )
+    if rater is not None and run is not None:
+        raise WorkbenchError(
+            "Rater or run", "--rater and --run both say whose labels are written.", "Give one of them."
+        )
+    loaded = settings(config)
+    choice = SampleChoice(sample_pairs, seed, stratify)
+    choice.check(blind=loaded.screens.blind)
     with Workspace.open(workspace) as opened, Bar("exporting") as bar:
+        sample = choice.take(opened, PAIR.name)
+        if run is not None:
+            with opened.reading() as connection:
+                rater = named_run(all_runs(connection), run).name
         report = export(
             opened,
             destination,
@@ -199,13 +243,15 @@ def export_command(
             rater=rater,
             setting=setting,
             only_kept=only_kept,
-            progress=shown_by(bar),
+            sample=sample,
+            progress=progress_callback(bar),
             overwrite=overwrite,
         )
-    revealed = _revealed(report, settings(config))
+    revealed = _revealed(report, loaded)
     if as_json:
         print_json({"workspace": workspace, **report.to_dict(), "reveals": revealed})
         return
+    print_strata(sample)
     say(*_exported(report))
     if revealed:
         say(f"You review blind, and this export holds {revealed}: read it when your review is over.")
@@ -227,7 +273,7 @@ def recover_command(
     from workbench.output import Bar, print_json, say
 
     with Workspace.open(workspace) as opened, Bar("recovering") as bar:
-        report = recover(opened, journal, progress=shown_by(bar))
+        report = recover(opened, journal, progress=progress_callback(bar))
     if as_json:
         print_json({"workspace": workspace, **report.to_dict()})
         return
@@ -239,10 +285,10 @@ def recover_command(
             "..." if report.unreadable[_SHOWN:] else ""
         )
         say(f"{pluralize(len(report.unreadable), 'line')} cannot be read: {shown}")
-    if report.homeless:
-        placeless = pluralize(len(report.homeless), "record")
-        say(f"{placeless} cannot be restored here, and can be read in {report.aside}:")
-        say(*(f"  line {number}: {reason}" for number, reason in report.homeless[:_SHOWN]))
+    if report.rejected:
+        placeless = pluralize(len(report.rejected), "record")
+        say(f"{placeless} cannot be restored here, and can be read in {report.rejects}:")
+        say(*(f"  line {number}: {reason}" for number, reason in report.rejected[:_SHOWN]))
 
 
 LABEL_FREE = ("crosscodeeval", "predictions", "questions")
@@ -296,8 +342,8 @@ def _end(workspace: Path, *, dry_run: bool, adds: bool, all_good: bool) -> str:
     return f"Imported into {workspace}." if adds else f"Nothing of it is new in {workspace}."
 
 
-def shown_by(bar: Any) -> Any:
-    """Return what shows progress on a bar, and ends the work where a signal asks for that."""
+def progress_callback(bar: Any) -> Any:
+    """Return a callback that shows progress on a bar, and ends the work where a signal asks for that."""
     from workbench.signals import raise_if_stopped
 
     def show(progress: Progress) -> None:

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from store.errors import UnknownName, WorkbenchError
-from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
+from workbench.cli.options import (
+    AsJson,
+    ConfigFile,
+    RaterName,
+    RunName,
+    Workspace,
+    command,
+    given_rater,
+    settings,
+)
+from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -86,57 +96,78 @@ def items_command(
         int | None, typer.Option(min=1, help="At most so many items; all of them with --json, else 500.")
     ] = None,
     text: Annotated[str, typer.Option(help="Only items that contain this text.")] = "",
+    sample_pairs: SamplePairs = None,
+    stratify: Stratify = None,
+    seed: Seed = None,
     rater: RaterName = None,
+    run: RunName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """List the items of a workspace with a rater's labels and the agents'."""
+    from store.kinds.pair import PAIR
     from store.queries.executions import executions_of_verdicts
     from store.queries.expert_runs import expert_runs
     from store.queries.item import item_texts
     from store.queries.queue import queue_ids, queue_rows
+    from store.queries.responses import judges_scores
     from store.queries.rows import QueueFilter, phrase_of
+    from store.queries.runs import shown_by_kind
     from store.record.scope import Scope, Visibility
     from store.workspace.duckdb import Workspace
     from workbench.output import harmless, print_json, print_table, say
     from workbench.rater import rater_name
+    from workbench.run_choice import chosen_run
 
     loaded = settings(config)
     blind = loaded.screens.blind
     wanted = QueueFilter(
-        kind=None if kind is None else kind_called(kind), status=status.value if status else None, text=text
+        kind=None if kind is None else find_kind(kind), status=status.value if status else None, text=text
     )
     check_view(given_rater(rater), loaded)
+    choice = SampleChoice(sample_pairs, seed, stratify)
+    choice.check(blind=blind)
     with Workspace.open(workspace) as opened:
         with opened.reading() as connection:
             who = reader(connection, given_rater(rater), rater_name(None, loaded))
-        scope = Scope(who, visibility=Visibility(blind))
+            scope = Scope(who, visibility=Visibility(blind), run=chosen_run(connection, run, blind=blind))
+            shown = {} if blind else shown_by_kind(connection, scope)
         ids = [int(number) for number in queue_ids(opened, scope, wanted)]
+        sample = choice.take(opened, wanted.kind or PAIR.name)
+        if sample is not None:
+            taken = frozenset(sample.item_ids)
+            ids = [number for number in ids if number in taken]
         rows: list[QueueRow] = []
         texts: dict[int, dict[str, Any]] = {}
         executions: dict[int, ExecutionView] = {}
-        runs: dict[int, tuple[ExpertRunView, ...]] = {}
-        for start in range(0, len(shown := ids[: limit or (None if as_json else MOST_FOR_PEOPLE)]), 1000):
-            page = shown[start : start + 1000]
+        by_experts: dict[int, tuple[ExpertRunView, ...]] = {}
+        scores: dict[int, list[dict[str, Any]]] = {}
+        listed = ids[: limit or (None if as_json else MOST_FOR_PEOPLE)]
+        for start in range(0, len(listed), 1000):
+            page = listed[start : start + 1000]
             rows += (found := queue_rows(opened, scope, page))
             if as_json:
                 revealed = [row.item_id for row in found if not row.blind]
                 with opened.reading() as connection:
                     texts |= item_texts(connection, page)
-                    executions |= executions_of_verdicts(connection, revealed)
-                    runs |= expert_runs(connection, revealed, who.id)
+                    executions |= executions_of_verdicts(connection, scope, revealed)
+                    by_experts |= expert_runs(connection, revealed, who.id)
+                    scores |= judges_scores(connection, scope, revealed)
     if as_json:
         print_json(
             {
                 "rater": who.name,
                 "filter": wanted.sentence(),
                 "blind": blind,
+                "runs": {kind: run.name for kind, run in shown.items()},
                 "total": len(ids),
+                "strata": None if sample is None else sample.strata_as_json(),
                 "items": [
                     {
                         **_row_facts(row),
                         "execution": _execution_facts(executions.get(row.item_id)),
-                        "expert_runs": [_run_facts(run) for run in runs.get(row.item_id, ())],
+                        "expert_runs": [_run_facts(run) for run in by_experts.get(row.item_id, ())],
+                        "scores": scores.get(row.item_id, []),
                         **texts.get(row.item_id, {}),
                     }
                     for row in rows
@@ -144,6 +175,7 @@ def items_command(
             }
         )
         return
+    print_strata(sample)
     print_table(
         ("item", "kind", "status", "label", "agents", "by", "title", "detail"),
         [
@@ -161,10 +193,12 @@ def items_command(
         ],
         wide=("title",),
     )
-    say(harmless(f"{len(rows):,} of {len(ids):,} · {wanted.sentence()} · rater {who.name or 'nobody'}"))
+    parts = [f"{len(rows):,} of {len(ids):,}", wanted.sentence(), f"rater {who.name or 'nobody'}"]
+    parts += [f"agents' run {run.name}" for run in shown.values()]
+    say(harmless(" · ".join(parts)))
 
 
-def kind_called(name: str) -> str:
+def find_kind(name: str) -> str:
     """Return the name of a kind, given by its name or by what its items are called.
 
     Raises:
@@ -182,10 +216,10 @@ def _label(row: QueueRow) -> str | None:
     """Return the value that represents an item; before it is judged, how many of its answers are there."""
     from store.kinds.spec import task_kinds
 
-    if row.label is not None and row.given >= row.due:
+    if row.label is not None and row.answered >= row.required:
         kind = task_kinds().get(row.kind)
         return (kind.queue.label_words.get(row.label) if kind is not None else None) or _number(row.label)
-    return f"{row.given} of {row.due}" if row.given else None
+    return f"{row.answered} of {row.required}" if row.answered else None
 
 
 def _number(value: float | None) -> str | None:
@@ -223,8 +257,8 @@ def _row_facts(row: QueueRow) -> dict[str, Any]:
         "rank": row.rank,
         "similarity": row.similarity,
         "status": row.status,
-        "given": row.given,
-        "due": row.due,
+        "answered": row.answered,
+        "required": row.required,
         "label": row.label,
         "agent_label": row.agent_label,
         "agent_path": row.agent_path,

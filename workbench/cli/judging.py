@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from store.errors import JudgmentRefused, UnknownName
-from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
+from workbench.cli.options import (
+    AsJson,
+    ConfigFile,
+    RaterName,
+    RunName,
+    Workspace,
+    command,
+    given_rater,
+    settings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +43,7 @@ def judge_command(
         list[str] | None,
         typer.Option(metavar="PART:LINES", help="Lines to cite: code:3-5, test:2, log:7; can be repeated."),
     ] = None,
+    run: RunName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -45,15 +55,18 @@ def judge_command(
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
     from workbench.rater import rater_name
+    from workbench.run_choice import chosen_run, refuse_blind
 
     loaded = settings(config)
-    name = rater_name(given_rater(rater), loaded)
+    name, blind = rater_name(given_rater(rater), loaded), loaded.screens.blind
+    refuse_blind(run, blind=blind)
     with Workspace.open(workspace) as opened:
         register_kinds(opened)
         with opened.reading() as connection:
             number = find_item(connection, item)
+            chosen = chosen_run(connection, run, blind=blind)
         rated_by = ensure_rater(opened, name or "")
-        scope = Scope(rated_by, visibility=Visibility(loaded.screens.blind))
+        scope = Scope(rated_by, visibility=Visibility(blind), run=chosen)
         cited = NONE
         if evidence:
             from workbench.citations import evidence_of
@@ -71,7 +84,7 @@ def judge_command(
     if as_json:
         print_json(facts)
     else:
-        say(f"● {facts['item']}: {facts['label']} · {facts['question']} · rater {facts['rater']}")
+        say(f"● {facts['item']}: {facts['word']} · {facts['question']} · rater {facts['rater']}")
 
 
 def _judge(
@@ -87,8 +100,8 @@ def _judge(
     from sqlalchemy import select
 
     from store.kinds.spec import task_kinds
-    from store.queries.due import due_questions
     from store.queries.item import item_access, load_item
+    from store.queries.questions import item_questions
     from store.record.actions import Action, Recorder
     from store.record.ids import now
     from store.record.raters import question_number
@@ -105,16 +118,16 @@ def _judge(
         if kind is None:
             raise UnknownName(
                 "Unknown task kind",
-                f"Nothing installed knows items of the kind {row.kind!r}.",
+                f"No installed package adds the kind {row.kind!r}.",
                 "Install the package that adds it; `workbench doctor` lists the kinds.",
             )
         access = item_access(connection, scope, number)
-        due = {
+        questions = {
             question_name(spec.name, response): (spec, ref)
-            for spec, ref, response in due_questions(connection, kind, number)
+            for spec, ref, response in item_questions(connection, kind, number)
         }
-        name = _question(list(due), asked, hidden=access.hides_models)
-        question, response_ref_id = due[name]
+        name = _question(list(questions), asked, hidden=access.hides_models)
+        question, response_ref_id = questions[name]
         question_id = question_number(connection, question.name)
         judged = kind.record.judged_columns
         if question.of_responses and response_ref_id is None and judged:
@@ -151,7 +164,7 @@ def _judge(
         "number": number,
         "question": name,
         "value": judgment.value,
-        "label": question.scale.word(judgment.value),
+        "word": question.scale.word(judgment.value),
         "rater": rater.name,
         "comment": judgment.comment,
         "evidence": json.loads(judgment.evidence),
@@ -160,20 +173,24 @@ def _judge(
     }
 
 
-def _question(due: Sequence[str], asked: str | None, *, hidden: bool) -> str:
+def _question(questions: Sequence[str], asked: str | None, *, hidden: bool) -> str:
     """Return the readable name of the question that is answered.
 
     Args:
-        due: The readable names of the questions that the item is asked.
+        questions: The readable names of the questions that the item is asked.
         asked: The name that was given, with or without the kind; None where none was.
         hidden: Whether the names of models stay hidden from the rater.
 
     Raises:
         UnknownName: None of them is called so, or none was named and there are several.
     """
-    known = ", ".join(due)
-    wanted = due if asked is None else [name for name in due if asked in (name, name.partition(".")[2])]
-    if hidden and any("@" in name for name in due):
+    known = ", ".join(questions)
+    wanted = (
+        questions
+        if asked is None
+        else [name for name in questions if asked in (name, name.partition(".")[2])]
+    )
+    if hidden and any("@" in name for name in questions):
         raise UnknownName(
             "Models are hidden",
             "The questions of this item name the models that they are about, which are hidden from you.",
@@ -191,7 +208,7 @@ def scale_value(scale: Scale, text: str, as_listed: Mapping[float, str] | None =
     Args:
         scale: The values.
         text: The given text.
-        as_listed: What lists say for some of the values, which is taken as well.
+        as_listed: The words of lists for some of the values, which are accepted as well.
 
     Raises:
         JudgmentRefused: It is neither a value of the scale nor one of its words.
@@ -205,7 +222,7 @@ def scale_value(scale: Scale, text: str, as_listed: Mapping[float, str] | None =
     try:
         # Python takes 1_0 for a number; people do not.
         number = float(plain if "_" not in plain else "")
-        return next(known.value for known in scale.values if known.value == scale.check(number))
+        return scale.check(number + 0.0)
     except ValueError:
         known_values = ", ".join(scale.word(known.value) for known in scale.values)
         raise JudgmentRefused(

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from workbench.cli.options import ConfigFile, RaterName, command, given_config, given_rater
+from workbench.cli.options import ConfigFile, RaterName, RunName, command, given_config, given_rater
 from workbench.start import open_app
 
 
@@ -20,8 +20,9 @@ def open_workspace(
         Literal["home", "queue", "resume"],
         typer.Option("--start", help="The screen to open on; resume goes on where you left off."),
     ] = "home",
+    run: RunName = None,
 ) -> None:
     """Open a workspace in the app."""
-    code = open_app(workspace, given_rater(rater), given_config(config), start)
+    code = open_app(workspace, given_rater(rater), given_config(config), start, run)
     if code:
         raise typer.Exit(code)

@@ -23,6 +23,16 @@ RaterName = Annotated[
     str | None,
     typer.Option("--rater", metavar="NAME", help="The rater's name; the configured rater by default."),
 ]
+RunName = Annotated[
+    str | None,
+    typer.Option(
+        "--run",
+        metavar="NAME",
+        help="The agents' run whose labels are shown: its name, how that begins or ends, or its id; by "
+        "default the newest of the fullest runs.",
+        show_default=False,
+    ),
+]
 ConfigFile = Annotated[
     Path | None,
     typer.Option("--config", metavar="FILE", help="The configuration file.", show_default=False),
@@ -40,6 +50,12 @@ def remember(**options: Any) -> None:
     """Keep what was given before the command's name (`workbench --config F items ...`)."""
     _given.clear()
     _given.update(options)
+
+
+def remember_config(config: Path | None) -> None:
+    """Keep a configuration file that was given before the name of a subcommand."""
+    if config is not None:
+        _given["config"] = config
 
 
 def given_rater(rater: str | None) -> str | None:

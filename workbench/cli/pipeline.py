@@ -86,13 +86,13 @@ def report_pipeline(path: Path, run: str | None, *, blind: bool, as_json: bool) 
     Raises:
         UnknownName: No run, or more than one, is called so.
     """
-    from agents.jobs.run_record import settle_interrupted
+    from agents.jobs.run_record import stop_interrupted_runs
     from store.queries.runs import all_runs, named_run
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
 
     with Workspace.open(path) as opened:
-        settle_interrupted(opened).result()
+        stop_interrupted_runs(opened).result()
         with opened.reading() as connection:
             runs = all_runs(connection)
         found = read_reports(opened, runs if run is None else [named_run(runs, run)])

@@ -122,7 +122,7 @@ def root(
 COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("import", exchange.import_command, "Import items, responses and labels from files."),
     ("annotate", annotate.annotate_command, "Run the agents without the app."),
-    ("agents", agents.agents_command, "List the configurations of agents."),
+    ("agents", agents.agents_command, "List the configurations of agents; print their prompts."),
     ("copy", copies.copy_command, "Copy a workspace, for agents to work in."),
     ("merge", copies.merge_command, "Merge what agents recorded in a copy."),
     ("export", exchange.export_command, "Write judgments to a file."),
@@ -137,9 +137,13 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("recover", exchange.recover_command, "Restore judgments from the journal."),
 )
 
+_GROUPS = {sandbox_command: sandbox_commands, agents.agents_command: agents.agents_commands}
+
 program.command(OPEN, hidden=True)(opening.open_workspace)
 for _name, _function, _summary in COMMANDS:
-    if _function is sandbox_command:
-        program.add_typer(sandbox_commands, name=_name, short_help=_summary)
+    if _function in _GROUPS:
+        program.add_typer(_GROUPS[_function], name=_name, short_help=_summary)
     else:
-        program.command(_name, short_help=_summary)(_function)
+        named = _function in (exchange.import_command, exchange.export_command)
+        kind = exchange.FormatsInHelp if named else None
+        program.command(_name, cls=kind, short_help=_summary)(_function)

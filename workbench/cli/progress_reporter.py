@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from agents.jobs.events import ItemEnded, JobLog, JobProgressed
+from agents.jobs.events import ItemEnded, JobEnded, JobLog, JobProgressed
 from agents.sandbox.errors import NeedsSandbox
 from store.formatting import dollars, pluralize
 
@@ -18,10 +18,20 @@ if TYPE_CHECKING:
     from workbench.output import Bar
 
 TOLD_IN_FULL = 3
-"""Failures of one kind that are printed one by one: of a long run there may be many thousands."""
+"""Different failures of one kind that are printed: of a long run there may be many thousands."""
 
 LINE_SECONDS = 60.0
 """Seconds between two lines where there is no terminal to draw a bar in."""
+
+
+@dataclass
+class _Failure:
+    """A failure to print: its title, its words without the item's name, its line; whether it came again."""
+
+    kind: str
+    text: str
+    line: str
+    again: bool = False
 
 
 class ProgressReporter:
@@ -34,7 +44,9 @@ class ProgressReporter:
     def __init__(self, bar: Bar) -> None:
         self._bar = bar
         self._line_at = time.monotonic() + LINE_SECONDS
-        self._failures: Counter[str] = Counter()
+        self._printed: dict[str, set[str]] = {}
+        self._counted: set[str] = set()
+        self._held: _Failure | None = None
         self._last_failure = ""
 
     def __call__(self, event: JobEvent) -> None:
@@ -44,7 +56,14 @@ class ProgressReporter:
                 self._progressed(event)
             case ItemEnded(failure=failure) if failure is not None and not isinstance(failure, NeedsSandbox):
                 self._last_failure = f"{event.external_id}: {failure}"
-                self._failed(failure.title, self._last_failure)
+                self._failed(_Failure(failure.title, str(failure), self._last_failure))
+            case ItemEnded():
+                self._print_held()
+            case JobEnded(error=error):
+                # What ended the job is printed by the command, once.
+                if error is None or self._held is None or str(error) != self._held.text:
+                    self._print_held()
+                self._held = None
             case JobLog(level="warning") if event.text != self._last_failure:  # an error is raised besides
                 self._note(f"warning: {event.text}")
 
@@ -56,11 +75,29 @@ class ProgressReporter:
             self._line_at = time.monotonic() + LINE_SECONDS
             self._note(f"{datetime.now():%Y-%m-%d %H:%M} {' · '.join(progress_words('running', event))}")
 
-    def _failed(self, kind: str, text: str) -> None:
-        self._failures[kind] += 1
-        if self._failures[kind] <= TOLD_IN_FULL:
-            self._note(f"warning: {text}")
-        elif self._failures[kind] == TOLD_IN_FULL + 1:
+    def _failed(self, failure: _Failure) -> None:
+        """Hold a failure back until it is known whether the job ends with it; an equal one is counted."""
+        if self._held is not None and self._held.text == failure.text:
+            self._held.again = True
+            return
+        self._print_held()
+        printed = self._printed.setdefault(failure.kind, set())
+        if failure.text in printed or len(printed) == TOLD_IN_FULL:
+            self._more(failure.kind)
+            return
+        printed.add(failure.text)
+        self._held = failure
+
+    def _print_held(self) -> None:
+        failure, self._held = self._held, None
+        if failure is not None:
+            self._note(f"warning: {failure.line}")
+            if failure.again:
+                self._more(failure.kind)
+
+    def _more(self, kind: str) -> None:
+        if kind not in self._counted:
+            self._counted.add(kind)
             self._note(f"More failures of the kind “{kind}” are counted, and not printed one by one.")
 
     @staticmethod

@@ -15,6 +15,8 @@ from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, comm
 from workbench.cli.pipeline import report_pipeline
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from store.queries.agreement import AgreementReport
     from store.queries.progress import Progress
 
@@ -37,7 +39,11 @@ def report_command(
     rater: RaterName = None,
     run: Annotated[
         str | None,
-        typer.Option("--run", metavar="NAME", help="Only this run, by its name or its end; for pipeline."),
+        typer.Option(
+            "--run",
+            metavar="NAME",
+            help="This run of the agents: its name, how that begins or ends, or its id.",
+        ),
     ] = None,
     question: Annotated[
         str | None,
@@ -45,34 +51,49 @@ def report_command(
             metavar="NAME", help="Which question, such as completion.keep or answer.accuracy; for agreement."
         ),
     ] = None,
+    raters: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Only these raters, two or more; for agreement."),
+    ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Print a report.
 
-    progress: items judged and left, and the agents' labels. agreement: of every two raters on a question,
-    including the agents' runs, judges of responses and imported raters; with --rater NAME only the pairs
-    with that rater. pipeline: figures of each run of the agents: paths, tests, repairs, tokens, cost,
-    seconds; with --run NAME only of that run.
+    progress: items judged and left, and the agents' labels, of the newest of the fullest runs or of --run.
+    agreement: of every two raters on a question, including the agents' runs, judges of responses and imported
+    raters; with --rater NAME only the pairs with that rater, with --raters A,B,C only these raters, also in
+    the coefficients of all, with --run NAME without the other runs. pipeline: figures of each run of the
+    agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run.
     """
     from store.queries.progress import progress
+    from store.queries.runs import shown_by_kind
     from store.record.scope import Scope, Visibility
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
     from workbench.rater import rater_name
+    from workbench.run_choice import chosen_run
 
     loaded = settings(config)
+    if raters is not None and report is not Report.agreement:
+        raise WorkbenchError(
+            "Not in this report",
+            f"--raters names the raters to compare, and the report {report} compares none.",
+            f"workbench report {workspace} agreement --raters {raters}",
+        )
     if report is Report.pipeline:
         report_pipeline(workspace, run, blind=loaded.screens.blind, as_json=as_json)
         return
-    if run is not None:
-        raise WorkbenchError(
-            "Not in this report",
-            f"--run names a run of the agents, and the report {report} is not about one.",
-            f"workbench report {workspace} pipeline --run {run}",
-        )
     if report is Report.agreement:
-        _agreement(workspace, given_rater(rater), question, blind=loaded.screens.blind, as_json=as_json)
+        _agreement(
+            workspace,
+            given_rater(rater),
+            run,
+            question,
+            None if raters is None else _several(raters),
+            blind=loaded.screens.blind,
+            as_json=as_json,
+        )
         return
     if question is not None:
         raise WorkbenchError(
@@ -81,16 +102,20 @@ def report_command(
             f"workbench report {workspace} agreement --question {question}",
         )
     check_view(given_rater(rater), loaded)
+    blind = loaded.screens.blind
     with Workspace.open(workspace) as opened, opened.reading() as connection:
         who = reader(connection, given_rater(rater), rater_name(None, loaded))
-        found = progress(connection, Scope(who, visibility=Visibility(loaded.screens.blind)))
+        scope = Scope(who, visibility=Visibility(blind), run=chosen_run(connection, run, blind=blind))
+        found = progress(connection, scope)
+        shown = {} if blind else shown_by_kind(connection, scope)
+    runs = {kind: each.name for kind, each in shown.items()}
     if as_json:
-        print_json({"report": "progress", "blind": loaded.screens.blind, **found.to_dict()})
+        print_json({"report": "progress", "blind": blind, "runs": runs, **found.to_dict()})
     else:
-        _print_progress(workspace.name, found)
+        _print_progress(workspace.name, found, tuple(runs.values()))
 
 
-def _print_progress(name: str, found: Progress) -> None:
+def _print_progress(name: str, found: Progress, runs: Sequence[str]) -> None:
     from agents.pipelines.registry import kinds_with_agents
     from store.kinds.counting import counted_kinds, unknown_kinds_note
     from store.kinds.spec import task_kinds
@@ -115,6 +140,7 @@ def _print_progress(name: str, found: Progress) -> None:
                 if for_agents.agent_labelled is None or not for_agents.total
                 else share(for_agents.agent_labelled, for_agents.total),
             ),
+            ("of the run", ", ".join(runs) or None),
             (
                 "agreement with them",
                 None if not found.compared or found.agreed is None else share(found.agreed, found.compared),
@@ -139,10 +165,34 @@ def _print_progress(name: str, found: Progress) -> None:
         say(unknown)
 
 
-def _agreement(path: Path, rater: str | None, question: str | None, *, blind: bool, as_json: bool) -> None:
+def _several(raters: str) -> list[str]:
+    """Return the names in a list apart by commas.
+
+    Raises:
+        WorkbenchError: They are less than two.
+    """
+    names = [name.strip() for name in raters.split(",") if name.strip()]
+    if len(set(names)) < 2:
+        raise WorkbenchError(
+            "Raters missing", "Agreement is that of two raters or more.", "Name them: --raters dana,eli"
+        )
+    return names
+
+
+def _agreement(
+    path: Path,
+    rater: str | None,
+    run: str | None,
+    question: str | None,
+    raters: list[str] | None,
+    *,
+    blind: bool,
+    as_json: bool,
+) -> None:
     from store.queries.agreement import agreement, question_of_items
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
+    from workbench.run_choice import chosen_run
 
     if blind:
         raise WorkbenchError(
@@ -153,7 +203,9 @@ def _agreement(path: Path, rater: str | None, question: str | None, *, blind: bo
     with Workspace.open(path) as opened:
         opened.share_cores()
         with opened.reading() as connection:
-            found = agreement(connection, question or question_of_items(connection))
+            asked = question or question_of_items(connection)
+            chosen = chosen_run(connection, run, blind=blind)
+            found = agreement(connection, asked, raters=raters, run=chosen)
     if rater is not None:
         found = _with_one(found, rater.strip())
     if as_json:
@@ -198,6 +250,14 @@ def _print_agreement(name: str, found: AgreementReport) -> None:
         ("rater", "kind", "labels", "blind", "revealed"),
         [(one.name, one.kind, one.labelled, one.blind, one.revealed) for one in found.raters],
         wide=("rater",),
+    )
+    say(
+        *(
+            f"{one.name}: the mean of several scores of {pluralize(one.repeated, 'response')}; "
+            f"SD of one response's scores: {one.deviation:.2f}."
+            for one in found.raters
+            if one.repeated and one.deviation is not None
+        )
     )
     say("")
     compared = [measure for measure in measures() if measure.pairwise]

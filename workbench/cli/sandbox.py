@@ -124,7 +124,7 @@ def run_command(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run one test program and print what happened.
+    """Run one test program and print the report.
 
     Ends with exit code 1 when it did not end well.
     """
@@ -233,7 +233,7 @@ def _print_report(report: ExecutionReport) -> None:
 
 
 def _trust(test: TestOutcome) -> str:
-    """Say what is to be known of a test beside its outcome."""
+    """Describe how far a test can be trusted."""
     parts = ["passes on a stub"] if test.discriminates is False else []
     return ", ".join(parts + (["flaky"] if test.flaky else []))
 

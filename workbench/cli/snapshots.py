@@ -52,7 +52,7 @@ def snapshots_command(
     both are given. With neither nothing can.
     """
     from store.errors import WorkbenchError
-    from store.queries.executions import uses_of_snapshots
+    from store.queries.executions import snapshot_uses
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
 
@@ -71,7 +71,7 @@ def snapshots_command(
         for path in workspaces or ():
             opened = open_ones.enter_context(Workspace.open(path))
             with opened.reading() as connection:
-                uses.update(uses_of_snapshots(connection))
+                uses.update(snapshot_uses(connection))
         before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
         for name, place in _places(loaded, open_ones, unread).items():
             try:

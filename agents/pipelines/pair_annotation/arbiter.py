@@ -54,6 +54,7 @@ def structured_report(report: ExecutionReport) -> str:
             {
                 "name": test.name,
                 "outcome": test.outcome,
+                "obstacle": test.obstacle,
                 "message": _head(test.message),
                 "trace": _ends(test.trace),
                 "discriminates": test.discriminates,

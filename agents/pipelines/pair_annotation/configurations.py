@@ -13,6 +13,7 @@ ANNOTATOR = "annotator"
 SCREENER = "screener"
 TEST_WRITER = "test_writer"
 EXECUTOR = "executor"
+TEST_CORRECTION = "test_correction"
 SIMULATOR = "simulated_executor"
 BUG_FIXER = "bug_fixer"
 REPAIR = "repair"  # as in `store.queries.expert_runs`
@@ -54,12 +55,22 @@ CONFIGURATIONS = (
         {**_WRITTEN, SIMULATOR: "simulated_executor", ARBITER: "arbiter_simulated"},
     ),
     Configuration(
-        "full",
+        "paper",
         "ps-tpg-te-bf-fa",
-        "All agents: what is unclear is tested in a sandbox, and a bug fixer repairs what it lacks there.",
+        "All agents of the paper: what is unclear is tested in a sandbox, and a bug fixer repairs what it "
+        "lacks there.",
         {**_WRITTEN, BUG_FIXER: "bug_fixer", ARBITER: "arbiter"},
         executes=True,
         repairer=BUG_FIXER,
     ),
+    Configuration(
+        "full",
+        "ps-tpg-te-bf-tc-fa",
+        "As paper, and the test writer may once correct a name, an import or a syntax error of its own.",
+        {**_WRITTEN, BUG_FIXER: "bug_fixer", TEST_CORRECTION: "test_correction", ARBITER: "arbiter"},
+        executes=True,
+        repairer=BUG_FIXER,
+        asks_as={TEST_CORRECTION: TEST_WRITER},
+    ),
 )
-"""In the order of Table VI."""
+"""In the order of Table VI, and then our own; the fullest last."""

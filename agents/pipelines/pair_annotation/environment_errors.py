@@ -1,4 +1,4 @@
-"""Distinguishes errors of the environment from findings of a test, and names what could repair them."""
+"""Tells what kept a test program from a result, and what could change that."""
 
 from __future__ import annotations
 
@@ -11,31 +11,52 @@ if TYPE_CHECKING:
     from agents.sandbox.protocol import ExecutionReport
 
 _MISSING = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)")
-# No command of a terminal mends these: they are in the text of candidate or test, which stays as it is.
-_OF_THE_TEXT = re.compile(
-    r"NameError: |EndedEarly: |DamagedReport: |LookupError: none of the tests was defined"
-    r"|\w+Error: .*\((?:test_)?candidate\.py, line \d+\)"
+# Nothing may change the text of the candidate, and no environment the end that a program gives itself.
+_HOPELESS = re.compile(r"EndedEarly: |DamagedReport: |\w+Error: .*\(candidate\.py, line \d+\)")
+_NO_TESTS = "LookupError: none of the tests was defined"
+_SLIP = re.compile(
+    rf"NameError: |{_NO_TESTS}|\w+Error: .*\((?:test_candidate|scaffold)\.py, line \d+\)"
+    r"|ImportError: (?:cannot import name .* from 'candidate'|attempted relative import)"
 )
+_IMPORT = re.compile(r"(?:ModuleNotFoundError|ImportError): (?!.*cannot open shared object file)")
 
 
-def may_be_repaired(report: ExecutionReport) -> bool:
-    """Tell whether a repair could make a program executable.
+def errors_of_environment(report: ExecutionReport) -> tuple[str, ...]:
+    """Return the errors for which a program enters the loop of Algorithm 1, each once.
 
-    A program that is executable needs none, whatever its tests found. One that met a limit, or that a signal
-    ended, is not mended by what is installed; nor is one that misses a name, is no valid Python, or ends
-    itself.
+    They kept it, or some of its tests, from a result: a module, a name, a file, a library or a network is
+    missing, a module is no valid Python, or the program could not be loaded for another reason. What a test
+    found is none, nor is a limit, a signal, or the candidate's own syntax, which nothing may change.
 
     Args:
         report: Its execution.
 
     Returns:
-        Whether something is missing outside the texts of candidate and test: a module, a library of the
-        system, a file, a network.
+        The lines that say what stood in its way; none where there is nothing to repair.
     """
-    return not report.executable and report.exit_reason == "error" and not _OF_THE_TEXT.match(report.error)
+    if report.outcomes:
+        lines = [test.message for test in report.outcomes if test.obstacle == "environment"]
+    else:
+        lines = [report.error] if report.error and report.exit_reason == "error" else []
+    return tuple(dict.fromkeys(line for line in lines if not _HOPELESS.match(line)))
 
 
-def missing_distribution(report: ExecutionReport) -> str:
-    """Name the distribution whose module a program could not import; empty where it was not that."""
-    found = _MISSING.match(report.error)
+def missing_distribution(error: str) -> str:
+    """Name the distribution whose module could not be imported; empty where an error says something else."""
+    found = _MISSING.match(error)
     return distribution_of(found[1]) if found else ""
+
+
+def is_slip(error: str) -> bool:
+    """Tell whether an error can be one of the test writer's that no environment mends.
+
+    That is a name, an import from the candidate, invalid Python in tests or scaffold, or a module that no
+    installation can bring.
+    """
+    lost = _MISSING.match(error)
+    return bool(_SLIP.match(error)) or (lost is not None and not distribution_of(lost[1]))
+
+
+def is_import(error: str) -> bool:
+    """Tell whether an error is one of an import, which is the test writer's where no repair helps."""
+    return bool(_IMPORT.match(error))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS
+from agents.pipelines.pair_annotation.reasons import INVALID, PYTHON_2, Reason, reason_of
 from agents.pipelines.spec import FunnelLine, PipelineFigures
 from store.formatting import pluralize
 from store.queries.pair_runs import PairCounts, PairSeconds, pair_counts, pair_figures
@@ -84,6 +86,7 @@ def read_report(workspace: Workspace, run: Run, figures: RunFigures) -> Pipeline
     ends = [
         (repairs.installed, "by installation"),
         (repairs.by_model, "by the model's commands"),
+        (repairs.corrected, "by the test writer"),
         (repairs.given_up, "given up"),
         (repairs.unfinished, "unfinished"),
     ]
@@ -92,6 +95,12 @@ def read_report(workspace: Workspace, run: Run, figures: RunFigures) -> Pipeline
         (counts.clear_nonmatch, "clear non-match"),
         (counts.unclear, f"unclear ({_percent(counts.unclear_share)})"),
     ]
+    reasons = not_executable(details.not_executable)
+    kinds = Counter[str]()
+    for reason, count in reasons.items():
+        kinds[reason.kind] += count
+    valid = counts.executed - kinds[PYTHON_2] - kinds[INVALID]
+    silent = counts.executed - counts.executable
     length = table.code_mean_length
     mean = "" if length is None else f", {length:,.1f} characters on average"
     programs = pluralize(details.counted_programs, "program")
@@ -102,6 +111,12 @@ def read_report(workspace: Workspace, run: Run, figures: RunFigures) -> Pipeline
             "screened": counts.screened,
             "counted_programs": details.counted_programs,
             "mean_test_cases": cases,
+            "valid_code": valid,
+            "valid_executable_rate": counts.executable / valid if valid else None,
+            "not_executable": [
+                {"reason": reason.kind, "detail": reason.detail, "count": count}
+                for reason, count in reasons.items()
+            ],
             "repairs": {**asdict(repairs), "unfinished": repairs.unfinished},
             "seconds_by_stage": {name: seconds.to_dict() for name, seconds in details.seconds.items()},
             "table_2": {
@@ -114,6 +129,11 @@ def read_report(workspace: Workspace, run: Run, figures: RunFigures) -> Pipeline
             ("screened", parts(counts.screened, assessments) if counts.screened else None),
             ("different codes", f"{table.codes:,}{mean}"),
             ("executable", _of(counts.executable, counts.executed) if counts.executed else None),
+            ("of Python 3", _of(counts.executable, valid) if valid < counts.executed else None),
+            (
+                "not executable",
+                parts(silent, [(count, kind) for kind, count in kinds.most_common()]) if silent else None,
+            ),
             ("test cases", None if cases is None else f"{cases:.2f} on average, of {programs}"),
             ("to repair", parts(repairs.programs, ends) if repairs.programs else None),
         ),
@@ -127,6 +147,18 @@ def read_report(workspace: Workspace, run: Run, figures: RunFigures) -> Pipeline
             [(name, *row) for name, seconds in details.seconds.items() for row in _stages(seconds)],
         ),
     )
+
+
+def not_executable(found: Sequence[tuple[str, str, str, int]]) -> dict[Reason, int]:
+    """Count last executions that were not executable by their reason, the most frequent first.
+
+    Args:
+        found: As in `store.queries.pair_runs.PairFigures`.
+    """
+    reasons = Counter[Reason]()
+    for exit_reason, error, code, count in found:
+        reasons[reason_of(exit_reason, error, code)] += count
+    return dict(sorted(reasons.items(), key=lambda each: (-each[1], each[0])))
 
 
 def _stages(seconds: PairSeconds) -> list[tuple[Any, ...]]:

@@ -5,35 +5,44 @@ Any agent but the one that rules can be left out (section V.D); the others then 
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from agents.jobs.outcome import Verdict
 from agents.pipelines.pair_annotation.arbiter import prediction, structured_report
-from agents.pipelines.pair_annotation.bug_fixer import BugFixer
 from agents.pipelines.pair_annotation.configurations import (
     BUG_FIXER,
     EXECUTOR,
     SCREENER,
     SIMULATOR,
+    TEST_CORRECTION,
     TEST_WRITER,
 )
+from agents.pipelines.pair_annotation.repair_loop import RepairLoop, Tested
 from agents.pipelines.pair_annotation.reply_models import (
     ArbiterReply,
     ScreenerReply,
     SimulationReply,
     TestWriterReply,
 )
-from agents.prompts import load_prompt
+from agents.pipelines.pair_annotation.snippet import read_snippet
+from agents.sandbox.interpreter import python_version
 from agents.sandbox.protocol import TestProgram
-from agents.sandbox.trust import trusted
+from agents.sandbox.trust import with_trust_checks
 
 if TYPE_CHECKING:
     from agents.jobs.step_recorder import RecordedExecution, StepRecorder
+    from agents.pipelines.pair_annotation.snippet import Snippet
     from agents.pipelines.spec import Configuration
     from agents.sandbox.protocol import ExecutionReport, Sandbox
     from agents.sandbox.settings import SandboxSettings
     from store.queries.pair_runs import PairTexts
 
+# The same in every configuration, so that they share the programs that were written and paid for.
+_ENVIRONMENT = (
+    "Python {}. At first only its standard library is there; what the program or the code imports beside it "
+    "is installed from the package index, before the program runs again without a network."
+)
 _CLEAR = {"clear_match": 1.0, "clear_nonmatch": 0.0}
 
 
@@ -49,14 +58,14 @@ class PairPipeline:
     def __init__(
         self, configuration: Configuration, sandbox: Sandbox | None, settings: SandboxSettings
     ) -> None:
-        self._prompts = {role: load_prompt(name) for role, name in configuration.prompts.items()}
+        self._prompts = configuration.load_prompts()
         self._ruling_role = configuration.roles()[-1]
-        self._sandbox = None if sandbox is None else trusted(sandbox, settings)
+        self._sandbox = None if sandbox is None else with_trust_checks(sandbox, settings)
         self._limits = settings.limits
-        self._bug_fixer: BugFixer | None = None
-        if sandbox is not None and BUG_FIXER in self._prompts and settings.repairs:
-            prompt = self._prompts[BUG_FIXER]
-            self._bug_fixer = BugFixer(prompt, sandbox, self._execute, settings.max_try_time)
+        self._environment = _ENVIRONMENT.format(python_version(settings))
+        self._loop: RepairLoop | None = None
+        if sandbox is not None and not self._prompts.keys().isdisjoint({BUG_FIXER, TEST_CORRECTION}):
+            self._loop = RepairLoop(self._prompts, sandbox, self._execute, settings)
 
     async def run(self, item: PairTexts, recorder: StepRecorder) -> tuple[Verdict]:
         """Label one pair; see `agents.pipelines.spec.Pipeline`.
@@ -73,7 +82,14 @@ class PairPipeline:
         if TEST_WRITER not in self._prompts:
             ruling = await self.rule(item, None, None, recorder)
             return (Verdict(ruling.label, "read", ruling.reason),)
-        messages = self._prompts[TEST_WRITER].messages(query=item.query, code=item.code, doubt=doubt)
+        missing_names = undefined_names(await asyncio.to_thread(read_snippet, item.code))
+        messages = self._prompts[TEST_WRITER].messages(
+            environment=self._environment,
+            query=item.query,
+            code=item.code,
+            undefined_names=missing_names,
+            doubt=doubt,
+        )
         test = await recorder.ask(TEST_WRITER, messages, TestWriterReply)
         if SIMULATOR in self._prompts:
             # It is not given the query: it predicts and does not judge.
@@ -85,11 +101,16 @@ class PairPipeline:
             ruling = await self.rule(item, test, None, recorder)
             return (Verdict(ruling.label, "read", ruling.reason),)
         executed = await self._execute(item, test.test_program, recorder, "")
-        if self._bug_fixer is not None:
-            executed = await self._bug_fixer.fix(item, test, executed, recorder)
-        ruling = await self.rule(item, test, executed.report, recorder)
-        path = "repaired" if executed.report.snapshot and executed.report.executable else "tested"
-        return (Verdict(ruling.label, path, ruling.reason, execution_id=executed.id),)
+        tested = Tested(item, test, executed, missing_names, self._environment)
+        if self._loop is not None:
+            await self._loop.work(tested, recorder)
+        report = tested.executed.report
+        ruling = await self.rule(item, tested.test, report, recorder)
+        path = "tested"
+        if report.executable:
+            # Of both, the correction says more of what the label rests on: the tests are other ones.
+            path = "corrected" if tested.test != test else "repaired" if report.snapshot else path
+        return (Verdict(ruling.label, path, ruling.reason, execution_id=tested.executed.id),)
 
     async def rule(
         self,
@@ -123,3 +144,11 @@ class PairPipeline:
         assert self._sandbox is not None
         program = TestProgram(candidate=pair.code, test=test_program, snapshot=snapshot)
         return await recorder.execute(EXECUTOR, program, self._sandbox, self._limits)
+
+
+def undefined_names(snippet: Snippet) -> str:
+    """Return the names that a snippet lacks as a prompt lists them; a text that cannot be loaded says so."""
+    if snippet.python == "3":
+        return ", ".join(snippet.undefined_names) or "none"
+    language = "Python 2" if snippet.python == "2" else "no valid Python"
+    return f"not known: the code is {language}, and cannot be loaded"

@@ -1,4 +1,7 @@
-"""The replies of the agents of Algorithm 1, as pydantic models."""
+"""The replies of the agents of Algorithm 1, as pydantic models.
+
+Their fields stand in the order in which they are asked for and generated: the reasoning before the label.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,19 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agents.llm.fenced import FencedPython
+
+Program = Annotated[str, Field(min_length=1), FencedPython()]
+"""A Python program, in the JSON object or as a fenced block beside it."""
+
 
 class ScreenerReply(BaseModel):
     """Whether a pair's match is clear by reading alone (CoSQA+, section IV.C.a)."""
 
     model_config = ConfigDict(frozen=True)
 
-    assessment: Literal["clear_match", "clear_nonmatch", "unclear"]
     justification: str = Field(min_length=1)
+    assessment: Literal["clear_match", "clear_nonmatch", "unclear"]
 
 
 class TestWriterReply(BaseModel):
@@ -23,7 +31,7 @@ class TestWriterReply(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     interpretation: str = Field(min_length=1)
-    test_program: str = Field(min_length=1)
+    test_program: Program
 
 
 class BugFixerReply(BaseModel):
@@ -35,14 +43,24 @@ class BugFixerReply(BaseModel):
     commands: tuple[Annotated[str, Field(min_length=1, max_length=4000)], ...] = Field(max_length=10)
 
 
+class TestCorrectionReply(BaseModel):
+    """A test program without a slip of its writer: the whole program, its tests unchanged."""
+
+    __test__ = False
+    model_config = ConfigDict(frozen=True)
+
+    explanation: str = Field(min_length=1)
+    test_program: Program
+
+
 class PredictedTest(BaseModel):
     """A model's prediction of one test, which was not run."""
 
     model_config = ConfigDict(frozen=True)
 
     name: str = Field(min_length=1)
-    outcome: Literal["passed", "failed", "error"]
     why: str
+    outcome: Literal["passed", "failed", "error"]
 
 
 class SimulationReply(BaseModel):
@@ -50,8 +68,8 @@ class SimulationReply(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    executable: bool
     environment_error: str
+    executable: bool
     tests: tuple[PredictedTest, ...] = Field(max_length=100)
 
 
@@ -60,5 +78,5 @@ class ArbiterReply(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    label: Literal[0, 1]
     reason: str = Field(min_length=1)
+    label: Literal[0, 1]

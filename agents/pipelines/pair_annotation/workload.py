@@ -8,6 +8,7 @@ from agents.pipelines.pair_annotation.configurations import (
     BUG_FIXER,
     SCREENER,
     SIMULATOR,
+    TEST_CORRECTION,
     TEST_WRITER,
 )
 from agents.pipelines.spec import ExpectedRole, Workload
@@ -25,24 +26,27 @@ UNCLEAR_SHARE = 0.33
 REPAIRED_SHARE = 0.2
 """Programs for which the bug fixer is asked."""
 
-_REPLY_CHARACTERS = {TEST_WRITER: 1800, SIMULATOR: 1500}
+CORRECTED_SHARE = 0.1
+"""Programs that the test writer is asked to correct."""
+
+_REPLY_CHARACTERS = {TEST_WRITER: 1800, SIMULATOR: 1500, TEST_CORRECTION: 1800}
 
 
 def expected_workload(connection: Connection, models: Mapping[str, str]) -> Workload:
-    """Expect what the workspace's own past shows; with too little of it, what CoSQA+ reports."""
+    """Return the expected work by the workspace's records; with too few of them, by the figures of CoSQA+."""
     first, screens = next(iter(models)), SCREENER in models
     assessed, unclear = past_assessments(connection, SCREENER, models[SCREENER]) if screens else (0, 0)
     known = assessed >= ENOUGH
     share = (unclear / assessed if known else UNCLEAR_SHARE) if screens else 1.0
-    repaired = REPAIRED_SHARE
-    if BUG_FIXER in models:
+    of_programs = {BUG_FIXER: REPAIRED_SHARE, TEST_CORRECTION: CORRECTED_SHARE}
+    for later in (role for role in of_programs if role in models):
         past = past_replies(connection)
-        written, asked = (past.get((role, models[role])) for role in (TEST_WRITER, BUG_FIXER))
+        written, asked = (past.get((role, models[role])) for role in (TEST_WRITER, later))
         if written is not None and written.count >= ENOUGH:
-            repaired = (0 if asked is None else asked.count) / written.count
+            of_programs[later] = (0 if asked is None else asked.count) / written.count
     roles = {
         role: ExpectedRole(
-            1.0 if role == first else share * repaired if role == BUG_FIXER else share,
+            1.0 if role == first else share * of_programs.get(role, 1.0),
             _REPLY_CHARACTERS.get(role, ExpectedRole().reply_characters),
         )
         for role in models

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.sandbox.inside.boot import FLAGS
-from agents.sandbox.inside.fork_server import LITTLE, NOBODY
+from agents.sandbox.inside.fork_server import NOBODY, SMALL_FOLDER_BYTES
 from agents.sandbox.interpreter import FORK_SERVER, environment_variables, forking_source, scripts
 from agents.sandbox.system_calls import seccomp_filter
 
@@ -40,7 +40,7 @@ def contents() -> dict[str, bytes]:
     files[f"{_HARNESS}/{FORK_SERVER.name}"] = FORK_SERVER.read_bytes()
     files[f"{_HARNESS}/empty"] = b""
     files["/etc/hosts"] = b"127.0.0.1 localhost\n::1 localhost\n"
-    return files | of_every_run(None)
+    return files | common_contents(None)
 
 
 def scratch_bytes(limits: Limits) -> tuple[int, int]:
@@ -48,7 +48,7 @@ def scratch_bytes(limits: Limits) -> tuple[int, int]:
     return limits.scratch_bytes, _SOURCES
 
 
-def of_every_run(user: int | None) -> dict[str, bytes]:
+def common_contents(user: int | None) -> dict[str, bytes]:
     """Return those of the contents that a repair has too: who it runs as, and the filter."""
     number = user or NOBODY
     files = {"/etc/passwd": f"tester:x:{number}:{number}::/tmp:/bin/sh\n".encode()}
@@ -65,7 +65,7 @@ def forking_command(
     files: Mapping[str, int],
     folders: Mapping[str, Path],
 ) -> list[str]:
-    """Write the command line of an interpreter that forks a process for each program (`boot.serve`).
+    """Write the command line of an interpreter that forks a process for each program (`boot.serve_forks`).
 
     Args:
         bwrap: Path of bubblewrap.
@@ -80,7 +80,7 @@ def forking_command(
         Program and arguments.
     """
     shown = {path: descriptor for path, descriptor in files.items() if path != SECCOMP}
-    memory = {"/dev/shm": LITTLE, "/tmp": LITTLE, _PLACE: LITTLE}
+    memory = {"/dev/shm": SMALL_FOLDER_BYTES, "/tmp": SMALL_FOLDER_BYTES, _PLACE: SMALL_FOLDER_BYTES}
     return [
         bwrap,
         # A fork gives up what it needs for its namespaces, and bubblewrap's filter would refuse them.
@@ -136,12 +136,12 @@ def repair_command(
 
 
 def _rights(user: int | None) -> list[str]:
-    """Let root's process become another user, and give up every right."""
+    """Change from root to another user, and drop every capability."""
     return [] if user is None else [word for right in RIGHTS for word in ("--cap-add", right)]
 
 
 def _isolation(user: int | None, *, network: bool = False, forks: bool = False) -> list[str]:
-    """Say what the program is cut off from; a repair keeps the network, forks are cut off further."""
+    """Return the options of isolation; a repair keeps the network, forks are isolated further."""
     apart = ("ipc", "pid", "uts", "cgroup-try", *(() if network else ("net",)))
     separate = [f"--unshare-{what}" for what in apart]
     if user is None:
@@ -165,7 +165,7 @@ def _isolation(user: int | None, *, network: bool = False, forks: bool = False) 
 def _shown(
     python: Interpreter, files: Mapping[str, int], memory: Mapping[str, int], folders: Mapping[str, Path]
 ) -> list[str]:
-    """Say what is seen inside: the system and folders read-only, files, memory to write to, variables."""
+    """Return the options of the file system: read-only folders, files, memory to write to, variables."""
     read = {path: descriptor for path, descriptor in files.items() if path != SECCOMP}
     return [
         *(("--seccomp", str(files[SECCOMP])) if SECCOMP in files else ()),
@@ -177,7 +177,7 @@ def _shown(
 
 @cache
 def _system(python: Interpreter) -> tuple[str, ...]:
-    """Show the system and the interpreter read-only, without anybody's installed packages."""
+    """Mount the system and the interpreter read-only, without installed packages."""
     shown = ["--ro-bind", "/usr", "/usr"]
     for name in _SYSTEM:
         folder = Path("/", name)
@@ -204,7 +204,7 @@ def _system(python: Interpreter) -> tuple[str, ...]:
 
 
 def _places(files: Mapping[str, int], memory: Mapping[str, int], folders: Mapping[str, Path]) -> list[str]:
-    """Lay out what is not the system's: devices, processes, memory to write to, folders and files."""
+    """Mount the rest: devices, processes, memory to write to, folders and files."""
     places = ["--proc", "/proc", "--dev", "/dev"]
     for path, size in memory.items():
         places += ["--perms", "1777", "--size", str(size), "--tmpfs", path]
@@ -237,7 +237,7 @@ def _inside(python: Interpreter) -> str:
 
 
 @contextmanager
-def all_in_memory(contents: Mapping[str, bytes]) -> Iterator[dict[str, int]]:
+def memory_files(contents: Mapping[str, bytes]) -> Iterator[dict[str, int]]:
     """Hold contents in memory: nothing is left on disk, even when the workbench is killed."""
     with ExitStack() as stack:
         yield {path: stack.enter_context(_in_memory(content)) for path, content in contents.items()}

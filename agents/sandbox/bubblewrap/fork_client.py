@@ -37,7 +37,7 @@ class ServerFailed(Exception):
 
 
 class Fork:
-    """One program's process, as it is known from here.
+    """One program's process.
 
     Attributes:
         capture: Its output.
@@ -56,7 +56,7 @@ class Fork:
         self.trouble = ""
 
     def end(self, status: int | None, trouble: str = "") -> None:
-        """Take note of its end, the first time."""
+        """Record its end, once."""
         if self.gone.done():
             return
         self.status, self.trouble = status, trouble
@@ -144,7 +144,7 @@ class ForkServer:
         room: tuple[int, int],
         entrances: Sequence[int] = (),
     ) -> ProcessResult:
-        """Run a program in a fork, and see to it that nothing of it is left.
+        """Run a program in a fork, and end all of its processes.
 
         When it ends, is stopped, or the task that waits for it is cancelled, every process that it started is
         killed before this returns.
@@ -192,7 +192,7 @@ class ForkServer:
         fork: Fork,
         pipes: Pipes,
     ) -> None:
-        """Open what the program writes to, and have it forked; whatever prevents that is its end."""
+        """Open the pipes of a program, and fork it; an error ends it."""
         try:
             loop, capture = asyncio.get_running_loop(), fork.capture
             with ExitStack() as stack:
@@ -216,7 +216,7 @@ class ForkServer:
                         os.fdopen(reading, "rb", buffering=0),
                     )
                     pipes.append((pipe, transport))
-                await self._say(words, [*given, *entrances])
+                await self._send(words, [*given, *entrances])
         except OSError as error:
             fork.end(None, str(error))
         except BaseException:
@@ -227,7 +227,7 @@ class ForkServer:
         """Kill what is left of a program, and wait for the ends of its pipes."""
         if not fork.gone.done():
             with suppress(OSError):
-                await self._say(f"kill {number}")
+                await self._send(f"kill {number}")
             await asyncio.wait({fork.gone}, timeout=PATIENCE)
             if not fork.gone.done():
                 await self.close()
@@ -238,7 +238,7 @@ class ForkServer:
         for _, transport in pipes:
             transport.close()
 
-    async def _say(self, text: str, given: Sequence[int] = ()) -> None:
+    async def _send(self, text: str, given: Sequence[int] = ()) -> None:
         """Send a packet, and descriptors with it; raises OSError when nobody takes it."""
         end = monotonic() + PATIENCE
         further = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", given))] if given else []
@@ -274,7 +274,7 @@ class ForkServer:
                 fork.end(None, detail)
 
     def _lose(self) -> None:
-        """Take note that it has ended, and all that ran with it."""
+        """Record that the server has ended, and its programs with it."""
         if self._ended:
             return
         self._ended = True

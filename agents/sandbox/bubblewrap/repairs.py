@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.sandbox.bubblewrap.command import OUTER, all_in_memory, of_every_run, repair_command
+from agents.sandbox.bubblewrap.command import OUTER, common_contents, memory_files, repair_command
 from agents.sandbox.child_process import run_child
 from agents.sandbox.inside.repairer import EARLIER, REPAIRED
 from agents.sandbox.package_index import proxies
@@ -70,7 +70,7 @@ class BubblewrapRepairPlace:
         limits = self._limits
         files = await asyncio.to_thread(repair_files, action)
         contents = {f"{FOLDER}/{name}": content for name, content in files.items()}
-        contents |= _look_up_files() | of_every_run(self._user)
+        contents |= _look_up_files() | common_contents(self._user)
         memory = {
             "/dev/shm": limits.scratch_bytes,
             "/tmp": limits.scratch_bytes,
@@ -83,7 +83,7 @@ class BubblewrapRepairPlace:
             "processes": limits.processes,
             "core": 0,
         }
-        with tempfile.TemporaryFile() as archive, all_in_memory(contents) as shown:
+        with tempfile.TemporaryFile() as archive, memory_files(contents) as shown:
             line = repair_command(
                 self._bwrap, self._python, self._user, files=shown, memory=memory, folders=folders
             )

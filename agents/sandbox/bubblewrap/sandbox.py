@@ -23,7 +23,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from agents.sandbox.bubblewrap.cgroup import group_of, parents
-from agents.sandbox.bubblewrap.command import OUTER, all_in_memory, contents, forking_command, scratch_bytes
+from agents.sandbox.bubblewrap.command import OUTER, contents, forking_command, memory_files, scratch_bytes
 from agents.sandbox.bubblewrap.fork_client import ForkServer, ServerFailed
 from agents.sandbox.bubblewrap.repairs import NOTES, BubblewrapRepairPlace
 from agents.sandbox.bubblewrap.snapshots import SnapshotFolder
@@ -91,13 +91,13 @@ class BubblewrapSandbox:
         self._repairs = RepairRunner()
 
     async def open(self, programs: int) -> None:
-        """Have an interpreter started in isolation, of which programs are forked (see `Sandbox.open`)."""
+        """Start an isolated interpreter that forks programs (see `Sandbox.open`)."""
         if self._forking is None:
             self._forking = {}
             await self._server(_SEEDS[0])
 
     async def close(self) -> None:
-        """End what was started (see `Sandbox.close`)."""
+        """End the interpreters (see `Sandbox.close`)."""
         started, self._forking = self._forking or {}, None
         await finish(_close(started.values()))
 
@@ -154,7 +154,7 @@ class BubblewrapSandbox:
             await finish(server.close())
 
     async def _server(self, seed: int) -> ForkServer | None:
-        """Return the interpreter of which programs with a seed are forked; None where there is none."""
+        """Return the interpreter that forks programs with a seed; None where there is none."""
         if self._forking is None or seed not in _SEEDS:
             return None
         task = self._forking.get(seed)
@@ -180,7 +180,7 @@ class BubblewrapSandbox:
             ServerFailed: It did not work.
         """
         (bwrap, python), user = self._what_starts(), self._user()
-        with all_in_memory(contents()) as files:
+        with memory_files(contents()) as files:
             return await ForkServer.start(
                 lambda control: forking_command(
                     bwrap, python, user, seed, control=control, files=files, folders=folders

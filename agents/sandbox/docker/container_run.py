@@ -59,7 +59,7 @@ class Container:
         self._line.sendall(content)
 
     def is_silent(self) -> bool:
-        """Tell whether it goes on and has written nothing that was not read."""
+        """Tell whether it runs and has written nothing that was not read."""
         return not select.select([self._line], [], [], 0)[0]
 
     def pieces(self, until: float, pause: float = PATIENCE) -> Iterator[tuple[int, bytes]]:
@@ -96,7 +96,7 @@ class Container:
         raise TimeoutError
 
     def final_state(self) -> dict[str, Any]:
-        """Wait for its end, and return what the engine says of it."""
+        """Wait for its end, and return the engine's state of it."""
         self.client.api.wait(self.id, timeout=PATIENCE)
         state: dict[str, Any] = self.client.api.inspect_container(self.id)["State"]
         return state
@@ -144,7 +144,7 @@ class ProgramContainer(Container):
     def run(
         self, program: TestProgram, limits: Limits, *, per_process: bool = True, repaired: bool = False
     ) -> ProcessResult:
-        """Tell it what to run, and read all it says until that has ended or has to be ended.
+        """Send it the program, and read its stream until the program has ended or has to be ended.
 
         Args:
             program: The program.

@@ -42,12 +42,12 @@ _PLACE = "/sandbox"
 
 
 def bounds(limits: Limits) -> tuple[int, ...]:
-    """Return those limits that a container has from its making; a run with others cannot have it."""
+    """Return the limits that are fixed when a container is created; a run with others needs another one."""
     return (limits.memory_bytes, limits.processes, limits.file_bytes, limits.open_files)
 
 
 def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    """Say what the container of one test program is made with.
+    """Return the options of the container of one test program.
 
     Args:
         client: The engine's client.
@@ -98,7 +98,7 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
 def repair_container_options(
     client: Any, image: dict[str, Any], limits: RepairLimits, network: str
 ) -> dict[str, Any]:
-    """Say what the container of a repair is made with: its root may write to its system.
+    """Return the options of a repair's container, whose root may write to its system.
 
     Args:
         client: The engine's client.
@@ -137,7 +137,7 @@ def _options(
     highest: dict[str, int],
     **made_with: Any,
 ) -> dict[str, Any]:
-    """Say what any container is made with: no right that it was not given, no log, and the image's Python.
+    """Return the options of every container: no further capabilities, no log, and the image's Python.
 
     Args:
         client: The engine's client.

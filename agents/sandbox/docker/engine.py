@@ -50,7 +50,7 @@ def connect(settings: SandboxSettings, version: str = "auto") -> Any:
 
 
 def find_image(client: Any, name: str) -> dict[str, Any] | None:
-    """Return what an engine says of an image; None when it has none of that name.
+    """Return the engine's record of an image; None when it has none of that name.
 
     Raises:
         SandboxError: The engine failed.

@@ -54,7 +54,7 @@ def canary_limits(limits: Limits) -> Limits:
 
 
 def judge(report: ExecutionReport) -> None:
-    """Read what became of the canary.
+    """Check the result of the canary.
 
     Raises:
         SandboxError: A limit does not bite, or the canary did not run.

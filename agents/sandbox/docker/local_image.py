@@ -1,8 +1,8 @@
 """Packs this machine's Python into an image: interpreter, standard library, and what they are linked with.
 
 The same files make the same image, to the digest: nothing of the machine's time, users or names goes in, and
-all stands in one order. So the archive is one for `docker load`, which takes an image's whole configuration
-from it; `docker import` writes the time into it.
+everything is in one order. So the archive is one for `docker load`, which takes an image's whole
+configuration from it; `docker import` writes the time into it.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class ContainerPool:
 
     Args:
         size: How many.
-        limits: What programs may use; a run with others takes none from here.
+        limits: The limits of programs; a run with other limits gets no container of this pool.
         start: Makes and starts one; may raise SandboxError.
         discard: Removes one, behind whoever calls it.
     """
@@ -63,7 +63,7 @@ class ContainerPool:
         self._starters = ThreadPoolExecutor(min(size, _STARTERS), "container-starter")
 
     def fill(self) -> None:
-        """Start what is missing, behind the caller.
+        """Start the missing containers in the background.
 
         One that fails is not tried again before the next call: an engine that fails is not asked without end.
         """
@@ -76,7 +76,7 @@ class ContainerPool:
                 self._starters.submit(self._start_one)
 
     def take(self, image: str, limits: Limits) -> ProgramContainer | None:
-        """Hand out a container that waits for its program, and have another one started.
+        """Return a waiting container, and start another one.
 
         Args:
             image: The id of the image that is wanted.
@@ -105,7 +105,7 @@ class ContainerPool:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Take note that a program runs."""
+        """Note that a program runs."""
         with self._lock:
             self._running += 1
         try:
@@ -133,7 +133,7 @@ class ContainerPool:
             return len(self._ready)
 
     def close(self) -> None:
-        """Remove all that wait, those too that are being started; returns when none is left to come."""
+        """Remove all waiting containers, those that are being started included; returns when none is left."""
         with self._lock:
             self._closed = True
             self._lock.notify_all()

@@ -61,7 +61,7 @@ class DockerRepairPlace:
         self._connect, self._in_thread = connect, in_thread
 
     async def find(self, name: str) -> dict[str, Any] | None:
-        """Return what the engine says of a snapshot's image; None when it has none."""
+        """Return the engine's record of a snapshot's image; None when it has none."""
 
         def look(_: Stop) -> dict[str, Any] | None:
             with closing(self._connect()) as client:

@@ -91,14 +91,16 @@ class DockerSandbox:
         self._removers = ThreadPoolExecutor(_REMOVERS, "container-remover")
 
     async def open(self, programs: int) -> None:
-        """Have containers started beforehand (see `Sandbox.open`)."""
+        """Start containers in advance (see `Sandbox.open`)."""
         size = min(programs, self._settings.ready_containers)
         if size > 0 and self._pool is None:
-            self._pool = ContainerPool(size, self._settings.limits, self._start_ahead, self._remove_behind)
+            self._pool = ContainerPool(
+                size, self._settings.limits, self._start_waiting, self._remove_in_background
+            )
             self._pool.fill()
 
     async def close(self) -> None:
-        """Remove what waits and end the threads (see `Sandbox.close`)."""
+        """Remove waiting containers, and end the threads (see `Sandbox.close`)."""
         await finish(asyncio.to_thread(self._close))
 
     async def check(self) -> SandboxCheck:
@@ -273,12 +275,12 @@ class DockerSandbox:
         except (DockerException, OSError, ValueError):
             return None
         finally:
-            self._remove_behind(ready)
+            self._remove_in_background(ready)
         if not result.channel and not result.stopped:
             return None
         return make_report(result, sandbox=self.name, limits=limits, image=ready.image["Id"])
 
-    def _start_ahead(self) -> ProgramContainer:
+    def _start_waiting(self) -> ProgramContainer:
         """Make and start a container, with a client of its own."""
         from docker.errors import DockerException
 
@@ -289,13 +291,13 @@ class DockerSandbox:
             container.start()
         except (DockerException, OSError, SandboxError) as error:
             if container is not None:
-                self._remove_behind(container)
+                self._remove_in_background(container)
             else:
                 client.close()
             raise SandboxError("No container could be started", one_line(error), ENGINE_HINT) from error
         return container
 
-    def _remove_behind(self, container: ProgramContainer) -> None:
+    def _remove_in_background(self, container: ProgramContainer) -> None:
         self._removers.submit(self._remove, container)
 
     def _remove_now(self, container: ProgramContainer) -> None:

@@ -1,9 +1,9 @@
-"""Waits in a started interpreter for a program, reads it, and returns the supervisor's input.
+"""Reads a program in an interpreter that was started before, and returns the supervisor's arguments.
 
-Standard library only, Python 3.8 or newer. The interpreter is given this source by -c and behind it the call
-(`interpreter.waiting_source`, `interpreter.forking_source`), so that it needs no file to begin with. While it
-waits, all that a run needs has been imported. On stdin come parts, each behind four bytes of its length: the
-program's files, each as its name and its content up to an empty name, and a line with hash seed and the
+Standard library only, Python 3.8 or newer. The interpreter gets this source by -c, with the call at its end
+(`interpreter.waiting_source`, `interpreter.forking_source`), so that it needs no file to start. It imports
+the modules of a run before the program comes. Stdin holds parts, each after four bytes with its length: the
+program's files, each as name and content, up to an empty name, and a line with the hash seed and the
 supervisor's arguments.
 """
 
@@ -16,35 +16,35 @@ import sys
 FLAGS = ("-s", "-S", "-B")
 SUPERVISE = "import sys; sys.path[0] = {folder!r}; import supervisor; supervisor.main(sys.argv)"
 """The program given to the interpreter with -c, followed by the arguments of `supervisor.main`."""
-CALLS = "calls"
-"""Among the files that a container reads first: the filter of system calls."""
+FILTER_FILE = "calls"
+"""The name of the file with the filter of system calls, among those that a container reads first."""
 
 
-def wait(harness: str, work: str) -> list[str]:
+def serve_one(harness: str, work: str) -> list[str]:
     """Serve one program in a container; stdin stays open, for the supervisor to end with.
 
     Args:
-        harness: The folder that what runs inside goes to; it is read first.
-        work: The folder that the program's files go to.
+        harness: The folder for the scripts of this package, which are read first.
+        work: The folder for the program's files.
     """
     read_files(harness)
-    load(harness)
-    with open(os.path.join(harness, CALLS), "rb") as file:
-        __import__("supervisor").refuse_calls(file.read())
-    return for_seed(harness, read_program(work))
+    import_modules(harness)
+    with open(os.path.join(harness, FILTER_FILE), "rb") as file:
+        __import__("supervisor").filter_system_calls(file.read())
+    return restart_for_seed(harness, read_program(work))
 
 
-def serve(harness: str, work: str, control: int, seccomp: int, user: str) -> list[str]:
+def serve_forks(harness: str, work: str, control: int, seccomp: int, user: str) -> list[str]:
     """Fork a process for each program; returns in the process of a program alone.
 
     Args:
-        harness: The folder of what runs inside.
-        work: The folder that a program's files go to.
+        harness: The folder of the scripts of this package.
+        work: The folder for a program's files.
         control: Descriptor of the socket that programs arrive on.
         seccomp: Descriptor of the filter of system calls.
-        user: Whom a trial becomes, as a number; - where forks stay who they are.
+        user: The user of a trial fork, as a number; - where forks do not change it.
     """
-    load(harness)
+    import_modules(harness)
     with open(seccomp, "rb", buffering=0) as file:
         calls = file.read()
     try:
@@ -55,11 +55,11 @@ def serve(harness: str, work: str, control: int, seccomp: int, user: str) -> lis
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    return for_seed(harness, arguments)
+    return restart_for_seed(harness, arguments)
 
 
-def load(harness: str) -> None:
-    """Import what every run needs."""
+def import_modules(harness: str) -> None:
+    """Import the modules that every run needs."""
     sys.path[0] = harness
     for name in ("_ctypes", "_socket", "resource", "site", "supervisor"):
         __import__(name)
@@ -72,8 +72,8 @@ def read_program(work: str) -> list[str]:
     return [seed, work, *arguments]
 
 
-def for_seed(harness: str, arguments: list[str]) -> list[str]:
-    """Start the interpreter again where it needs another hash seed, since it took its own when it started."""
+def restart_for_seed(harness: str, arguments: list[str]) -> list[str]:
+    """Start the interpreter again where it needs another hash seed, which is fixed at its start."""
     seed, *rest = arguments
     if seed != os.environ["PYTHONHASHSEED"]:
         os.environ["PYTHONHASHSEED"] = seed
@@ -83,7 +83,7 @@ def for_seed(harness: str, arguments: list[str]) -> list[str]:
 
 
 def read_files(folder: str) -> None:
-    """Read files into a folder, and close both to changes."""
+    """Read files into a folder, and make both read-only."""
     while True:
         name = read_part().decode()
         if not name:
@@ -97,7 +97,7 @@ def read_files(folder: str) -> None:
 
 
 def read_part() -> bytes:
-    """Read what comes next; end the process when nothing more does."""
+    """Read the next part; end the process at the end of stdin."""
     return read_bytes(int.from_bytes(read_bytes(4), "big"))
 
 

@@ -1,10 +1,10 @@
 """Compiles modules for an image; run by the interpreter that will import them.
 
-Standard library only, Python 3.8 or newer. On stdin stand paths of modules, one a line. On stdout go, for
-each, eight bytes of length and so many bytes: the content of its `.pyc`, or nothing where it cannot be
-compiled. The same files give the same bytes: what an installation has compiled already is taken over where it
-belongs to its source, and the rest is compiled in the given order. Its head says that the source need not be
-looked at (PEP 552).
+Standard library only, Python 3.8 or newer. Stdin holds the paths of modules, one a line. Stdout gets, for
+each, eight bytes of length and so many bytes: the content of its `.pyc`, empty where it cannot be compiled.
+The same files give the same bytes: code that the installation has compiled is reused where it belongs to the
+source, and the rest is compiled in the given order. The head makes Python trust it without the source (PEP
+552).
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ HEAD = 16
 
 
 def main() -> None:
-    """Compile what stdin names."""
+    """Compile the modules that stdin names."""
     for line in sys.stdin.buffer.read().splitlines():
-        compiled = of(os.fsdecode(line))
+        compiled = compile_module(os.fsdecode(line))
         sys.stdout.buffer.write(len(compiled).to_bytes(8, "big") + compiled)
 
 
-def of(path: str) -> bytes:
-    """Return the content of a module's `.pyc`; nothing where it cannot be compiled."""
+def compile_module(path: str) -> bytes:
+    """Return the content of a module's `.pyc`; empty where it cannot be compiled."""
     with open(path, "rb") as file:
         source = file.read()
-    code = installed(path)
+    code = read_installed_code(path)
     if not code:
         try:
             code = marshal.dumps(compile(source, path, "exec", dont_inherit=True))
@@ -37,8 +37,8 @@ def of(path: str) -> bytes:
     return importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + importlib.util.source_hash(source) + code
 
 
-def installed(path: str) -> bytes:
-    """Return the code that the installation has for a module; nothing where it has none of this source."""
+def read_installed_code(path: str) -> bytes:
+    """Return the installation's compiled code of a module; empty where it has none of this source."""
     try:
         with open(importlib.util.cache_from_source(path), "rb") as file:
             head, code = file.read(HEAD), file.read()

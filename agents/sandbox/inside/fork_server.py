@@ -1,11 +1,10 @@
-"""Inside bubblewrap: a process for each program, by a fork of this interpreter, with namespaces of its own.
+"""Inside bubblewrap: forks this interpreter for each program, in namespaces of its own.
 
-What bubblewrap made is the outer wall: a read-only system, no network, nobody's files. Within it every
-program has what a bubblewrap of its own would give it: a namespace of processes, in which it sees itself
-alone and whose end is the end of all that it started, mounts with empty memory to write to, a network with
-nothing but a loopback, an IPC namespace, a user that no one else runs as at that time, no right, and the
-filter of system calls. A fork takes a small part of the time in which bubblewrap and an interpreter start,
-and inherits what is imported already.
+Bubblewrap isolates the server: a read-only system, no network, nobody's files. Every program is isolated in
+there as a bubblewrap of its own would do it: a process namespace, in which it sees itself alone and which
+ends with all processes that it started, mounts with empty memory to write to, a network with nothing but a
+loopback, an IPC namespace, a user of its own, no capabilities, and the filter of system calls. A fork takes a
+small part of the time in which bubblewrap and an interpreter start, and inherits the imported modules.
 
 Standard library only, Python 3.8 or newer. No line of a program runs in this process, which alone has rights.
 
@@ -13,14 +12,14 @@ Commands and answers are packets of a socket:
 
     run NUMBER USER SCRATCH SOURCES DESCRIPTORS
                                         with four descriptors: the program (`interpreter.program_input`),
-                                        where its stdout and stderr and the harness's records go; behind them
-                                        the entrances of its control group; USER is - without root
+                                        the targets of its stdout, its stderr and the harness's records; then
+                                        the files that admit to its control group; USER is - without root
     kill NUMBER                         end it and all that it started
     ready                               the first answer: a trial went well
-    ended NUMBER STATUS                 as waitpid reports it; nothing of it is left
-    failed NUMBER WHY                   there was no process to be had
+    ended NUMBER STATUS                 as waitpid reports it; all of its processes have ended
+    failed NUMBER WHY                   no process could be made
 
-All that it started ends with it, being in its namespace of processes; it ends when its socket closes.
+The server's programs end with it, being in its process namespace; it ends when its socket closes.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ else:
 if TYPE_CHECKING:
     import signal
     from typing import Any
-else:  # see `supervisor.py`: what is imported here, every program has from the start
+else:  # see `supervisor.py`: every program starts with these imports
     import _signal as signal
 
 PACKET = 4096
@@ -55,42 +54,42 @@ _NO_SET_UID, _NO_DEVICES, _NO_EXECUTION, _BIND, _EVERYWHERE, _PRIVATE = 2, 4, 8,
 _DROP_BOUND, _AMBIENT, _CLEAR_AMBIENT = 24, 47, 4
 _CAPABILITIES_VERSION = 0x20080522
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
-LITTLE = 4096
-"""Bytes of each folder in which nothing needs room."""
+SMALL_FOLDER_BYTES = 4096
+"""The size of each folder that stays empty."""
 
 _library = _ctypes.dlopen(None, 2)  # type: ignore[arg-type]
 
 
-class Whole(_ctypes._SimpleCData):  # type: ignore[type-arg]
-    """What most functions return: an int."""
+class Int(_ctypes._SimpleCData):  # type: ignore[type-arg]
+    """A C int, as most functions return it."""
 
     _type_ = "i"
 
 
-class Long(_ctypes._SimpleCData):  # type: ignore[type-arg]
-    """An unsigned long, as flags and options are."""
+class UnsignedLong(_ctypes._SimpleCData):  # type: ignore[type-arg]
+    """A C unsigned long, the type of flags and options."""
 
     _type_ = "L"
 
 
 class Function(_ctypes.CFuncPtr):
-    """A function of the C library that says by errno why it failed."""
+    """A function of the C library that sets errno."""
 
     _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
-    _restype_ = Whole
+    _restype_ = Int
 
 
-def call(name: str, *values: Any) -> None:
+def call_libc(name: str, *values: Any) -> None:
     """Call a function of the C library; raises OSError when it is refused."""
-    arguments = [Long(value) if isinstance(value, int) else value for value in values]
+    arguments = [UnsignedLong(value) if isinstance(value, int) else value for value in values]
     if Function(_ctypes.dlsym(_library, name))(*arguments) != 0:
         number = _ctypes.get_errno()
         raise OSError(number, name + ": " + os.strerror(number))
 
 
-def mount(what: bytes, place: bytes, kind: bytes | None, flags: int, options: bytes | None = None) -> None:
+def mount(source: bytes, target: bytes, kind: bytes | None, flags: int, options: bytes | None = None) -> None:
     """Mount something."""
-    call("mount", what, place, kind, flags, options)
+    call_libc("mount", source, target, kind, flags, options)
 
 
 class Server:
@@ -99,20 +98,20 @@ class Server:
     Args:
         control: The socket.
         seccomp: The filter of system calls, as the kernel takes it.
-        user: Who the trial becomes.
+        user: The user of the trial fork.
     """
 
     def __init__(self, control: int, seccomp: bytes, user: str) -> None:
         self._socket = _socket.socket(fileno=control)
         self._seccomp = seccomp
         self._user = user
-        self._own = os.open("/proc/self/ns/pid", os.O_RDONLY)
-        self._numbers: dict[int, str] = {}
+        self._own_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY)
+        self._programs: dict[int, str] = {}
 
     def work(self) -> None:
-        """Serve until nobody is there to be served.
+        """Fork programs until the socket closes.
 
-        Returns in the process of a program alone, which is isolated then and reads on stdin what it is. So a
+        Returns only in the process of a program, which is isolated then and reads its files from stdin. So a
         program starts no deeper in the stack than in an interpreter of its own, and can recurse as far.
         """
         awake, waker = os.pipe()
@@ -121,9 +120,9 @@ class Server:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(waker)
         gc.collect()
-        gc.freeze()  # what is there now stays, and is not copied by looking through it
-        self._try()
-        self._say("ready")
+        gc.freeze()  # so that collections do not touch, and so copy, the shared memory
+        self._try_fork()
+        self._send("ready")
         poll = select.poll()
         poll.register(self._socket.fileno(), select.POLLIN)
         poll.register(awake, select.POLLIN)
@@ -135,13 +134,14 @@ class Server:
                 elif self._receive():
                     return
 
-    def _try(self) -> None:
-        """Find out whether this machine lets a process be isolated; raises OSError when it does not."""
+    def _try_fork(self) -> None:
+        """Isolate a trial fork; raises OSError where this machine does not allow it."""
         reading, writing = os.pipe()
         nothing = os.open(os.devnull, os.O_RDWR)
         pid = self._fork()
         if pid == 0:
-            self._become(self._user, LITTLE, LITTLE, [nothing, nothing, writing, nothing])
+            descriptors = [nothing, nothing, writing, nothing]
+            self._start_program(self._user, SMALL_FOLDER_BYTES, SMALL_FOLDER_BYTES, descriptors)
             os._exit(0)
         os.close(writing)
         os.close(nothing)
@@ -162,9 +162,9 @@ class Server:
             for _, _, content in further
             for at in range(0, len(content), 4)
         ]
-        what, number, *words = command.decode().split()
-        if what == "kill":
-            for pid, known in self._numbers.items():
+        name, number, *words = command.decode().split()
+        if name == "kill":
+            for pid, known in self._programs.items():
                 if known == number:
                     os.kill(pid, signal.SIGKILL)
             return False
@@ -173,38 +173,38 @@ class Server:
                 raise OSError(str(len(given)) + " descriptors came instead of " + words[3])
             pid = self._fork()
             if pid == 0:
-                self._become(words[0], int(words[1]), int(words[2]), given)
+                self._start_program(words[0], int(words[1]), int(words[2]), given)
                 return True
-            self._numbers[pid] = number
+            self._programs[pid] = number
         except OSError as error:
-            self._say("failed " + number + " " + str(error))
+            self._send("failed " + number + " " + str(error))
         for descriptor in given:
             os.close(descriptor)
         return False
 
     def _fork(self) -> int:
         """Fork the first process of a new namespace."""
-        call("unshare", _PROCESSES)
+        call_libc("unshare", _PROCESSES)
         pid = -1
         try:
             pid = os.fork()
         finally:
             if pid != 0:
-                call("setns", self._own, _PROCESSES)
+                call_libc("setns", self._own_namespace, _PROCESSES)
         return pid
 
-    def _become(self, user: str, scratch: int, sources: int, given: list[int]) -> None:
-        """Turn a fresh fork into the first process of a program, or end it."""
+    def _start_program(self, user: str, scratch: int, sources: int, given: list[int]) -> None:
+        """Isolate a fresh fork as the first process of a program, or end it."""
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
             self._socket.detach()  # closed below, by its number alone
-            for entrance in given[DESCRIPTORS:]:
-                os.write(entrance, b"0")  # into the control group, before anything is made
-            place(given[:DESCRIPTORS])
+            for group in given[DESCRIPTORS:]:
+                os.write(group, b"0")  # enters the control group before it starts anything
+            place_descriptors(given[:DESCRIPTORS])
             isolate(user, scratch, sources)
-            drop(user, self._seccomp)
+            drop_privileges(user, self._seccomp)
         except BaseException as error:  # noqa: BLE001 - a fork must never go on as its parent
             try:
                 os.write(2, (str(error) or type(error).__name__).encode("utf-8", "backslashreplace"))
@@ -212,23 +212,23 @@ class Server:
                 os._exit(1)
 
     def _reap(self) -> None:
-        while self._numbers:
+        while self._programs:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
                 return
-            self._say("ended " + self._numbers.pop(pid) + " " + str(status))
+            self._send("ended " + self._programs.pop(pid) + " " + str(status))
 
-    def _say(self, text: str) -> None:
+    def _send(self, text: str) -> None:
         try:
             self._socket.send(text.encode("utf-8", "backslashreplace")[:PACKET])
         except OSError:
             os._exit(0)
 
 
-def place(given: list[int]) -> None:
-    """Put the descriptors of a program in their places, and close all others."""
-    aside = [fcntl.fcntl(one, fcntl.F_DUPFD, 16) for one in given]
-    for number, one in enumerate(aside):  # stdin, stdout, stderr, and the channel
+def place_descriptors(given: list[int]) -> None:
+    """Move the descriptors of a program to their numbers, and close all others."""
+    copies = [fcntl.fcntl(one, fcntl.F_DUPFD, 16) for one in given]
+    for number, one in enumerate(copies):  # stdin, stdout, stderr, and the channel
         os.dup2(one, number)
     for name in os.listdir("/proc/self/fd"):
         if int(name) >= DESCRIPTORS:
@@ -242,17 +242,18 @@ def isolate(user: str, scratch: int, sources: int) -> None:
     """Give this process namespaces, empty memory to write to, and a view of its own processes alone.
 
     Args:
-        user: Who it is to become, as a number; - for who it is.
+        user: The user to become, as a number; - for no change.
         scratch: Bytes of each scratch folder.
         sources: Bytes of the program's own files.
     """
-    call("unshare", _MOUNTS | _IPC | _NETWORK)
+    call_libc("unshare", _MOUNTS | _IPC | _NETWORK)
     mount(b"none", b"/", None, _EVERYWHERE | _PRIVATE)
     for folder, size in ((b"/dev/shm", scratch), (b"/tmp", scratch), (b"/sandbox", sources)):
         # As `protocol.inodes_of`: an empty file takes memory too.
         options = b"mode=1777,size=%d,nr_inodes=%d" % (size, max(size // 4096, 16))
         mount(b"tmpfs", folder, b"tmpfs", _NO_SET_UID | _NO_DEVICES, options)
-    # An ordinary user's program owns its supervisor's files there: what it may not trace is closed to it.
+    # An ordinary user's program owns its supervisor's files there: it must not see processes that it cannot
+    # trace.
     hidden = b"hidepid=1" if user == "-" else None
     mount(b"proc", b"/proc", b"proc", _NO_SET_UID | _NO_DEVICES | _NO_EXECUTION, hidden)
     terminals = b"newinstance,ptmxmode=0666,mode=620"
@@ -265,12 +266,12 @@ def isolate(user: str, scratch: int, sources: int) -> None:
         os.chmod("/sandbox/passwd", 0o444)
         mount(b"/sandbox/passwd", b"/etc/passwd", None, _BIND)
         os.unlink("/sandbox/passwd")
-    with_loopback()
+    enable_loopback()
     os.chdir("/tmp")
 
 
-def with_loopback() -> None:
-    """Switch on the one interface of this network, which leads to itself."""
+def enable_loopback() -> None:
+    """Enable the loopback interface of this network."""
     end = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
     try:
         asked = b"lo".ljust(16, b"\0") + bytes(24)
@@ -281,16 +282,16 @@ def with_loopback() -> None:
         end.close()
 
 
-def drop(user: str, seccomp: bytes) -> None:
-    """Become somebody without any right, for good.
+def drop_privileges(user: str, seccomp: bytes) -> None:
+    """Drop every capability, and become another user, for good.
 
     Args:
-        user: Who, as a number; - for an unprivileged user, who gets a user namespace of its own, for which
-            the kernel counts its processes.
+        user: The user, as a number; - for an unprivileged user, who gets a user namespace of its own, for
+            which the kernel counts its processes.
         seccomp: The filter of system calls.
     """
     if user == "-":
-        call("unshare", _USERS)
+        call_libc("unshare", _USERS)
         one = f"{NOBODY} 0 1"
         for name, text in (
             ("/proc/self/setgroups", "deny"),
@@ -303,7 +304,7 @@ def drop(user: str, seccomp: bytes) -> None:
     with open("/proc/sys/kernel/cap_last_cap") as file:
         last = int(file.read())
     for right in range(last + 1):
-        call("prctl", _DROP_BOUND, right, 0, 0, 0)
+        call_libc("prctl", _DROP_BOUND, right, 0, 0, 0)
     if user != "-":
         number = int(user)
         try:
@@ -312,6 +313,6 @@ def drop(user: str, seccomp: bytes) -> None:
             os.setresuid(number, number, number)
         except OSError as error:
             raise OSError(NO_CHANGE_OF_USER + ": " + str(error)) from None
-    call("prctl", _AMBIENT, _CLEAR_AMBIENT, 0, 0, 0)
-    call("capset", _CAPABILITIES_VERSION.to_bytes(4, sys.byteorder) + bytes(4), bytes(24))
-    supervisor.refuse_calls(seccomp)
+    call_libc("prctl", _AMBIENT, _CLEAR_AMBIENT, 0, 0, 0)
+    call_libc("capset", _CAPABILITIES_VERSION.to_bytes(4, sys.byteorder) + bytes(4), bytes(24))
+    supervisor.filter_system_calls(seccomp)

@@ -1,10 +1,10 @@
 """Runs the tests of a program and reports each outcome, in a process that `supervisor.py` started.
 
-Standard library only, Python 3.8 or newer. On stdout stands one line per test for people to read. What the
-workbench counts goes to the supervisor as records, one a line after a secret (see `encode`), so that nothing
-a test prints or writes to a file can be taken for an outcome; the supervisor says what it makes of them.
+Standard library only, Python 3.8 or newer. On stdout it writes one line per test for people to read. The
+records for the workbench go to the supervisor, one a line after a secret (see `encode`), so that nothing a
+test prints or writes to a file can be mistaken for an outcome.
 
-Every run pays for what is imported here, so what only a failure needs is imported when there is one.
+Every run pays for these imports, so modules that only a failure needs are imported when there is one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 CANDIDATE = "candidate"
 TEST = "test_candidate"
+SCAFFOLD = "scaffold"
 LONGEST_MESSAGE = 500
 # Of a traceback so many lines of its beginning and its end, of each so many characters; and of all together.
 TRACE_HEAD, TRACE_TAIL, TRACE_LINE, ALL_TRACES = 10, 30, 200, 256 * 1024
 MOST_PACKAGES = 1000
+SCRATCH = os.environ.get("TMPDIR", "/tmp")
 REPAIRED = "/opt/repaired"  # as in repairer.py
-OPTIMIZED = 1  # the flag that a function's code has, and a class's has not
+OPTIMIZED = 1  # the flag of a function's code, which a class's code lacks
 NO_SPACE = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
 # A test may replace these for its own purposes (a mocked os.write): keep the real ones.
@@ -38,9 +40,9 @@ def run(
 ) -> None:
     """Run the program below a folder and end the process: 0 when all went well, 1 otherwise."""
     if repaired:
-        use_repaired()
+        use_repaired_packages()
     report = Report(channel, secret, work)
-    report.send(event="packages", names="\n".join(packages()))
+    report.send(event="packages", names="\n".join(installed_packages()))
     # Tests import from here what a normal start of Python would offer: their folder, exit() and help().
     sys.path[0] = work
     import site
@@ -48,6 +50,8 @@ def run(
     site.setquit()
     site.sethelper()
     sys.argv = [os.path.join(work, TEST + ".py")]
+    if os.path.exists(os.path.join(work, SCAFFOLD + ".py")):
+        sys.meta_path.insert(0, Scaffolding(work))
     if tests:
         run_tests(report, tests)
     else:
@@ -57,8 +61,37 @@ def run(
     _exit(1 if report.bad else 0)
 
 
+class Scaffolding:
+    """Loads the candidate with its scaffold: that is executed first, in the same namespace.
+
+    So the candidate's file stays as it is, and finds the imports and definitions that it lacks.
+    """
+
+    def __init__(self, work: str) -> None:
+        self._work = work
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
+        """Find the candidate, and leave every other module to those that come next."""
+        if name != CANDIDATE:
+            return None
+        from importlib.machinery import PathFinder
+
+        spec: Any = PathFinder.find_spec(name, [self._work])
+        load = spec.loader.exec_module
+
+        def exec_module(module: types.ModuleType) -> None:
+            scaffold = os.path.join(self._work, SCAFFOLD + ".py")
+            with open(scaffold, "rb") as file:
+                code = compile(file.read(), scaffold, "exec", dont_inherit=True)
+            exec(code, vars(module))  # noqa: S102 - in a sandbox
+            load(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
 class Report:
-    """Where outcomes go: records to the channel, readable lines to stdout."""
+    """The report of outcomes: records to the channel, readable lines to stdout."""
 
     def __init__(self, channel: int, secret: bytes, work: str) -> None:
         self.bad = False
@@ -72,7 +105,7 @@ class Report:
         """Write one record; a fork that came back from a test ends here and reports nothing."""
         if _getpid() != self._owner:
             _exit(0)
-        put(self._channel, self._secret + encode(record) + "\n")
+        write(self._channel, self._secret + encode(record) + "\n")
 
     def trace(self, error: BaseException) -> str:
         """Write the traceback of an exception: the program's own frames, with short file names."""
@@ -90,7 +123,7 @@ class Report:
             text = "".join(whole.format())
         except Exception:  # noqa: BLE001 - __str__ of the program's own exception may raise anything
             text = type(error).__name__
-        text = shortened(text.replace(self._work, ""))[: self._traces]
+        text = shorten_trace(text.replace(self._work, ""))[: self._traces]
         self._traces -= len(text)
         return text
 
@@ -109,24 +142,24 @@ def run_tests(report: Report, tests: dict[str, list[str]]) -> None:
     try:
         module = __import__(TEST)
     except BaseException as error:  # noqa: BLE001 - SystemExit of a module must not end the report
-        tell_program(report, error, loading=True)
+        report_program_error(report, error, loading=True)
         return
     ran = False
     known = methods_of(tests)
     for name, labels in tests.items():
-        found = cases(module, name, labels == [name], known)
+        found = find_cases(module, name, labels == [name], known)
         for label, call in found:
             ran = True
             run_case(report, label, call)
         for label in labels:
             if label not in [one for one, _ in found]:
                 report.send(event="absent", name=label)
-                put(1, "ABSENT " + label + ": not there when the module had been loaded\n")
+                write(1, "ABSENT " + label + ": not there when the module had been loaded\n")
     if not ran:
         report.bad = True
         message = "LookupError: none of the tests was defined when the module had been loaded"
         report.send(event="program", outcome="error", message=message, trace="", category="environment")
-        put(1, "ERROR " + message + "\n")
+        write(1, "ERROR " + message + "\n")
 
 
 def run_script(report: Report) -> None:
@@ -139,18 +172,18 @@ def run_script(report: Report) -> None:
         # `sys.exit(0)` ends a script well (unittest.main does it), but not when the candidate calls it.
         if isinstance(error, SystemExit) and not error.code and not report.in_candidate(error):
             return
-        tell_program(report, error, loading=False)
+        report_program_error(report, error, loading=False)
 
 
-def tell_program(report: Report, error: BaseException, loading: bool) -> None:
+def report_program_error(report: Report, error: BaseException, loading: bool) -> None:
     """Report an exception that ended the program outside any test."""
     report.bad = True
     flush()
     failed = isinstance(error, AssertionError)
-    category, cause = ("", error) if failed else refusal(error)
+    category, cause = ("", error) if failed else environment_refusal(error)
     category = category or ("environment" if loading and not failed else "")
     message = describe(cause)
-    put(1, "{} {}\n".format("FAIL" if failed else "ERROR", message))
+    write(1, "{} {}\n".format("FAIL" if failed else "ERROR", message))
     outcome, trace = "failed" if failed else "error", report.trace(error)
     report.send(event="program", outcome=outcome, message=message, trace=trace, category=category)
 
@@ -163,16 +196,16 @@ def run_case(report: Report, name: str, call: Callable[[], object]) -> None:
         await_or_refuse(call())
     except BaseException as error:  # noqa: BLE001 - whatever a test raises is its outcome
         if isinstance(error, MemoryError):
-            free(error)
+            clear_frames(error)
         outcome = "failed" if isinstance(error, AssertionError) else "error"
-        category, cause = ("", error) if outcome == "failed" else refusal(error)
+        category, cause = ("", error) if outcome == "failed" else environment_refusal(error)
         message = describe(cause)
         trace = report.trace(error)
         report.bad = True
     flush()
     report.send(event="outcome", name=name, outcome=outcome, message=message, trace=trace, category=category)
     word = {"passed": "PASS", "failed": "FAIL", "error": "ERROR"}[outcome]
-    put(1, "{} {}{}\n".format(word, name, ": " + message if message else ""))
+    write(1, "{} {}{}\n".format(word, name, ": " + message if message else ""))
 
 
 def await_or_refuse(result: object) -> None:
@@ -194,12 +227,12 @@ def await_or_refuse(result: object) -> None:
 def tests_of(path: str) -> dict[str, list[str]]:
     """List the test functions and test classes that the program itself defines, each with its tests.
 
-    Read from the compiled source, since a loaded module does not tell its own functions from imported ones; a
-    syntax tree would tell the same, but its making takes as long as all the rest.
+    Read from the compiled source: a loaded module does not distinguish its own functions from imported ones,
+    and parsing a syntax tree takes as long as all the rest.
 
     Returns:
         The labels of its tests by the name of each: of a function its own, of a class those of the methods
-        that stand in it. It may inherit others.
+        in its body. It may inherit others.
     """
     errors, sys.stderr = sys.stderr, None  # its warnings come when it is imported
     try:
@@ -210,25 +243,25 @@ def tests_of(path: str) -> dict[str, list[str]]:
     finally:
         sys.stderr = errors
     tests: dict[str, list[str]] = {}
-    for code in defined(module):
+    for code in defined_code(module):
         if code.co_flags & OPTIMIZED:
             if code.co_name.startswith("test_"):
                 tests[code.co_name] = [code.co_name]
         else:
-            inner = [one for one in defined(code) if one.co_flags & OPTIMIZED]
+            inner = [one for one in defined_code(code) if one.co_flags & OPTIMIZED]
             methods = dict.fromkeys(one.co_name for one in inner if one.co_name.startswith("test"))
             if methods:
                 tests[code.co_name] = [code.co_name + "." + each for each in methods]
     return tests
 
 
-def defined(code: types.CodeType) -> list[types.CodeType]:
+def defined_code(code: types.CodeType) -> list[types.CodeType]:
     """List the functions and classes that a piece of code defines, in their order."""
     found = []
     for each in code.co_consts:
         if isinstance(each, type(code)):
             generic = each.co_name.startswith("<generic parameters")
-            found += defined(each) if generic else [each]
+            found += defined_code(each) if generic else [each]
     return found
 
 
@@ -237,13 +270,13 @@ def methods_of(tests: dict[str, list[str]]) -> set[str]:
     return {label.partition(".")[2] for labels in tests.values() for label in labels} - {""}
 
 
-def cases(
+def find_cases(
     module: types.ModuleType, name: str, is_function: bool, known: set[str]
 ) -> list[tuple[str, Callable[[], object]]]:
     """List a test function, or the methods of a test class, as (label, callable).
 
-    What is something else by now than the source defines is no test, nor is a method whose name stands in no
-    class of the source: it was made while the module was loaded.
+    A name that is no longer bound to a function or class as in the source is no test, nor is a method whose
+    name is in no class of the source: it was made while the module was loaded.
     """
     found = getattr(module, name, None)
     if is_function:
@@ -270,7 +303,7 @@ def bind(kind: Any, method: str) -> Callable[[], object]:
                 test = getattr(case, method)
                 # unittest's own class for asynchronous tests runs them itself, in the loop of their set-up.
                 if not (hasattr(case, "asyncSetUp") and inspect.iscoroutinefunction(test)):
-                    setattr(case, method, expecting(case, test))
+                    setattr(case, method, expect_failure(case, test))
                 case.debug()
             finally:
                 kind.tearDownClass()
@@ -288,7 +321,7 @@ def bind(kind: Any, method: str) -> Callable[[], object]:
     return call
 
 
-def expecting(case: Any, test: Callable[[], object]) -> Callable[[], None]:
+def expect_failure(case: Any, test: Callable[[], object]) -> Callable[[], None]:
     """Make a call that runs a method of a unittest class, which may be expected to fail."""
     mark = "__unittest_expecting_failure__"
     expected = getattr(case, mark, False) or getattr(test, mark, False)
@@ -306,10 +339,10 @@ def expecting(case: Any, test: Callable[[], object]) -> Callable[[], None]:
     return call
 
 
-def refusal(error: BaseException) -> tuple[str, BaseException]:
-    """Tell what the environment refused a program, and by which of the exceptions behind this one.
+def environment_refusal(error: BaseException) -> tuple[str, BaseException]:
+    """Return which refusal of the environment caused an exception, and the exception that reports it.
 
-    The category is "" where the exception is the program's own affair.
+    The category is "" where the environment refused nothing.
     """
     for cause in causes(error):
         number = cause.errno if isinstance(cause, OSError) else None
@@ -327,10 +360,33 @@ def refusal(error: BaseException) -> tuple[str, BaseException]:
 
 
 def is_missing(error: BaseException) -> bool:
-    """Tell whether an exception says that a module or a name is not there."""
+    """Tell whether an exception says that a module, a name, a file or a library is not there."""
     if isinstance(error, SyntaxError):  # of a module; of a text that the program parsed, it is a finding
         return bool(error.filename) and not str(error.filename).startswith("<")
-    return isinstance(error, (ImportError, NameError)) and not isinstance(error, UnboundLocalError)
+    if isinstance(error, UnboundLocalError):
+        return False
+    if isinstance(error, (ImportError, NameError)):
+        return True
+    if isinstance(error, FileNotFoundError):
+        return is_of_system(error)
+    return isinstance(error, OSError) and "cannot open shared object file" in str(error)
+
+
+def is_of_system(error: FileNotFoundError) -> bool:
+    """Tell whether the environment should have had a file: a program to start, or a path that is absolute.
+
+    What would lie in the scratch folder, which is empty at the start, or beside it by a path that is not
+    absolute, only the program itself can have made: that it looks for it in vain is a finding.
+    """
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    starting = place is not None and os.path.basename(place.tb_frame.f_code.co_filename) == "subprocess.py"
+    path = error.filename
+    if starting or not isinstance(path, (str, bytes)):
+        return starting
+    path = os.fsdecode(path)
+    return os.path.isabs(path) and not (path + os.sep).startswith(os.path.join(SCRATCH, ""))
 
 
 def causes(error: BaseException) -> list[BaseException]:
@@ -350,13 +406,13 @@ def describe(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - see Report.trace
         text = "(its message could not be made)"
     if not text and isinstance(error, AssertionError):
-        text = asserted(error)
+        text = assertion_source(error)
     line = " ".join(f"{type(error).__name__}: {text}".split()) if text else type(error).__name__
     return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 1] + "…"
 
 
-def asserted(error: AssertionError) -> str:
-    """Find the source of the assertion that failed: the statement, or else its line."""
+def assertion_source(error: AssertionError) -> str:
+    """Return the source of the assertion that failed: the statement, or else its line."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -379,7 +435,7 @@ def asserted(error: AssertionError) -> str:
     return linecache.getline(path, number).strip()
 
 
-def shortened(trace: str) -> str:
+def shorten_trace(trace: str) -> str:
     """Leave out the middle of a long traceback, and the end of its long lines."""
     lines = [line if len(line) <= TRACE_LINE else line[: TRACE_LINE - 1] + "…" for line in trace.splitlines()]
     between = len(lines) - TRACE_HEAD - TRACE_TAIL
@@ -389,8 +445,8 @@ def shortened(trace: str) -> str:
     return "\n".join(lines)
 
 
-def use_repaired() -> None:
-    """Let this process, and what it starts, find what a repair installed, after the standard library."""
+def use_repaired_packages() -> None:
+    """Let this process and its children import the packages of a repair, after the standard library."""
     import site
 
     folder = os.path.join(REPAIRED, "lib", "python{}.{}".format(*sys.version_info[:2]), "site-packages")
@@ -401,8 +457,8 @@ def use_repaired() -> None:
         os.environ[name] = "1"  # they would start a thread for each processor, which the limits forbid
 
 
-def packages() -> list[str]:
-    """List what can be imported beside the standard library, as NAME==VERSION, by what installers note."""
+def installed_packages() -> list[str]:
+    """List the installed packages as NAME==VERSION, by the metadata that installers write."""
     found = set()
     for folder in sys.path[1:]:
         try:
@@ -417,7 +473,7 @@ def packages() -> list[str]:
 
 
 def flush() -> None:
-    """Push out what the test printed, so that it stands before the line that is printed about it."""
+    """Flush the output of a test, so that it comes before the line about the test."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -425,8 +481,8 @@ def flush() -> None:
             continue
 
 
-def free(error: BaseException) -> None:
-    """Let go of what the frames of an exception hold, which may be all the memory there is."""
+def clear_frames(error: BaseException) -> None:
+    """Clear the frames of an exception, which may hold all the memory there is."""
     place = error.__traceback__
     while place is not None:
         try:
@@ -443,7 +499,7 @@ def encode(record: dict[str, str]) -> str:
 
 
 def decode(line: bytes) -> dict[str, str]:
-    """Read what `encode` wrote; raises ValueError when it is something else."""
+    """Read a record that `encode` wrote; raises ValueError when it is none."""
     pairs = [part.partition("=") for part in line.decode().split("\t")]
     if not all(mark for _, mark, _ in pairs):
         raise ValueError("not a record")
@@ -452,7 +508,7 @@ def decode(line: bytes) -> dict[str, str]:
     }
 
 
-def put(channel: int, text: str) -> None:
+def write(channel: int, text: str) -> None:
     """Write a text to a file descriptor whole; one that the test has closed takes nothing."""
     rest = text.encode("utf-8", "backslashreplace")
     while rest:

@@ -1,10 +1,10 @@
-"""Carries out one repair in the place made for it: installs wheels or runs commands, into one folder.
+"""Carries out one repair in a sandbox: installs wheels or runs commands, into one folder.
 
 Standard library only, Python 3.8 or newer, started as `python repairer.py FOLDER OPTIONS` in an empty
-environment. FOLDER holds `task.json`, `pip.zip` and, where there are some, `pip.conf` and `ca.pem`. All that
-is installed goes to REPAIRED, which has the form of a virtual environment: there pip can upgrade and remove
-what it put there. OPTIONS are limits as NAME=NUMBER; `leash=1` ends everything when stdin closes,
-`archive=N` writes REPAIRED as a tar file to the file descriptor N at the end.
+environment. FOLDER holds `task.json`, `pip.zip` and, where there are some, `pip.conf` and `ca.pem`. All
+packages go to REPAIRED, which is laid out as a virtual environment, so that pip can upgrade and remove them.
+OPTIONS are limits as NAME=NUMBER; `leash=1` ends everything when stdin closes, `archive=N` writes REPAIRED as
+a tar file to the file descriptor N at the end.
 
 The exit status is that of the last command.
 """
@@ -29,7 +29,7 @@ CANNOT_BEGIN = 125
 
 
 def main(argv: list[str]) -> None:
-    """Do what FOLDER asks for, and end the process."""
+    """Carry out the task of FOLDER, and end the process."""
     folder = argv[1]
     options = {name: int(value) for name, _, value in (one.partition("=") for one in argv[2:])}
     if options.get("leash"):
@@ -46,15 +46,15 @@ def main(argv: list[str]) -> None:
         task = json.load(file)
     try:
         if os.path.isdir(EARLIER):
-            take_over()
+            copy_earlier()
         make_environment()
-        variables = tools(folder)
+        variables = install_pip(folder)
     except OSError as error:
-        tell(f"The repair could not begin: {error}")
+        write_line(f"The repair could not begin: {error}")
         os._exit(CANNOT_BEGIN)
     code = 0
-    for shown, command in commands(task):
-        tell("$ " + shown)
+    for shown, command in list_commands(task):
+        write_line("$ " + shown)
         code = subprocess.run(
             command,
             cwd="/tmp",
@@ -64,7 +64,7 @@ def main(argv: list[str]) -> None:
             check=False,
         ).returncode
         if code:
-            tell(f"(exit status {code})")
+            write_line(f"(exit status {code})")
             break
     for place in (
         TOOLS,
@@ -72,12 +72,12 @@ def main(argv: list[str]) -> None:
     ):  # of a container they would stay in the image; elsewhere they stay as they are
         shutil.rmtree(place, ignore_errors=True)
     if not code and "archive" in options:
-        archive(options["archive"])
+        write_archive(options["archive"])
     os._exit(code if code >= 0 else 128 - code)
 
 
-def take_over() -> None:
-    """Copy what an earlier repair left; the folder itself is there, and belongs to somebody else."""
+def copy_earlier() -> None:
+    """Copy the earlier snapshot's content; the folder itself exists, and belongs to somebody else."""
     for entry in os.scandir(EARLIER):
         target = os.path.join(REPAIRED, entry.name)
         if entry.is_dir(follow_symlinks=False):
@@ -87,19 +87,19 @@ def take_over() -> None:
 
 
 def end_with_stdin() -> None:
-    """End everything when whoever asked for the repair is gone."""
+    """End the process when stdin closes, since whoever started the repair is gone then."""
     while os.read(0, 4096):
         pass
     os._exit(1)
 
 
-def tell(line: str) -> None:
-    """Write a line where the commands write theirs."""
+def write_line(line: str) -> None:
+    """Write a line to stdout, as the commands do."""
     os.write(1, (line + "\n").encode("utf-8", "backslashreplace"))
 
 
 def site_packages() -> str:
-    """Name the folder of REPAIRED that modules are imported from."""
+    """Return the folder of REPAIRED that modules are imported from."""
     return os.path.join(REPAIRED, "lib", "python{}.{}".format(*sys.version_info[:2]), "site-packages")
 
 
@@ -116,8 +116,8 @@ def make_environment() -> None:
         file.write(f"home = {os.path.dirname(program)}\ninclude-system-site-packages = false\n")
 
 
-def tools(folder: str) -> dict[str, str]:
-    """Lay out pip, and return the variables that commands see."""
+def install_pip(folder: str) -> dict[str, str]:
+    """Unpack pip, and return the environment variables of commands."""
     os.makedirs(TOOLS)
     with zipfile.ZipFile(os.path.join(folder, "pip.zip")) as packed:
         packed.extractall(os.path.join(TOOLS, "lib"))
@@ -151,8 +151,8 @@ def tools(folder: str) -> dict[str, str]:
     return variables
 
 
-def commands(task: dict[str, object]) -> list[tuple[str, list[str]]]:
-    """List what is to be run, each as it is told and as it is started."""
+def list_commands(task: dict[str, object]) -> list[tuple[str, list[str]]]:
+    """List the commands, each as it is shown and as it is started."""
     items = [str(item) for item in task["items"]]  # type: ignore[attr-defined]
     if task["kind"] == "install":
         shown = "pip install --only-binary :all: " + " ".join(items)
@@ -161,7 +161,7 @@ def commands(task: dict[str, object]) -> list[tuple[str, list[str]]]:
     return [(item, ["/bin/sh", "-c", item]) for item in items]
 
 
-def archive(descriptor: int) -> None:
+def write_archive(descriptor: int) -> None:
     """Write REPAIRED to a file that is open already."""
     with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w|") as packed:
         packed.add(REPAIRED, arcname=".")

@@ -1,15 +1,15 @@
 """Puts a stub in a candidate's place: the same module and names, in which no function does its work.
 
-Standard library only, Python 3.8 or newer. It runs in the sandbox, as `become` before the candidate, so that
-nothing of an unknown program is read outside. What a stub keeps of the candidate:
+Standard library only, Python 3.8 or newer. It runs in the sandbox, so that an unknown program is parsed
+nowhere else. A stub keeps of the candidate:
 
-- every function, method and lambda takes what it took, and then returns None (the stub "none") or the first
-  thing that it was given, `self` and `cls` not counted (the stub "input"); a generator yields nothing, or is
-  what it was given; a context manager enters and leaves;
+- every function, method and lambda takes the same arguments, and returns None (the stub "none") or its
+  first argument, `self` and `cls` not counted (the stub "input"); a generator yields nothing, or the elements
+  of that argument; a context manager enters and leaves;
 - `__init__` gives the object the attributes that the class's methods set, all None;
 - imports, constants and other statements of the module stay. One that fails, now that no function works,
-  leaves None under its names; a name that a built-in or partial function was given to is a stub as well;
-- decorators of the candidate's own go, since they are functions that do nothing; others stay.
+  leaves None under its names; a name bound to a built-in or partial function is a stub as well;
+- the candidate's own decorators are removed, since they do nothing now; others stay.
 """
 
 from __future__ import annotations
@@ -32,21 +32,24 @@ ENTERING = ("__enter__", "__aenter__")
 MADE = ("builtins", "functools", "operator")
 
 
-def become(space: dict[str, Any], source: bytes, kind: str) -> None:
+def load_stub(space: dict[str, Any], source: bytes, kind: str) -> None:
     """Load the stub of a candidate into a module's namespace.
 
     Args:
-        space: The globals of the module that stands for the candidate.
+        space: The globals of the module that replaces the candidate.
         source: The candidate's source.
         kind: Which stub, "none" or "input".
 
     Raises:
-        LookupError: The candidate has nothing that a stub could stand for.
+        LookupError: The candidate has no function to replace.
     """
     tree = ast.parse(source)
     stubs = Stubs(kind, tree)
     assigned = [
-        name for part in tree.body if not isinstance(part, (*IMPORTS, *DEFINITIONS)) for name in bound(part)
+        name
+        for part in tree.body
+        if not isinstance(part, (*IMPORTS, *DEFINITIONS))
+        for name in bound_names(part)
     ]
     tree = ast.fix_missing_locations(stubs.visit(tree))
     exec(compile(tree, space.get("__file__", "candidate.py"), "exec", dont_inherit=True), space)  # noqa: S102 - in a sandbox
@@ -65,12 +68,12 @@ def returns_none(*args: object, **named: object) -> object:
 
 
 def returns_input(*args: object, **named: object) -> object:
-    """Return what was given first."""
+    """Return the first argument."""
     return args[0] if args else next(iter(named.values()), None)
 
 
 class Stubs(ast.NodeTransformer):
-    """Takes the work out of every function of a module.
+    """Replaces the body of every function of a module.
 
     Args:
         kind: Which stub.
@@ -79,8 +82,8 @@ class Stubs(ast.NodeTransformer):
 
     def __init__(self, kind: str, tree: ast.Module) -> None:
         self.found = 0
-        self._gives = kind == "input"
-        self._own = own_callables(tree)
+        self._returns_input = kind == "input"
+        self._own_names = own_callables(tree)
         self._attributes: list[list[str]] = []
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
@@ -89,48 +92,48 @@ class Stubs(ast.NodeTransformer):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        """Change what stands in a class."""
+        """Change the body of a class."""
         self._attributes.append(attributes_set(node))
-        node.decorator_list = self._others(node.decorator_list)
+        node.decorator_list = self._foreign_decorators(node.decorator_list)
         node.body = self._statements(node.body)
         self._attributes.pop()
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Change a function."""
-        return self._emptied(node)
+        return self._replace_body(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         """Change an async function."""
-        return self._emptied(node)
+        return self._replace_body(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         """Change a lambda."""
         self.found += 1
-        without_calls(node.args)
-        node.body = ast.parse(self._value(node.args, False), mode="eval").body
+        drop_computed_defaults(node.args)
+        node.body = ast.parse(self._stub_value(node.args, False), mode="eval").body
         return node
 
     def _statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         kept: list[ast.stmt] = []
         for place, statement in enumerate(body):
-            names = bound(statement)
+            names = bound_names(statement)
             changed = self.visit(statement)
-            plain = isinstance(statement, IMPORTS) or (place == 0 and is_text(statement))
-            kept.append(changed if plain else guarded(changed, names))
+            plain = isinstance(statement, IMPORTS) or (place == 0 and is_docstring(statement))
+            kept.append(changed if plain else guard(changed, names))
         return kept
 
-    def _emptied(self, node: Any) -> ast.AST:
+    def _replace_body(self, node: Any) -> ast.AST:
         self.found += 1
-        work = ast.parse("def work():\n    " + self._work(node).replace("\n", "\n    ")).body[0]
-        docstring = node.body[:1] if is_text(node.body[0]) else []  # it may hold examples to be tested
-        node.decorator_list = self._others(node.decorator_list)
-        without_calls(node.args)
+        work = ast.parse("def work():\n    " + self._stub_body(node).replace("\n", "\n    ")).body[0]
+        docstring = node.body[:1] if is_docstring(node.body[0]) else []  # it may hold examples to be tested
+        node.decorator_list = self._foreign_decorators(node.decorator_list)
+        drop_computed_defaults(node.args)
         node.body = docstring + work.body  # type: ignore[attr-defined]
         return node  # type: ignore[no-any-return]
 
-    def _work(self, node: Any) -> str:
-        """Write what a function does instead of its work."""
+    def _stub_body(self, node: Any) -> str:
+        """Return the body of a function's stub."""
         decorators = [last_name(each) for each in node.decorator_list]
         method = bool(self._attributes) and "staticmethod" not in decorators
         every = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
@@ -143,21 +146,21 @@ class Stubs(ast.NodeTransformer):
             return f"return super().__new__({every[0]})"
         if method and node.name in SILENT:
             return "return None"
-        value = self._value(node.args, method)
-        if method and node.name in ENTERING and every and self._gives:
+        value = self._stub_value(node.args, method)
+        if method and node.name in ENTERING and every and self._returns_input:
             value = every[0]
         if any(name in MANAGERS for name in decorators):
             return f"yield {value}"
-        if yields(node):
-            if not self._gives:
+        if is_generator(node):
+            if not self._returns_input:
                 return "return\nyield"
             if isinstance(node, ast.AsyncFunctionDef):
                 return f"yield {value}"
         return f"return {value}"
 
-    def _value(self, args: ast.arguments, method: bool) -> str:
+    def _stub_value(self, args: ast.arguments, method: bool) -> str:
         """Write what a function returns."""
-        if not self._gives:
+        if not self._returns_input:
             return "None"
         names = [each.arg for each in (*args.posonlyargs, *args.args)]
         if names and (method or names[0] in ("self", "cls")):
@@ -169,10 +172,11 @@ class Stubs(ast.NodeTransformer):
             value = f"next(iter({args.kwarg.arg}.values()), None)"
         return f"{args.vararg.arg}[0] if {args.vararg.arg} else {value}" if args.vararg else value
 
-    def _others(self, decorators: list[ast.expr]) -> list[ast.expr]:
-        """Leave out the candidate's own decorators; `@name.setter` is a property's."""
+    def _foreign_decorators(self, decorators: list[ast.expr]) -> list[ast.expr]:
+        """Return the decorators that are not the candidate's own; `@name.setter` is a property's."""
         parts = ("setter", "getter", "deleter")
-        return [each for each in decorators if last_name(each) in parts or root_name(each) not in self._own]
+        own = self._own_names
+        return [each for each in decorators if last_name(each) in parts or root_name(each) not in own]
 
 
 def own_callables(tree: ast.Module) -> set[str]:
@@ -202,8 +206,8 @@ def attributes_set(node: ast.ClassDef) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def bound(statement: ast.AST) -> list[str]:
-    """Name what a statement gives a value to, in its own scope."""
+def bound_names(statement: ast.AST) -> list[str]:
+    """Return the names that a statement binds in its own scope."""
     names = []
     todo = [statement]
     while todo:
@@ -219,16 +223,16 @@ def bound(statement: ast.AST) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def guarded(statement: ast.stmt, names: list[str]) -> ast.stmt:
-    """Have a statement that fails leave None under the names that have no value then."""
+def guard(statement: ast.stmt, names: list[str]) -> ast.stmt:
+    """Wrap a statement so that, if it fails, the names that it binds are None."""
     unset = (f"    try: {name}\n    except NameError: {name} = None\n" for name in names)
     attempt: Any = ast.parse("try: pass\nexcept BaseException:\n    pass\n" + "".join(unset)).body[0]
     attempt.body = [statement]
     return attempt  # type: ignore[no-any-return]
 
 
-def without_calls(args: ast.arguments) -> None:
-    """Put None in the place of every default value that is computed by a call."""
+def drop_computed_defaults(args: ast.arguments) -> None:
+    """Replace every default value that a call computes by None."""
 
     def plain(value: Any) -> Any:
         called = value is not None and any(isinstance(part, ast.Call) for part in ast.walk(value))
@@ -238,7 +242,7 @@ def without_calls(args: ast.arguments) -> None:
     args.kw_defaults = [plain(value) for value in args.kw_defaults]
 
 
-def yields(function: Any) -> bool:
+def is_generator(function: Any) -> bool:
     """Tell whether a function is a generator."""
     todo = list(function.body)
     while todo:
@@ -250,7 +254,7 @@ def yields(function: Any) -> bool:
     return False
 
 
-def is_text(statement: ast.stmt) -> bool:
+def is_docstring(statement: ast.stmt) -> bool:
     """Tell whether a statement is nothing but a text, as a docstring is."""
     value = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)

@@ -1,16 +1,17 @@
-"""The first script inside every sandbox: holds the report channel, and has the tests run in a process below.
+"""The first script inside every sandbox: holds the report channel, and runs the tests in a child process.
 
 Standard library only, Python 3.8 or newer, started as `boot.SUPERVISE` says, with WORK CHANNEL OPTIONS:
-WORK holds `candidate.py` and `test_candidate.py`, CHANNEL is an inherited file descriptor, OPTIONS are limits
-as NAME=NUMBER. What the workbench counts goes to CHANNEL, one JSON object a line:
+WORK holds `candidate.py`, `test_candidate.py` and, where a program has one, `scaffold.py`; CHANNEL is an
+inherited file descriptor, OPTIONS are limits as NAME=NUMBER. Records for the workbench go to CHANNEL, one
+JSON object a line:
 
     begin    python, platform                        the limits hold; from here on untrusted code runs
-    packages names                                   what can be imported beside the standard library
+    packages names                                   the packages that are installed
     start    name                                    a test is about to run
     absent   name                                    a test of the source was not there once it was loaded
     outcome  name, outcome, message, trace, seconds, category
     program  outcome, message, trace, category       the program itself ended badly, outside any test
-    forged   (nothing)                               the program wrote what the harness did not
+    forged   (nothing)                               a record did not come from the harness
     dropped  bytes                                   of stdout and stderr, where they are mixed
     flooded  (nothing)                               it was stopped for writing without end
     oom      (nothing)                               the kernel killed some of it for want of memory
@@ -18,25 +19,25 @@ as NAME=NUMBER. What the workbench counts goes to CHANNEL, one JSON object a lin
     end                                              every test ran; an execution without it is incomplete
 
 No line of the program runs in this process. The process of the tests has CHANNEL closed, and cannot open it
-again, since the kernel shows the files of this one to nobody (it is not dumpable). What the harness says in
-the process of the tests comes through a socket, which cannot be reopened either, with a secret before each
+again, since the kernel shows the files of this one to nobody (it is not dumpable). The harness
+sends its records through a socket, which cannot be reopened either, with a secret before each
 record. A record without it, out of turn, of a test that the source does not define, or with other fields or
-values than the harness gives (`FIELDS`) is a forgery, which ends the execution and is reported. Which tests
-there are is read from the source before any of it runs, and the tests are at their end only when each of them
-has an outcome or was not there. Time is measured and the end decided here.
+values than the harness gives (`FIELDS`) is a forgery, which ends the execution and is reported. The
+tests are listed from the source before any of it runs, and they have ended only when each of them has an
+outcome or is reported as absent. Time is measured here.
 
-What no harness can hold is a test against the code it imports: code that shares a process with a test can
-reach into the harness's frames there, its secret too, or change the test, and so have its own tests pass.
+No harness can protect a test from the code that it imports: code that shares a process with a test can read
+the harness's frames, its secret too, or change the test, and so make its own tests pass.
 
-With the option `repaired`, the tests can import what a repair installed; this process never does.
+With the option `repaired`, the tests can import the packages that a repair installed; this process cannot.
 
 With the option `mixed`, CHANNEL, stdout and stderr share one stream, for a sandbox with no more than one: a
 letter, four bytes of length, and so many bytes. R is a record, O and E are output; S is a part of the output
 that is not kept, as its letter, its length and its line ends, each of eight bytes; Z is the last, and empty.
-The sandbox's end of stdin is then its leash: when it closes, everything ends.
+When stdin closes, everything ends.
 
-Every run pays for what is imported here: `json`, `signal`, `ctypes` and `contextlib` would double the time
-that the interpreter takes to start, so this makes do with what they are made of.
+Every run pays for these imports: `json`, `signal`, `ctypes` and `contextlib` would double the interpreter's
+start, so only the modules below them are used.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ if TYPE_CHECKING or __package__:
 else:  # in a sandbox the two lie side by side, without the package
     import harness
 
-FLOOD = 64  # as in output_capture.py: so many times what is kept is read and dropped
+FLOOD = 64  # as in output_capture.py: output beyond the limit is dropped up to this multiple of it
 PIECE = 65536
 LONGEST_RECORD = 65536
-# What the harness says: the fields of each event, all of them texts.
+# The records of the harness: the fields of each event, all of them texts.
 FIELDS = {
     "packages": ("names",),
     "start": ("name",),
@@ -70,7 +71,7 @@ FIELDS = {
     "finished": (),
 }
 OUTCOMES = ("passed", "failed", "error")
-# What an exception says of the environment (`harness.refusal`).
+# The categories of `harness.environment_refusal`.
 CATEGORIES = ("", "memory", "processes", "disk", "environment")
 LONGEST_NAME = 1000
 _DUMPABLE, _DEATH_SIGNAL, _SECCOMP, _FILTER = 4, 1, 22, 2
@@ -78,30 +79,30 @@ _DUMPABLE, _DEATH_SIGNAL, _SECCOMP, _FILTER = 4, 1, 22, 2
 _QUOTED = {number: f"\\u{number:04x}" for number in (*range(32), ord('"'), ord("\\"))}
 
 
-class Forged(Exception):
-    """Somebody other than the harness wrote a record."""
+class ForgedRecord(Exception):
+    """A record did not come from the harness."""
 
 
 def main(argv: list[str]) -> None:
     """Run the program below WORK and end the process: 0 when all went well, otherwise as the tests did."""
-    work, channel, options = os.path.abspath(argv[1]), int(argv[2]), numbers(argv[3:])
+    work, channel, options = os.path.abspath(argv[1]), int(argv[2]), parse_options(argv[3:])
     mixed = bool(options.get("mixed"))
-    die_with(options.get("parent"))
+    die_with_parent(options.get("parent"))
     prctl(_DUMPABLE, 0)
     # The first process of a namespace gets no other signal from inside than those that it has a handler for.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     set_limits(options)
-    channel_of = Channel(channel, mixed, options["output_bytes"], options["kept_bytes"])
-    channel_of.say(
+    reports = Channel(channel, mixed, options["output_bytes"], options["kept_bytes"])
+    reports.send(
         event="begin",
         python=f"{sys.implementation.name} {sys.version.split()[0]}",
         platform=f"{sys.platform}-{os.uname().machine}",
     )
     tests = harness.tests_of(os.path.join(work, harness.TEST + ".py"))
-    Watch(channel_of, tests, bool(options.get("repaired"))).over(work)
+    TestRun(reports, tests, bool(options.get("repaired"))).run(work)
 
 
-def numbers(options: list[str]) -> dict[str, int]:
+def parse_options(options: list[str]) -> dict[str, int]:
     """Read arguments of the form NAME=NUMBER."""
     return {name: int(number) for name, _, number in (option.partition("=") for option in options)}
 
@@ -112,13 +113,13 @@ def prctl(option: int, value: int) -> None:
         return
     import _ctypes  # what `ctypes` is made of, in a fifth of its time
 
-    place = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")  # type: ignore[arg-type]
-    if _ctypes.call_function(place, (option, value, 0, 0, 0)) != 0:
+    function = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")  # type: ignore[arg-type]
+    if _ctypes.call_function(function, (option, value, 0, 0, 0)) != 0:
         os.write(2, b"the kernel refused to protect the report of the tests\n")
         os._exit(1)
 
 
-def refuse_calls(instructions: bytes) -> None:
+def filter_system_calls(instructions: bytes) -> None:
     """Have the kernel refuse system calls to this process, and to all that it starts, for good.
 
     Args:
@@ -138,13 +139,13 @@ def refuse_calls(instructions: bytes) -> None:
     class Filter(_ctypes.Structure):
         _fields_ = (("count", Count), ("first", First))
 
-    place = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")  # type: ignore[arg-type]
+    function = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")  # type: ignore[arg-type]
     program = Filter(len(instructions) // 8, instructions)
-    if _ctypes.call_function(place, (_SECCOMP, _FILTER, _ctypes.byref(program), 0, 0)) != 0:
+    if _ctypes.call_function(function, (_SECCOMP, _FILTER, _ctypes.byref(program), 0, 0)) != 0:
         raise OSError("the kernel takes no filter of system calls")
 
 
-def die_with(parent: int | None) -> None:
+def die_with_parent(parent: int | None) -> None:
     """Have the kernel kill this process when the one that made it dies, where the kernel can."""
     prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if parent is not None and os.getppid() != parent:  # it died before the call
@@ -152,7 +153,7 @@ def die_with(parent: int | None) -> None:
 
 
 def set_limits(options: dict[str, int]) -> None:
-    """Bind the kernel's limits to this process and all that it starts."""
+    """Set the kernel's limits for this process and its children."""
     import resource
 
     wanted = {
@@ -165,12 +166,12 @@ def set_limits(options: dict[str, int]) -> None:
     if options.get("processes"):
         wanted[resource.RLIMIT_NPROC] = options["processes"] + 1  # this one is not the program's
     for kind, value in wanted.items():
-        lower(resource, kind, value, value)
-    # One second between SIGXCPU and SIGKILL, so that the first can be told from other kills.
-    lower(resource, resource.RLIMIT_CPU, options["cpu_seconds"], options["cpu_seconds"] + 1)
+        set_limit(resource, kind, value, value)
+    # One second between SIGXCPU and SIGKILL, to distinguish the first from other kills.
+    set_limit(resource, resource.RLIMIT_CPU, options["cpu_seconds"], options["cpu_seconds"] + 1)
 
 
-def lower(resource: types.ModuleType, kind: int, soft: int, hard: int) -> None:
+def set_limit(resource: types.ModuleType, kind: int, soft: int, hard: int) -> None:
     """Set one limit, never above the one already in force."""
     ceiling = resource.getrlimit(kind)[1]
     if ceiling != resource.RLIM_INFINITY:
@@ -179,7 +180,7 @@ def lower(resource: types.ModuleType, kind: int, soft: int, hard: int) -> None:
 
 
 class Channel:
-    """What leads out of the sandbox: records, and where they are mixed the program's output too."""
+    """The way out of the sandbox for records and, with `mixed`, for the program's output."""
 
     def __init__(self, descriptor: int, mixed: bool, output_bytes: int, kept_bytes: int) -> None:
         self.descriptor = descriptor
@@ -191,18 +192,18 @@ class Channel:
         self._end: dict[bytes, bytes] = {}
         self._skipped = {b"O": (0, 0), b"E": (0, 0)}
 
-    def say(self, **record: object) -> None:
-        """Send one record; when nobody is there to read it, end."""
+    def send(self, **record: object) -> None:
+        """Send one record; end the process when nobody reads it."""
         line = to_json(record)
         if self.mixed:
             self._frame(b"R", line)
         else:
             self._write(line)
 
-    def pass_on(self, kind: bytes, piece: bytes) -> bool:
-        """Send what the program wrote, as far as it may; False when it has written far too much.
+    def forward(self, kind: bytes, piece: bytes) -> bool:
+        """Send the program's output up to the limit; False when it has written far too much.
 
-        Of what it wrote beyond that, the end waits for `close`.
+        The end of the output beyond the limit is kept for `close`.
         """
         sent, rest = piece[: self._room[kind]], piece[self._room[kind] :]
         self._room[kind] -= len(sent)
@@ -217,7 +218,7 @@ class Channel:
         return self.dropped <= self._most
 
     def close(self) -> None:
-        """Send the end of what was written, and say that no more will come."""
+        """Send the end of the output, and that it is complete."""
         for kind, end in self._end.items():
             self._frame(b"S", kind + b"".join(number.to_bytes(8, "big") for number in self._skipped[kind]))
             self._frame(kind, end)
@@ -235,8 +236,8 @@ class Channel:
             os._exit(1)
 
 
-class Watch:
-    """Starts the process of the tests, listens to it, and says what became of it."""
+class TestRun:
+    """One run of the tests in a child process: starts it, checks its records, and reports its end."""
 
     def __init__(self, channel: Channel, tests: dict[str, list[str]], repaired: bool = False) -> None:
         self._channel = channel
@@ -250,11 +251,11 @@ class Watch:
         self._running = ""
         self._since = 0.0
         self._bad = False
-        self._told = False
+        self._packages_reported = False
         self._finished = False
         self._stopped = False
 
-    def over(self, work: str) -> None:
+    def run(self, work: str) -> None:
         """Run the tests below a folder to their end, and end this process."""
         import _socket  # a pipe could be opened again by its name in /proc, and read
 
@@ -269,17 +270,17 @@ class Watch:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            self._become_tests(work, theirs, [writing for _, writing in outputs], parent)
+            self._run_harness(work, theirs, [writing for _, writing in outputs], parent)
         os.close(theirs)
         kinds = {reading: kind for (reading, _), kind in outputs.items()}
         for _, writing in outputs:
             os.close(writing)
         code = self._listen(pid, ours, awake, kinds)
-        self._conclude(code)
+        self._finish(code)
 
-    def _become_tests(self, work: str, channel: int, outputs: list[int], parent: int) -> None:
-        """Turn a fresh fork into the process of the tests, which has nothing of this one but its socket."""
-        die_with(parent)
+    def _run_harness(self, work: str, channel: int, outputs: list[int], parent: int) -> None:
+        """Run the harness in a fresh fork, which keeps nothing of this process but its socket."""
+        die_with_parent(parent)
         prctl(_DUMPABLE, 1)
         try:
             with open("/proc/self/oom_score_adj", "w") as file:
@@ -296,7 +297,7 @@ class Watch:
         harness.run(work, self._tests, channel, self._secret, repaired=self._repaired)
 
     def _listen(self, pid: int, results: int, awake: int, kinds: dict[int, bytes]) -> int:
-        """Take in all that comes until the process of the tests has ended; return how it did."""
+        """Read records and output until the child process has ended; return its exit code."""
         poll = select.poll()
         for descriptor in (results, awake, *kinds):
             os.set_blocking(descriptor, False)
@@ -307,65 +308,66 @@ class Watch:
         while code is None:
             for descriptor, _ in poll.poll():
                 if descriptor == awake:
-                    code = reaped(pid)
-                    read(awake)
+                    code = reap(pid)
+                    read_available(awake)
                 elif descriptor == 0:
                     if not os.read(0, PIECE):
                         os._exit(1)
-                elif (piece := read(descriptor)) == b"":
+                elif (piece := read_available(descriptor)) == b"":
                     poll.unregister(descriptor)
                 elif piece:
-                    self._take(descriptor, kinds, piece)
+                    self._handle(descriptor, kinds, piece)
             if self._stopped and code is None:
-                os.kill(pid, signal.SIGKILL)  # it is there, since nobody took note of its end
+                os.kill(pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
         for descriptor in (results, *kinds):
             for _ in range(16):  # what a pipe holds; a process left behind may go on writing
-                piece = read(descriptor)
+                piece = read_available(descriptor)
                 if not piece:
                     break
-                self._take(descriptor, kinds, piece)
+                self._handle(descriptor, kinds, piece)
         return code
 
-    def _take(self, descriptor: int, kinds: dict[int, bytes], piece: bytes) -> None:
-        """Deal with what was read; after a stop it is dropped."""
+    def _handle(self, descriptor: int, kinds: dict[int, bytes], piece: bytes) -> None:
+        """Handle a piece of output or of records; after a stop it is dropped."""
         if self._stopped:
             return
         if descriptor in kinds:
-            if not self._channel.pass_on(kinds[descriptor], piece):
+            if not self._channel.forward(kinds[descriptor], piece):
                 self._stopped = True
-                self._channel.say(event="flooded")
+                self._channel.send(event="flooded")
             return
         lines = (self._line + piece).split(b"\n")
         self._line = lines.pop()
         try:
             for line in lines:
-                self._record(line)
+                self._check_line(line)
             if len(self._line) > LONGEST_RECORD:
-                raise Forged
-        except (Forged, ValueError, TypeError, KeyError, RecursionError, AttributeError):
+                raise ForgedRecord
+        except (ForgedRecord, ValueError, TypeError, KeyError, RecursionError, AttributeError):
             self._stopped = True
-            self._channel.say(event="forged")
+            self._channel.send(event="forged")
 
-    def _record(self, line: bytes) -> None:
-        """Check one record of the harness and pass it on; raises `Forged` or another when it is none."""
+    def _check_line(self, line: bytes) -> None:
+        """Check one line and send its record on; raises `ForgedRecord` or another error when it is none."""
         if not line.startswith(self._secret) or self._finished:
-            raise Forged
-        record: dict[str, object] = {**checked(harness.decode(line[len(self._secret) :]))}
+            raise ForgedRecord
+        record: dict[str, object] = {**check_record(harness.decode(line[len(self._secret) :]))}
         event = record["event"]
-        if (event == "packages") is self._told:  # what is installed is said first, before untrusted code runs
-            raise Forged
-        self._told = True
+        # The packages are reported first, before untrusted code runs.
+        if (event == "packages") is self._packages_reported:
+            raise ForgedRecord
+        self._packages_reported = True
         if event in ("start", "absent"):
             name = str(record["name"])
             if self._running or name in self._reported or not self._is_case(name):
-                raise Forged
+                raise ForgedRecord
             self._reported.add(name)
             self._awaited.discard(name)
             if event == "start":
                 self._running, self._since = name, time.perf_counter()
         elif event == "outcome":
             if not self._running or record["name"] != self._running:
-                raise Forged
+                raise ForgedRecord
             record["seconds"] = time.perf_counter() - self._since
             self._running = ""
             self._bad = self._bad or record["outcome"] != "passed"
@@ -374,10 +376,10 @@ class Watch:
             self._awaited.clear()  # it could not be loaded, or has none
         elif event == "finished":
             if self._running or self._awaited:
-                raise Forged
+                raise ForgedRecord
             self._finished = True
             return
-        self._channel.say(**record)
+        self._channel.send(**record)
 
     def _is_case(self, name: str) -> bool:
         """Return whether a test is in the source: a function, or a class's own or inherited method."""
@@ -387,39 +389,39 @@ class Watch:
             return name in labels
         return bool(labels) and method in self._methods
 
-    def _conclude(self, code: int) -> None:
-        """Say how it all ended, and end in the same way."""
+    def _finish(self, code: int) -> None:
+        """Report the end, and exit with the same code."""
         if self._line and not self._stopped and not self._line.startswith(self._secret[: len(self._line)]):
-            self._channel.say(event="forged")
+            self._channel.send(event="forged")
         if self._channel.dropped:
-            self._channel.say(event="dropped", bytes=self._channel.dropped)
-        if self._channel.mixed and oom_kills():
-            self._channel.say(event="oom")
-        self._channel.say(event="exit", code=code)
+            self._channel.send(event="dropped", bytes=self._channel.dropped)
+        if self._channel.mixed and count_oom_kills():
+            self._channel.send(event="oom")
+        self._channel.send(event="exit", code=code)
         if self._finished and not self._stopped:
-            self._channel.say(event="end")
+            self._channel.send(event="end")
             code = 1 if self._bad else 0
         self._channel.close()
         os._exit(128 - code if code < 0 else code)
 
 
-def checked(record: dict[str, str]) -> dict[str, str]:
-    """Return a record of the harness, its texts with what a terminal would obey made visible.
+def check_record(record: dict[str, str]) -> dict[str, str]:
+    """Return a record of the harness, its texts with characters that do not print escaped.
 
     Raises:
-        Forged: The harness writes no such record.
+        ForgedRecord: The harness writes no such record.
         KeyError: It has no event.
     """
     event = record["event"]
     if tuple(record) != ("event", *FIELDS.get(event, ("",))):
-        raise Forged
+        raise ForgedRecord
     if len(record.get("name", "")) > LONGEST_NAME or len(record.get("message", "")) > harness.LONGEST_MESSAGE:
-        raise Forged
+        raise ForgedRecord
     if record.get("outcome", "passed") not in OUTCOMES or record.get("category", "") not in CATEGORIES:
-        raise Forged
+        raise ForgedRecord
     if event == "packages" and not all(is_package(line) for line in record["names"].split("\n") if line):
-        raise Forged
-    return {name: visible(text) for name, text in record.items()}
+        raise ForgedRecord
+    return {name: escape_unprintable(text) for name, text in record.items()}
 
 
 def is_package(text: str) -> bool:
@@ -427,15 +429,15 @@ def is_package(text: str) -> bool:
     return len(text) <= LONGEST_NAME and all(one.isalnum() or one in "._-+!=" for one in text)
 
 
-def visible(text: str) -> str:
-    """Write what does not print as an escape, but for line ends and tabs."""
+def escape_unprintable(text: str) -> str:
+    """Escape the characters that do not print, but for line ends and tabs."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in text)
 
 
-def read(descriptor: int) -> bytes | None:
-    """Read what is there: nothing at the end, None where nothing has come yet."""
+def read_available(descriptor: int) -> bytes | None:
+    """Read without waiting: empty at the end, None where nothing has come yet."""
     try:
         return os.read(descriptor, PIECE)
     except BlockingIOError:
@@ -444,8 +446,8 @@ def read(descriptor: int) -> bytes | None:
         return b""
 
 
-def reaped(pid: int) -> int | None:
-    """Take note of every process that ended; return how one of them did, if it is among them."""
+def reap(pid: int) -> int | None:
+    """Reap every process that ended; return the exit code of one of them, if it is among them."""
     code = None
     while True:
         try:
@@ -458,8 +460,8 @@ def reaped(pid: int) -> int | None:
             code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
-def oom_kills() -> int:
-    """Count the processes of this sandbox that the kernel killed for want of memory, where it tells."""
+def count_oom_kills() -> int:
+    """Count the processes of this sandbox that the kernel killed for want of memory; 0 if unknown."""
     for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
         try:
             with open(path) as file:

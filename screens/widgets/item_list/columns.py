@@ -54,8 +54,8 @@ def _yours(row: QueueRow) -> str:
         return "skipped"
     if row.status == "judged" and row.label is not None:
         return value_word(row.kind, row.label)
-    # Of what has no single label, or not all that is due, how much of it is there.
-    return f"{row.given} of {row.due}" if row.given else ""
+    # Without a single label, or not fully answered: how many of the questions are answered.
+    return f"{row.answered} of {row.required}" if row.answered else ""
 
 
 def _agents(row: QueueRow) -> str:

@@ -65,7 +65,7 @@ class ReadFailed(Message):
     """Items could not be read; another order, or the same one again, tries once more.
 
     Attributes:
-        error: What went wrong.
+        error: The error message.
     """
 
     error: Exception
@@ -182,7 +182,7 @@ class ItemList(ScrollView, can_focus=True):
             self.scroll_to(y=max(0, place - height), animate=False, force=True)
         self._bring_into_view()
         self.refresh()
-        self._say_moved()
+        self._post_cursor_moved()
 
     def go_to(self, item_id: int) -> bool:
         """Put the cursor on an item; return whether it is listed."""
@@ -234,9 +234,9 @@ class ItemList(ScrollView, can_focus=True):
             for place in {before, self._cursor}:
                 self.refresh(Region(0, 1 + place - self.first, self.size.width, 1))
         if before != self._cursor:
-            self._say_moved()
+            self._post_cursor_moved()
 
-    def _say_moved(self) -> None:
+    def _post_cursor_moved(self) -> None:
         item_id = self.item_id
         if item_id is not None:
             self.post_message(CursorMoved(self._cursor, item_id))
@@ -392,5 +392,5 @@ class ItemList(ScrollView, can_focus=True):
         if not set(self._in_sight().tolist()).isdisjoint(message.item_ids):
             self.refresh()
         if self.item_id in message.item_ids:
-            self._say_moved()
+            self._post_cursor_moved()
         self._want()

@@ -39,7 +39,7 @@ class CodeArea(TextArea):
 
     Args:
         text: The code, which `can_hold` takes.
-        language: What Pygments calls its language.
+        language: The Pygments name of its language.
         wraps: Whether long lines go on in the next row, and lines have no numbers: for prose.
         id: The widget's id.
     """

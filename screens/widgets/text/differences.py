@@ -43,7 +43,7 @@ class Differences:
         spans: Stretches of it that the reference does not have ("changed"), and empty ones where it leaves
             out something that the reference has ("missing"); in order, none over another.
         gutter: A glyph for each of its lines, by the line's number, from 1.
-        sentence: What there is to say of it, without a full stop.
+        sentence: A summary, without a full stop.
     """
 
     text: str
@@ -59,8 +59,8 @@ def differences(reference: str, completion: str) -> Differences:
     lines alone, at their places.
 
     Args:
-        reference: What the author wrote.
-        completion: What a model wrote.
+        reference: The author's text.
+        completion: The model's text.
 
     Returns:
         The completion with its marks.

@@ -231,7 +231,7 @@ class Document:
         words: Whether wrapping keeps words whole, as prose wants it.
         spans: Stretches of it, and glyphs between its characters.
         glyphs: Glyphs of one cell before lines, by their numbers, from 1.
-        language: What the whole of it is written in.
+        language: The language of the whole text.
         blocks: Code within it, where it is not written in one language.
         origins: For each line of a rendered text the one of the source that it comes from, from 0; it never
             goes back. None where the lines are the source's own.

@@ -106,7 +106,7 @@ class _Line:
     """A line of a rendered text.
 
     Attributes:
-        text: What it says.
+        text: Its text.
         origin: The line of the source that it comes from, from 0.
         styles: Headings, emphasis, links and the like in it.
         code: The code that it is part of.
@@ -286,7 +286,7 @@ class _Page:
         return lines, gap
 
     def _words(self, token: Token, opening: Token) -> list[_Line]:
-        words = self._told_words(token)
+        words = self._collect_words(token)
         heading = opening.type == "heading_open"
         if heading:
             words.styles.insert(0, (0, len(words.text), "heading"))
@@ -307,7 +307,7 @@ class _Page:
             lines.append(_rule(("═" if opening.tag == "h1" else "─") * cells, last - 1))
         return lines
 
-    def _told_words(self, token: Token) -> _Words:
+    def _collect_words(self, token: Token) -> _Words:
         words = _words_of(token.children or ())
         self._contents += words.contents
         return words
@@ -323,7 +323,7 @@ class _Page:
             elif token.type == "th_open":
                 aligned.append(str(token.attrGet("style") or "").rpartition(":")[2])
             elif token.type == "inline":
-                cell = self._told_words(token)
+                cell = self._collect_words(token)
                 # In a line there are no line ends, and a tab would not line up.
                 cell.text = cell.text.replace("\n", " ").replace("\t", " ")
                 rows[-1].append(cell)
@@ -399,9 +399,10 @@ class _Words:
     """The words of a block.
 
     Attributes:
-        text: They, with the addresses of links.
-        styles: What is emphasized, linked or code among them.
-        told: What of them the source has, with the labels of addresses that are elsewhere in it.
+        text: The words, with the addresses of links.
+        styles: The emphasized, linked and code parts of them.
+        contents: The parts of them that are in the source, with the labels of addresses that are elsewhere in
+            it.
     """
 
     text: str

@@ -45,7 +45,7 @@ class Span:
         start: The offset into the text at which it begins.
         end: The offset after its last character; the same as `start` for a place between two characters,
             which is shown by the glyph of its style (`GLYPHS`), if it has one.
-        style: What it is.
+        style: The name of its style.
     """
 
     start: int
@@ -95,7 +95,7 @@ class CodeBlock:
         line: The first of them, from 0.
         count: How many there are.
         indent: Characters before the code in each.
-        language: What its author calls the language.
+        language: The language as its author named it.
     """
 
     line: int

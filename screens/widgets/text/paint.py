@@ -273,7 +273,7 @@ def places(row: Row, text: str, before: int, width: int) -> Strip:
     Both cells of a wide character lead to it, what is before the text to its start, all behind it to its end.
 
     Args:
-        row: What the row shows.
+        row: The part of the text on the row.
         text: The text of the row.
         before: Cells before it.
         width: Cells of the row.

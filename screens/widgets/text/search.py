@@ -23,8 +23,8 @@ class TextSearch(SlicedWork):
     folding shifts an offset; matches do not overlap.
 
     Args:
-        text: What is searched.
-        pattern: What is looked for, a plain substring of at least one character.
+        text: The searched text.
+        pattern: A plain substring of at least one character.
         origin: The offset at which the first match is wanted, or after it.
     """
 

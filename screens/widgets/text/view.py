@@ -150,8 +150,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         Args:
             text: Any text; none of it is interpreted.
             language: A language that Pygments knows, to colour the text by; none is guessed.
-            kind: What the text is: sets wrapping and line numbers until the reader toggles them. Markdown is
-                shown rendered until the reader asks for its source; all lines are those of the source.
+            kind: The type of the text: sets wrapping and line numbers until the reader toggles them. Markdown
+                is shown rendered until the reader asks for its source; all lines are those of the source.
             title: The text of the border; any text.
             empty: A sentence to show when there is no text.
             landmarks: Source lines worth jumping to, from 1, such as those of failures.
@@ -190,7 +190,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             self.begin_at(start)
         else:
             self._reflow()
-        self._say()
+        self._update_note()
 
     def _show_view(self) -> None:
         """Show the text as it was given, or rendered."""
@@ -207,7 +207,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Show the note of a text that was loaded before."""
-        self._say()
+        self._update_note()
 
     @property
     def text(self) -> str:
@@ -235,7 +235,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         newline = "CRLF" if self._document.newline == "\r\n" else ""
         return " · ".join(filter(None, [self._marks.note, search, source, self._plain_reason, newline]))
 
-    def _say(self) -> None:
+    def _update_note(self) -> None:
         self.border_subtitle = Content(self.note) if self.note else None
 
     # -- Markdown -------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         if self._search is not None:
             pattern, self._search = self._search.pattern, None
             self.search(pattern)
-        self._say()
+        self._update_note()
 
     async def _render_markdown(self, given: Document) -> None:
         # Keys are answered meanwhile: the interpreter goes back to them every few milliseconds.
@@ -592,7 +592,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         looked through; in a large text that is some turns later.
 
         Args:
-            pattern: What to look for; an empty one ends the search.
+            pattern: The text to find; an empty one ends the search.
         """
         before = self._search
         origin = self._document.offset_of(self._place.line, self._place.column)
@@ -601,7 +601,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._search = search = TextSearch(self.text, pattern, origin) if pattern else None
         if search is None or not search.advance(SLICE_SECONDS):
             self.refresh()
-            self._say()
+            self._update_note()
         else:
             self._found(search)
         if search is not None and not search.done:
@@ -637,7 +637,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             line, column = self._document.locate(search.starts[at])
             self._bring_into_view(line, column, column + len(search.pattern))
         self.refresh()
-        self._say()
+        self._update_note()
         total = len(search.starts)
         self.post_message(SearchMoved(self, 0 if at is None else at + 1, total, search.wrapped))
 
@@ -664,7 +664,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         """Return the original characters under a selection, for Textual's own copying.
 
         Args:
-            selection: What is selected.
+            selection: The selection.
 
         Returns:
             The text and what to put after it; lone surrogates, which no clipboard takes, become U+FFFD.
@@ -708,7 +708,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         if (lines, recorded) != (self._marks.cited, self._marks.recorded):
             self._marks.cited, self._marks.recorded = lines, recorded
             self._reflow()
-            self._say()
+            self._update_note()
 
     @property
     def cursor_lines(self) -> range | None:

@@ -26,7 +26,7 @@ def harmless_line(text: str) -> str:
     return "".join(each for each in joined if each in _JOINERS or unicodedata.category(each) not in _UNSEEN)
 
 
-class Line(Input):
+class LineInput(Input):
     """An input that takes the whole of what is pasted, and shows no character that acts on the terminal."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("line"))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from workbench.cli.plain import plain_opening
 from workbench.cli.program import program
+from workbench.cli.quick_parse import parse_opening
 from workbench.start import COMMANDS
 
 PLAIN = [
@@ -18,6 +18,7 @@ PLAIN = [
     ["--rater", "ana", "study.duckdb"],
     ["--rater=ana maria", "study.duckdb", "--start", "queue"],
     ["study.duckdb", "--config", "c.toml", "--start=resume"],
+    ["study.duckdb", "--run", "full"],
     ["--config=c.toml"],
     ["dir/../study.duckdb"],
 ]
@@ -44,17 +45,17 @@ def test_what_is_read_plainly_means_the_same_to_the_library(arguments, monkeypat
     monkeypatch.setattr("workbench.cli.opening.open_app", lambda *wanted: opened.append(wanted) or 0)
     result = CliRunner().invoke(program, arguments, catch_exceptions=False)
     assert result.exit_code == 0
-    assert [plain_opening(arguments)] == opened
+    assert [parse_opening(arguments)] == opened
 
 
 @pytest.mark.parametrize("arguments", OTHER, ids=" ".join)
 def test_everything_else_is_left_to_the_library(arguments):
-    assert plain_opening(arguments) is None
+    assert parse_opening(arguments) is None
 
 
 def test_a_start_imports_nothing_that_its_first_screen_does_not_need():
     code = (
-        "import sys, workbench.cli.plain, workbench.exit_codes, workbench.lazy_config, workbench.wiring, screens.app, "
+        "import sys, workbench.cli.quick_parse, workbench.exit_codes, workbench.lazy_config, workbench.wiring, screens.app, "
         "screens.queue.screen, screens.home.screen, store.first_look, store.workspace.duckdb\n"
         "heavy = {'sqlalchemy', 'sqlmodel', 'pydantic', 'typer', 'numpy', 'pyarrow', 'pygments', 'openai'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"

@@ -44,7 +44,7 @@ _watch: ContextVar[RequestWatch | None] = ContextVar("who_watches_requests", def
 
 @contextmanager
 def tallied() -> Iterator[Tally]:
-    """Count the requests that are sent inside, by this task only.
+    """Count the requests that are sent within the block, by this task only.
 
     Yields:
         The tally, which grows as requests leave.
@@ -59,7 +59,7 @@ def tallied() -> Iterator[Tally]:
 
 @contextmanager
 def watch_requests(watch: RequestWatch) -> Iterator[None]:
-    """Tell somebody of the requests that are sent inside, by this task only."""
+    """Report the requests that are sent within the block, by this task only."""
     token = _watch.set(watch)
     try:
         yield
@@ -76,7 +76,7 @@ def count_request() -> None:
 
 
 def may_send() -> bool:
-    """Tell whether a request that failed may be sent again: unless who watches says no."""
+    """Tell whether a failed request may be sent again; the watch can refuse."""
     watch = _watch.get()
     return watch is None or watch.may_send()
 

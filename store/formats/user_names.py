@@ -1,4 +1,4 @@
-"""User names taken out of texts: as whole words wherever they stand, and @mentions outside code."""
+"""Replacement of user names in texts: as whole words everywhere, and @mentions outside code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SOMEBODY = "user"
 """The replacement of a user name."""
 
 NOBODY = frozenset({"ghost", SOMEBODY, "author", "participant", "someone"})
-"""Names that tell of no one: GitHub's for a deleted account, and the words put in the place of names."""
+"""UserNames that tell of no one: GitHub's for a deleted account, and the words put in the place of names."""
 
 _SHORTEST = 3
 _RUN = re.compile(r"[A-Za-z0-9]+")
@@ -35,10 +35,10 @@ _TICKS = re.compile(r"`+")
 _BLANK = re.compile(r"\n[ \t>]*\n")
 
 
-class Names:
+class UserNames:
     """The user names of an import, each looked up by its first run of letters and digits.
 
-    Names shorter than three characters are words as well: they are replaced at the head of a repository's
+    UserNames shorter than three characters are words as well: they are replaced at the head of a repository's
     name and in GitHub's addresses only.
     """
 
@@ -48,7 +48,7 @@ class Names:
         self._short: set[str] = set()
 
     def add(self, name: str) -> None:
-        """Take note of a name."""
+        """Add a name."""
         name = _lower(name.strip())
         run = _RUN.search(name)
         if not name or name in NOBODY:
@@ -120,7 +120,7 @@ def _paths(names: set[str]) -> re.Pattern[str]:
 
 
 def without_mentions(text: str, called: Callable[[str], str]) -> tuple[str, int]:
-    """Replace the @mentions of a Markdown text that stand outside its code.
+    """Replace the @mentions of a Markdown text outside its code.
 
     Args:
         text: The text.
@@ -147,7 +147,7 @@ def without_mentions(text: str, called: Callable[[str], str]) -> tuple[str, int]
 
 
 def code_spans(text: str) -> list[tuple[int, int]]:
-    """Return where a Markdown text is code, in order: fenced blocks and code spans.
+    """Return the places of code in a Markdown text, in order: fenced blocks and code spans.
 
     An indented block counts as text, since an indented line is often a paragraph of a list.
     """

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from workbench.start import COMMANDS, STARTS, StartWith
 
-_VALUED = ("--rater", "--config", "--start")
+_VALUED = ("--rater", "--config", "--start", "--run")
 
 
 class Opening(NamedTuple):
@@ -18,10 +18,11 @@ class Opening(NamedTuple):
     rater: str | None
     config: Path | None
     start: StartWith
+    run: str | None
 
 
-def plain_opening(arguments: Sequence[str]) -> Opening | None:
-    """Read `workbench [WORKSPACE] [--rater NAME] [--config FILE] [--start SCREEN]`.
+def parse_opening(arguments: Sequence[str]) -> Opening | None:
+    """Read `workbench [WORKSPACE] [--rater NAME] [--config FILE] [--start SCREEN] [--run NAME]`.
 
     Returns:
         What to open; None for every other command line, right or wrong.
@@ -49,4 +50,5 @@ def plain_opening(arguments: Sequence[str]) -> Opening | None:
         options.get("--rater"),
         Path(config) if config is not None else None,
         start,
+        options.get("--run"),
     )

@@ -34,7 +34,7 @@ from store.record.scope import Scope
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Question
-from store.tables.responses import Response, ResponseRef
+from store.tables.responses import Response, ResponseRef, Score
 
 
 def _names(*, of_responses: bool) -> list[str]:
@@ -46,7 +46,7 @@ def _names(*, of_responses: bool) -> list[str]:
     ]
 
 
-def answered_refs(item_ids: Collection[int] | None) -> Select[Any]:
+def refs_with_text(item_ids: Collection[int] | None) -> Select[Any]:
     """Select the references (id, item_id, model, setting, trial) of the responses whose text is there."""
     ref, response = table_of(ResponseRef), table_of(Response)
     found = select(ref).join(response, response.c.id == ref.c.id)
@@ -67,29 +67,48 @@ def required_count(
         kind asks anything of responses.
     """
     of_responses = {
-        kind.name: sum(spec.of_responses for spec in kind.questions) for kind in task_kinds().values()
+        kind.name: sum(spec.of_responses and not spec.only_scored for spec in kind.questions)
+        for kind in task_kinds().values()
     }
+    only_scored = only_scored_questions()
     counts: Subquery | None = None
     number: ColumnElement[int] = literal(1)
-    if any(of_responses.values()):
-        refs = answered_refs(item_ids).subquery("responses")
+    scored: ColumnElement[int] = literal(0)
+    if any(of_responses.values()) or only_scored:
+        refs = refs_with_text(item_ids).subquery("responses")
+        score = table_of(Score)
+        measures = (
+            select(score.c.response_ref_id, func.count(score.c.measure.distinct()).label("number"))
+            .where(score.c.measure.in_([spec.title for spec in only_scored]))
+            .group_by(score.c.response_ref_id)
+            .subquery("scored")
+        )
         counts = (
-            select(refs.c.item_id, func.count().label("number"))
+            select(
+                refs.c.item_id,
+                func.count().label("number"),
+                func.coalesce(func.sum(measures.c.number), 0).label("scored"),
+            )
+            .select_from(refs.outerjoin(measures, measures.c.response_ref_id == refs.c.id))
             .group_by(refs.c.item_id)
             .subquery("response_count")
         )
         number = func.coalesce(counts.c.number, 1)
+        scored = func.coalesce(counts.c.scored, 0)
     whens: list[tuple[Any, Any]] = []
     for kind in task_kinds().values():
         many = of_responses[kind.name]
-        once = literal(len(kind.questions) - many)
-        whens.append((item.c.kind == kind.name, once + many * number if many else once))
+        once = literal(sum(not spec.of_responses for spec in kind.questions))
+        asked = once + many * number if many else once
+        if any(spec.only_scored for spec in kind.questions):
+            asked = asked + scored
+        whens.append((item.c.kind == kind.name, asked))
     # The questions of an unknown kind are unknown.
     return case(*whens, else_=1), counts
 
 
 def answered_count(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery:
-    """Return how many of the questions that are due have a value: (item_id, given, latest, value).
+    """Return how many of the questions have a value: (item_id, answered, latest, value).
 
     Items without any are left out. `latest` is when the latest of these values was recorded; `value` is that
     of the question whose value queues show.
@@ -103,35 +122,53 @@ def answered_count(scope: Scope, item_ids: Collection[int] | None = None) -> Sub
     counted = _counted(plain, case((plain.c.question_id.in_(shown), plain.c.value)))
     by_response = _names(of_responses=True)
     if not by_response:
-        return counted.subquery("given")
+        return counted.subquery("answered")
     # Apart, since most workspaces hold many items that are asked nothing of responses.
-    values, refs = own_values(scope, item_ids, by_response), answered_refs(item_ids).subquery("responses")
+    values, refs = (
+        own_values(scope, item_ids, by_response),
+        refs_with_text(item_ids).subquery("responses"),
+    )
     of_response = values.c.response_ref_id.in_(select(refs.c.id))
     of_item = values.c.response_ref_id.is_(None) & values.c.item_id.not_in(select(refs.c.item_id))
-    of_responses = _counted(values, cast(null(), Double)).where(or_(of_response, of_item))
+    of_responses = _counted(values, cast(null(), Double)).where(
+        or_(of_response, of_item), *(_is_asked(values, spec) for spec in only_scored_questions())
+    )
     both = union_all(counted, of_responses).subquery("both")
     return (
         select(
             both.c.item_id,
-            func.sum(both.c.given).label("given"),
+            func.sum(both.c.answered).label("answered"),
             func.max(both.c.latest).label("latest"),
             func.max(both.c.value).label("value"),
         )
         .group_by(both.c.item_id)
-        .subquery("given")
+        .subquery("answered")
     )
+
+
+def only_scored_questions() -> list[QuestionSpec]:
+    """Return the questions that are asked only of responses with a judge's score."""
+    return [spec for kind in task_kinds().values() for spec in kind.questions if spec.only_scored]
+
+
+def _is_asked(values: Subquery, spec: QuestionSpec) -> ColumnElement[bool]:
+    """Return the condition that a value is not of a question that is asked of its response no more."""
+    score, question = table_of(Score), table_of(Question)
+    of_spec = select(question.c.id).where(question.c.name == spec.name)
+    scored = select(score.c.response_ref_id).where(score.c.measure == spec.title)
+    return or_(values.c.question_id.not_in(of_spec), values.c.response_ref_id.in_(scored))
 
 
 def _counted(values: Subquery, shown: ColumnElement[float]) -> Select[Any]:
     return select(
         values.c.item_id,
-        func.count().label("given"),
+        func.count().label("answered"),
         func.max(values.c.created_at).label("latest"),
         func.max(shown).label("value"),
     ).group_by(values.c.item_id)
 
 
-def due_questions(
+def item_questions(
     connection: Connection, kind: TaskKind, item_id: int
 ) -> list[tuple[QuestionSpec, int | None, ResponseName | None]]:
     """Return the questions that an item is asked, of the item first, then response by response.
@@ -145,16 +182,34 @@ def due_questions(
         Each question with the key and the name of the response that it is asked of; None for the item.
     """
     of_responses = [spec for spec in kind.questions if spec.of_responses]
-    asked = [spec for spec in kind.questions if not spec.of_responses]
-    due: list[tuple[QuestionSpec, int | None, ResponseName | None]] = [(spec, None, None) for spec in asked]
+    of_item: list[tuple[QuestionSpec, int | None, ResponseName | None]] = [
+        (spec, None, None) for spec in kind.questions if not spec.of_responses
+    ]
     if not of_responses:
-        return due
-    refs = answered_refs([item_id]).subquery("responses")
+        return of_item
+    refs = refs_with_text([item_id]).subquery("responses")
     found = connection.execute(select(refs).order_by(refs.c.model, refs.c.setting, refs.c.trial)).all()
     responses: list[tuple[int | None, ResponseName | None]] = [
         (row.id, ResponseName(row.model, row.setting, row.trial)) for row in found
     ]
-    return due + [(spec, *one) for one in responses or [(None, None)] for spec in of_responses]
+    asked = scored_measures(connection, [row.id for row in found])
+    return of_item + [
+        (spec, *one)
+        for one in responses or [(None, None)]
+        for spec in of_responses
+        if not spec.only_scored or spec.title in asked.get(one[0], ())
+    ]
+
+
+def scored_measures(connection: Connection, response_ids: Collection[int]) -> dict[int | None, set[str]]:
+    """Return the measures under which judges scored some responses, by response."""
+    score = table_of(Score)
+    found: dict[int | None, set[str]] = {}
+    if response_ids:
+        scores = select(score.c.response_ref_id, score.c.measure).distinct()
+        for row in connection.execute(scores.where(among(score.c.response_ref_id, response_ids))):
+            found.setdefault(row.response_ref_id, set()).add(row.measure)
+    return found
 
 
 def kind_of(connection: Connection, item_id: int) -> TaskKind | None:

@@ -1,0 +1,120 @@
+"""The run of the agents whose labels all screens show: the rater's choice, or the default one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+from uuid import UUID
+
+from textual.app import App
+from textual.signal import Signal
+
+from agents.jobs.events import ItemEnded, JobEvent
+from screens.jobs.job_line import shortened
+from screens.threads import in_thread
+from store.first_look import RUN_SESSION
+from store.record.session import save_session
+
+if TYPE_CHECKING:
+    from store.record.rater_ref import RaterRef
+    from store.record.scope import RunRef, Scope
+    from store.workspace.duckdb import Workspace
+
+
+class ProgramParts(Protocol):
+    """The part of the app's context from which a run is chosen (`screens.context.AppContext`)."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """The open workspace."""
+        ...
+
+    @property
+    def rater(self) -> RaterRef | None:
+        """Who judges; None without a name."""
+        ...
+
+    @property
+    def run(self) -> RunRef | None:
+        """The run that is shown at first."""
+        ...
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of every query for people."""
+        ...
+
+
+class RunChoice:
+    """Which run is shown. A blind review shows none, and nothing is read of any.
+
+    Args:
+        app: In whose order of messages changes are published.
+        program: The workspace, the rater, and the run that is shown at first.
+
+    Attributes:
+        chosen: The rater's choice; None for the default run of each kind.
+        shown: The run that is shown of each kind, by kind, as it was last read; none before that.
+        changed: Published when another run is shown than was known; with True where labels that screens
+            have read are those of the run before.
+    """
+
+    def __init__(self, app: App[Any], program: ProgramParts) -> None:
+        self._app = app
+        self._program = program
+        self.chosen: RunRef | None = None if program.scope.blind else program.run
+        self.shown: Mapping[str, RunRef] = MappingProxyType({})
+        self.changed: Signal[bool] = Signal(app, "run-changed")
+        self._heard: set[UUID] = set()
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of every query for people."""
+        return replace(self._program.scope, run=self.chosen)
+
+    def words(self, width: int) -> str:
+        """Return what is shown as a phrase of at most so many cells; empty where no run is known."""
+        names = dict.fromkeys(run.name for run in self.shown.values())
+        return f"◆ {shortened(', '.join(names), max(width - 2, 10))}" if names else ""
+
+    def choose(self, run: RunRef | None) -> None:
+        """Show another run, in later sessions too; None for the default one of each kind."""
+        if self._program.scope.blind or run == self.chosen:
+            return
+        self.chosen = run
+        if self._program.rater is not None:
+            value = {} if run is None else {"id": str(run.id)}
+            save_session(self._program.workspace, self._program.rater.id, RUN_SESSION, value)
+        self.shown = MappingProxyType({})
+        self.changed.publish(True)
+        self.read()
+
+    def follow(self, event: JobEvent) -> None:
+        """Read which run is shown when a run has its first label, which can make it the default one."""
+        if not isinstance(event, ItemEnded) or not event.outcomes or event.run_id in self._heard:
+            return
+        self._heard.add(event.run_id)
+        self.read()
+
+    def read(self) -> None:
+        """Read which run is shown, in a thread; a failure is left to what reads the labels."""
+        if not self._program.scope.blind:
+            in_thread(self._app, self.read_shown, self.take, lambda _: None, group="run")
+
+    def read_shown(self) -> Mapping[str, RunRef]:
+        """Return the run that is shown of each kind; for a thread."""
+        from store.queries.runs import shown_by_kind
+
+        if self._program.scope.blind:
+            return {}
+        with self._program.workspace.reading() as connection:
+            return shown_by_kind(connection, self.scope)
+
+    def take(self, shown: Mapping[str, RunRef]) -> None:
+        """Take in which run is shown, as it was read."""
+        before, self.shown = self.shown, shown
+        if shown != before:
+            # The first time nothing else was shown before.
+            self.changed.publish(any(kind in before for kind in shown))

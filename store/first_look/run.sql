@@ -1,0 +1,3 @@
+SELECT run.id, run.name
+FROM run
+WHERE CAST(run.id AS VARCHAR) = ?

@@ -1,0 +1,102 @@
+"""The options --sample-pairs, --seed and --stratify, which several commands have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from store.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from store.queries.sampling import ItemSample
+    from store.workspace.duckdb import Workspace
+
+SamplePairs = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Only N randomly sampled pairs, whatever their queries."),
+]
+Seed = Annotated[int | None, typer.Option(metavar="S", help="The seed of the sample; 0 by default.")]
+Stratify = Annotated[
+    str | None,
+    typer.Option(
+        metavar="BY",
+        help="Sample in proportion from each label or path: label or path of the agents, label:RATER.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleChoice:
+    """What a command was told about a sample of items.
+
+    Attributes:
+        number: The size; None for no sample.
+        seed: The seed as it was given.
+        stratify: The strata as they were given.
+    """
+
+    number: int | None
+    seed: int | None
+    stratify: str | None
+
+    def check(self, *, blind: bool, queries: int | None = None) -> None:
+        """Refuse options of a sample without one, and strata that tell of labels in a blind review.
+
+        Args:
+            blind: Whether the review is blind.
+            queries: The size of a sample of queries, which has a seed too.
+
+        Raises:
+            WorkbenchError: One of these.
+        """
+        if self.seed is not None and self.number is None and queries is None:
+            raise WorkbenchError(
+                "A seed without a sample",
+                "--seed is the seed of a random sample.",
+                "Say how many: --sample-pairs N; annotate also has --sample-queries N.",
+            )
+        if self.number is not None and queries is not None:
+            raise WorkbenchError(
+                "Two samples",
+                "--sample-queries and --sample-pairs ask for two different samples.",
+                "Give one of them.",
+            )
+        if self.stratify is not None and self.number is None:
+            raise WorkbenchError(
+                "Strata without a sample",
+                "--stratify says how a random sample of pairs is taken.",
+                "Say how many: --sample-pairs N.",
+            )
+        if self.stratify is not None and blind:
+            raise WorkbenchError(
+                "Blind review",
+                "A sample in strata tells how labels are spread, which a blind review keeps out of sight.",
+                "Leave --stratify out. When the review is over, set screens.blind = false.",
+            )
+
+    def take(self, opened: Workspace, kind: str) -> ItemSample | None:
+        """Return the sample of the items of a kind; None where none is asked for.
+
+        Raises:
+            WorkbenchError: There are fewer items, or nothing to stratify by.
+        """
+        from store.queries.sampling import Stratification, sample_single_items
+
+        if self.number is None:
+            return None
+        by = None if self.stratify is None else Stratification.parse(self.stratify)
+        with opened.reading() as connection:
+            return sample_single_items(connection, kind, self.number, self.seed or 0, by)
+
+
+def print_strata(sample: ItemSample | None) -> None:
+    """Print how many items were taken from each stratum; nothing for a sample without strata."""
+    from workbench.output import print_table, say
+
+    if sample is not None and sample.strata:
+        print_table(
+            ("stratum", "items", "sampled"), [(one.stratum, one.items, one.sampled) for one in sample.strata]
+        )
+        say("")
