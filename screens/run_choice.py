@@ -12,8 +12,8 @@ from textual.app import App
 from textual.signal import Signal
 
 from agents.jobs.events import ItemEnded, JobEvent
-from screens.jobs.job_line import shortened
 from screens.threads import in_thread
+from screens.widgets.text.sanitize import shortened
 from store.first_look import RUN_SESSION
 from store.record.session import save_session
 

@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from store.formatting import pluralize
 
 __all__ = [
+    "EmptyFile",
     "ExportFailed",
     "HiddenData",
     "ImportFailed",

@@ -74,15 +74,6 @@ def progress_words(state: JobState | None, progress: JobProgressed | None, *, co
     return words
 
 
-def shortened(name: str, width: int) -> str:
-    """Return a run's name in so many cells; its end, which is what differs from other names, is kept."""
-    shown = one_line(name, len(name) + width)
-    if len(shown) <= width:
-        return shown
-    tail = max(0, min(9, width - 2))
-    return one_line(shown, width - tail) + shown[len(shown) - tail :]
-
-
 def job_line(state: JobState, progress: JobProgressed | None, key: str, width: int) -> str:
     """Return a job on one line: state, bar, numbers, and the key that shows more.
 

@@ -18,12 +18,12 @@ from agents.jobs.events import JobEnded, JobEvent
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
 from screens.items.steps import role_word
-from screens.jobs.job_line import JobLine, shortened
+from screens.jobs.job_line import JobLine
 from screens.jobs.start import start_annotation
 from screens.threads import in_thread
 from screens.widgets.item_list.widget import ItemChosen, ItemList, ReadFailed
 from screens.widgets.key_line import KeyLine
-from screens.widgets.text.sanitize import one_line
+from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
 from store.formatting import pluralize
 from store.queries.queue import queue_rows

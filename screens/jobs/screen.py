@@ -28,7 +28,6 @@ from agents.pipelines.spec import PipelineFigures
 from screens.base_screen import BaseScreen
 from screens.commands import Command, Scope, bindings
 from screens.jobs import run_status
-from screens.jobs.job_line import shortened
 from screens.jobs.jobs import LogLine
 from screens.jobs.log_pane import LogPane
 from screens.jobs.run_tables import cause_lines, funnel, progress_lines, stage_table
@@ -36,7 +35,7 @@ from screens.jobs.start import start_annotation
 from screens.jobs.throttle import ThrottledReader
 from screens.threads import in_thread
 from screens.widgets.key_line import KeyLine
-from screens.widgets.text.sanitize import one_line
+from screens.widgets.text.sanitize import one_line, shortened
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 from store.formatting import dollars, pluralize

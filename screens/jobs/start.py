@@ -20,10 +20,10 @@ from textual.widgets import Input, Static
 from agents.pipelines.registry import agents_part, kinds_with_agents
 from screens.commands import bindings
 from screens.help import hint
-from screens.jobs.job_line import format_amount, shortened
+from screens.jobs.job_line import format_amount
 from screens.threads import in_thread
 from screens.widgets.line_input import LineInput
-from screens.widgets.text.sanitize import one_line
+from screens.widgets.text.sanitize import one_line, shortened
 from store.errors import WorkbenchError
 from store.formatting import dollars, pluralize
 from store.kinds.spec import task_kinds

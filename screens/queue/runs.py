@@ -15,7 +15,7 @@ from textual.widgets import Static
 from agents.pipelines.registry import agents_parts
 from screens.commands import bindings
 from screens.help import hint
-from screens.jobs.job_line import shortened
+from screens.widgets.text.sanitize import shortened
 from store.formatting import pluralize
 from store.record.scope import RunRef
 

@@ -369,15 +369,20 @@ class ReviewHeader:
         briefly = f"{failed}{rater}{' · blind' if blind else ''}"
         who = f"{failed}rater: {rater} · blind: {'yes' if blind else 'no'} "
         paced = f"{briefly} · {pace}" if pace else f"{briefly} "
-        # The run is named whole or in short, before anything of what is counted.
+        # Where room is short, first the pace goes, then the filter: the run is always named.
         runs = list(dict.fromkeys(context.runs.words(cells) for cells in (RUN_WHOLE, RUN_SHORT)))
         named = [f" · {run}" if run else "" for run in runs]
+        in_short = " · ".join([f" {number}", *filtered])
         self._shared.screen.query_one(PlaceLine).show(
             *(f"{place}{named[0]}", who, pace),
             shorter=[
                 *((f"{place}{run}", f"{who}  {pace}") for run in named[1:] if pace),
-                *((f" {number}{run}", paced) for run in named),
-                *((f" {number}{run}", f"{briefly} ") for run in named),
+                *(
+                    (f"{left}{run}", right)
+                    for left in dict.fromkeys((in_short, f" {number}"))
+                    for right in dict.fromkeys((paced, f"{briefly} "))
+                    for run in named
+                ),
             ],
         )
 

@@ -9,11 +9,10 @@ from functools import partial
 from screens.dispatch import Handler, Handlers
 from screens.items.reader import ItemReader
 from screens.items.views import ItemView, PaneText
-from screens.jobs.job_line import shortened
 from screens.judging.context import JudgingContext
 from screens.review.panes import PaneController
 from screens.threads import in_thread
-from screens.widgets.text.sanitize import one_line
+from screens.widgets.text.sanitize import one_line, shortened
 from store.errors import WorkbenchError
 from store.record.scope import RunRef
 

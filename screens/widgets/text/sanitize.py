@@ -225,3 +225,12 @@ def one_line(text: str, width: int) -> str:
     if len(head) == len(text) and shown.edges[-1] <= width:
         return shown.text
     return shown.text[: shown.index_at(width - 1)] + "…"
+
+
+def shortened(name: str, width: int) -> str:
+    """Return a run's name in so many cells; its end, which is what differs from other names, is kept."""
+    shown = one_line(name, len(name) + width)
+    if len(shown) <= width:
+        return shown
+    tail = max(0, min(9, width - 2))
+    return one_line(shown, width - tail) + shown[len(shown) - tail :]
