@@ -17,11 +17,11 @@ from store.events import Report, silent
 from store.export.content import WorkspaceContent
 from store.export.labels import create_exported_items
 from store.formats.protocol import Choice, Format, WriteResult, find_format, formats
-from store.queries.runs import all_runs, named_run
+from store.queries.runs import all_runs, named_run, shown_by_kind
 from store.queries.sampling import ItemSample
 from store.record.rater_ref import RaterRef
 from store.record.raters import find_rater
-from store.tables.runs import Run
+from store.record.scope import Scope
 from store.workspace.duckdb import Workspace
 from store.workspace.protected_paths import own_files, refuse_to_replace
 
@@ -108,8 +108,7 @@ def export(
     whose: RaterRef | None = None
     with workspace.reading() as connection:
         if form.of_run:
-            run = _run_of(connection, rater)
-            whose = RaterRef(run.rater_id, "agent", run.name)
+            whose = _agents_of_run(connection, rater)
         elif rater is not None:
             whose = _rater_or_run(connection, rater)
     refuse_to_replace(target, own_files(workspace.path), ExportFailed)
@@ -210,21 +209,27 @@ def _writable(name: str, rater: str | None) -> Format:
     return form
 
 
-def _run_of(connection: Connection, name: str | None) -> Run:
-    """Return the run of a name, or the newest one.
+def _agents_of_run(connection: Connection, name: str | None) -> RaterRef:
+    """Return the rater of the named run, or of the one whose labels are shown where none is named.
 
     Raises:
-        ExportFailed: There is no run.
+        ExportFailed: There is no run, or one is shown of each of several kinds.
         UnknownName: There is none of that name.
     """
     runs = all_runs(connection)
-    if name is not None:
-        return named_run(runs, name)
     if not runs:
         raise ExportFailed(
             "Nothing to export", "No agents have worked here yet.", "Run them: workbench annotate WORKSPACE"
         )
-    return runs[0]
+    if name is None:
+        shown = shown_by_kind(connection, Scope())
+        if len(shown) > 1:
+            names = ", ".join(f"{run.name} ({kind})" for kind, run in shown.items())
+            raise ExportFailed("Which run", f"Several are shown: {names}.", "Name one: --run NAME")
+        # Before its first label no run is shown.
+        name = str(next(iter(shown.values())).id if shown else runs[0].id)
+    run = named_run(runs, name)
+    return RaterRef(run.rater_id, "agent", run.name)
 
 
 def _check(target: Path, form: Format, *, overwrite: bool) -> None:

@@ -12,7 +12,7 @@ from store.errors import UnknownName, WorkbenchError
 from store.kinds.spec import task_kinds
 from store.queries.current import all_values, current_verdicts, label_questions, on_label
 from store.record.raters import find_rater
-from store.record.scope import REVIEW, Scope
+from store.record.scope import REVIEW, RunRef, Scope
 from store.tables.columns import table_of
 from store.tables.imported import Item, Pair, Query
 from store.tables.runs import Run, VerdictRow
@@ -62,7 +62,7 @@ class Stratification:
 
     Attributes:
         by: `label` or `path`.
-        rater: Whose labels: a person, imported labels or a run; None for the run that is shown by default.
+        rater: Whose labels: a person, imported labels or a run; None for the run that is shown.
     """
 
     by: str
@@ -118,7 +118,13 @@ class ItemSample:
 
 
 def sample_single_items(
-    connection: Connection, kind: str, number: int, seed: int, by: Stratification | None = None
+    connection: Connection,
+    kind: str,
+    number: int,
+    seed: int,
+    by: Stratification | None = None,
+    *,
+    run: RunRef | None = None,
 ) -> ItemSample:
     """Return a random sample of items, whatever their queries.
 
@@ -134,6 +140,8 @@ def sample_single_items(
         number: The size of the sample.
         seed: The seed of the sample.
         by: The strata; None for none.
+        run: The run whose labels or paths are the strata where these name nobody; None for the run that is
+            shown by default.
 
     Raises:
         WorkbenchError: There are fewer items, or none has a label by which to stratify.
@@ -154,7 +162,7 @@ def sample_single_items(
     if by is None:
         framed = select(*columns, literal("").label("stratum")).where(item.c.kind == kind).subquery()
     else:
-        labels = _strata(connection, by).subquery("strata")
+        labels = _strata(connection, by, run).subquery("strata")
         framed = (
             select(*columns, labels.c.stratum)
             .select_from(item.outerjoin(labels, labels.c.item_id == item.c.id))
@@ -200,7 +208,7 @@ def _named(kind: str, by: Stratification, rows: Iterable[Any]) -> Iterable[Strat
         yield Stratum(name, row.items, row.sampled)
 
 
-def _strata(connection: Connection, by: Stratification) -> Select[Any]:
+def _strata(connection: Connection, by: Stratification, run: RunRef | None) -> Select[Any]:
     """Select (item_id, stratum) of the items that have a label or path.
 
     Raises:
@@ -209,15 +217,15 @@ def _strata(connection: Connection, by: Stratification) -> Select[Any]:
     """
     column = "path" if by.by == "path" else "value"
     if by.rater is None:
-        verdicts = current_verdicts(Scope())
+        verdicts = current_verdicts(Scope(run=run))
         return select(verdicts.c.item_id, verdicts.c[column].label("stratum"))
     rater = find_rater(connection, by.rater)
     if rater.kind == "agent":
-        verdict, run = table_of(VerdictRow), table_of(Run)
+        verdict, runs = table_of(VerdictRow), table_of(Run)
         return (
             select(verdict.c.item_id, verdict.c[column].label("stratum"))
-            .join(run, run.c.id == verdict.c.run_id)
-            .where(run.c.rater_id == rater.id, on_label(verdict))
+            .join(runs, runs.c.id == verdict.c.run_id)
+            .where(runs.c.rater_id == rater.id, on_label(verdict))
         )
     if by.by == "path":
         raise WorkbenchError(

@@ -3,21 +3,16 @@
 Models are scripted or a service on the loopback interface, which also is the package index.
 """
 
-import base64
-import hashlib
-import io
 import json
 import multiprocessing
 import os
 import shutil
 import signal
-import threading
-import zipfile
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from loopback_index import package_index_here
 from loopback_models import LoopbackModels, Refusal, Truncated
 from small_workspace import (
     Told,
@@ -39,7 +34,6 @@ from agents.pipelines.pair_annotation.environment_errors import (
     is_slip,
     missing_distribution,
 )
-from agents.sandbox import package_index
 from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from agents.sandbox.package_index import allowed_settings
 from agents.sandbox.protocol import ExecutionReport, TestOutcome
@@ -237,56 +231,11 @@ CORRECTS = EXPLAINED | {"test_program": CORRECTED}
 GIVES_UP = {"explanation": "Nothing can be installed.", "commands": []}
 
 
-def a_wheel():
-    """A wheel of one module, made here."""
-    name, packed = "workbench_greeting-1.0", io.BytesIO()
-    files = {
-        "workbench_greeting.py": b"WORD = 'hello'\n",
-        f"{name}.dist-info/METADATA": b"Metadata-Version: 2.1\nName: workbench-greeting\nVersion: 1.0\n",
-        f"{name}.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    record = [
-        f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b'=').decode()},{len(text)}"
-        for path, text in files.items()
-    ]
-    files[f"{name}.dist-info/RECORD"] = "\n".join([*record, f"{name}.dist-info/RECORD,,", ""]).encode()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for path, text in files.items():
-            archive.writestr(path, text)
-    return packed.getvalue()
-
-
 @pytest.fixture
 def index(monkeypatch):
-    """A package index on the loopback interface with one wheel: the paths that were asked for."""
-    asked, wheel = [], a_wheel()
-    file = "workbench_greeting-1.0-py3-none-any.whl"
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append(self.path)
-            pages = {
-                "/simple/workbench-greeting/": (f'<a href="/{file}">{file}</a>'.encode(), "text/html"),
-                f"/{file}": (wheel, "application/octet-stream"),
-            }
-            body, kind = pages.get(self.path, (b"", ""))
-            self.send_response(200 if body else 404)
-            self.send_header("content-type", kind or "text/plain")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_address[1]}/simple")
-    package_index.pip_settings.cache_clear()
-    yield asked
-    package_index.pip_settings.cache_clear()
-    server.shutdown()
-    server.server_close()
+    """A package index on the loopback interface: the paths that were asked for."""
+    with package_index_here(monkeypatch) as asked:
+        yield asked
 
 
 def service(test, *, fixes=(), corrects=None):

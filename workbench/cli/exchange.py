@@ -215,6 +215,7 @@ def export_command(
     from store.export.exporting import export
     from store.kinds.pair import PAIR
     from store.queries.runs import all_runs, named_run
+    from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
     from workbench.output import Bar, print_json, say
 
@@ -232,10 +233,12 @@ def export_command(
     choice = SampleChoice(sample_pairs, seed, stratify)
     choice.check(blind=loaded.screens.blind)
     with Workspace.open(workspace) as opened, Bar("exporting") as bar:
-        sample = choice.take(opened, PAIR.name)
+        chosen: RunRef | None = None
         if run is not None:
             with opened.reading() as connection:
-                rater = named_run(all_runs(connection), run).name
+                named = named_run(all_runs(connection), run)
+            rater, chosen = named.name, RunRef(named.id, named.name)
+        sample = choice.take(opened, PAIR.name, chosen)
         report = export(
             opened,
             destination,

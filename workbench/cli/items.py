@@ -133,7 +133,7 @@ def items_command(
             scope = Scope(who, visibility=Visibility(blind), run=chosen_run(connection, run, blind=blind))
             shown = {} if blind else shown_by_kind(connection, scope)
         ids = [int(number) for number in queue_ids(opened, scope, wanted)]
-        sample = choice.take(opened, wanted.kind or PAIR.name)
+        sample = choice.take(opened, wanted.kind or PAIR.name, scope.run)
         if sample is not None:
             taken = frozenset(sample.item_ids)
             ids = [number for number in ids if number in taken]

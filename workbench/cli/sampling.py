@@ -11,6 +11,7 @@ from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
     from store.queries.sampling import ItemSample
+    from store.record.scope import RunRef
     from store.workspace.duckdb import Workspace
 
 SamplePairs = Annotated[
@@ -22,14 +23,14 @@ Stratify = Annotated[
     str | None,
     typer.Option(
         metavar="BY",
-        help="Sample in proportion from each label or path: label or path of the agents, label:RATER.",
+        help="Sample in proportion from each label or path of the shown run, or from label:RATER.",
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class SampleChoice:
-    """What a command was told about a sample of items.
+    """The options of a random sample of items, as they were given.
 
     Attributes:
         number: The size; None for no sample.
@@ -76,8 +77,13 @@ class SampleChoice:
                 "Leave --stratify out. When the review is over, set screens.blind = false.",
             )
 
-    def take(self, opened: Workspace, kind: str) -> ItemSample | None:
+    def take(self, opened: Workspace, kind: str, run: RunRef | None = None) -> ItemSample | None:
         """Return the sample of the items of a kind; None where none is asked for.
+
+        Args:
+            opened: The open workspace.
+            kind: The task kind of the items.
+            run: The run that the command names; None where it names none.
 
         Raises:
             WorkbenchError: There are fewer items, or nothing to stratify by.
@@ -88,7 +94,7 @@ class SampleChoice:
             return None
         by = None if self.stratify is None else Stratification.parse(self.stratify)
         with opened.reading() as connection:
-            return sample_single_items(connection, kind, self.number, self.seed or 0, by)
+            return sample_single_items(connection, kind, self.number, self.seed or 0, by, run=run)
 
 
 def print_strata(sample: ItemSample | None) -> None:
