@@ -1,4 +1,4 @@
-"""How many test programs of real pairs are executable, by configuration, and why the others are not.
+"""Counts the executable test programs of real pairs, by configuration, with the reasons of the others.
 
     python benchmarks/executability.py FILE... [--configuration paper full] [--limit N] [--concurrency N]
 

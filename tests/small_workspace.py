@@ -28,6 +28,31 @@ TEST = (
     "def test_zero():\n    assert double(0) == 0\n"
 )
 
+# The two cells of a test program.
+SCAFFOLD = (
+    "# %% scaffold\n"
+    "import functools\n"
+    "from typing import List\n"
+    "\n"
+    "\n"
+    "def larger(a, b):\n"
+    "    return a if a > b else b\n"
+    "\n"
+    "\n"
+)
+TESTS_CELL = (
+    "# %% tests\n"
+    "from candidate import biggest\n"
+    "\n"
+    "\n"
+    "def test_three():\n"
+    "    assert biggest([1, 3, 2]) == 3\n"
+    "\n"
+    "\n"
+    "def test_wrong():\n"
+    "    assert biggest([1, 2]) == 1\n"
+)
+
 
 def pairs_workspace(folder: Path, pairs: Iterable[tuple[str, str, str]]) -> Workspace:
     """A new workspace with pairs, each an external id, a query and a code; item ids count from 1."""

@@ -1,8 +1,8 @@
 """Python programs in fenced blocks beside the JSON object of a reply.
 
 A program inside a JSON string needs every quote and line break escaped, which models that are not held to a
-schema get wrong. A field marked with `FencedPython` may therefore be left out of the object and stand beside
-it as a block of its own.
+schema get wrong. A field marked with `FencedPython` may therefore be left out of the object and follow it
+as a fenced block of its own.
 """
 
 from __future__ import annotations

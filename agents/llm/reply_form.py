@@ -1,4 +1,4 @@
-"""How a service is held to the form of a reply: in the strongest way that it accepts.
+"""The form of replies: the strictest schema mode that a service accepts, found once for each client.
 
 Services that imitate another one refuse what they do not know, each in its own words: DeepSeek knows no
 `json_schema`, older vLLM neither, Ollama fails on it for some models. The first request of a client finds

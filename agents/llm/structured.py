@@ -83,7 +83,7 @@ def parse_reply(text: str, reply_type: type[BaseModel]) -> BaseModel:
     """Read the one JSON object in a text as a value of a type.
 
     Nothing is converted on the way: "1" is no number and "yes" no truth value. A field that is marked with
-    `FencedPython` may stand beside the object in the one fenced block of the text.
+    `FencedPython` may be missing in the object: then the one fenced block of the text is its value.
 
     Args:
         text: The text of the model.

@@ -76,7 +76,7 @@ def traces(cursor: duckdb.DuckDBPyConnection, rater_id: int) -> Iterator[Mapping
 
 
 _SHOWN = {"label": "value", "word": "word", "path": "path", "reason": "reason"}
-"""What stands before the rows: of the first verdict."""
+"""The fields of the first verdict that begin a trace, each with its column."""
 
 
 def _run(run: Mapping[str, Any]) -> dict[str, Any]:

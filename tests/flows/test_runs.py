@@ -4,14 +4,16 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from app_at_work import app_of, labelled_by_agents, until
 from review_bench import line_of, painted, review_app, said, screen_text, settled, text_of
 from small_workspace import GOOD, pairs_workspace
 from sqlalchemy import event, select
+from textual.app import App
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from agents.jobs.events import ItemEnded
 from agents.jobs.outcome import Verdict
@@ -21,6 +23,7 @@ from screens.jobs.screen import JobsScreen
 from screens.queue.runs import RunScreen
 from screens.queue.screen import QueueScreen
 from screens.review.bars import ClaimLine, PlaceLine
+from screens.review.screen import ReviewScreen
 from store.first_look import look
 from store.record.session import load_session
 from store.tables.columns import table_of
@@ -28,6 +31,7 @@ from store.tables.record import JudgmentRow
 from store.tables.runs import VerdictRow
 from store.workspace.duckdb import Workspace
 
+ScreenType = TypeVar("ScreenType")
 FULL, SINGLE, NEWER = "full-agents/m/aa11", "single/m/bb22", "full-agents/n/cc33"
 PAIRS = [(f"q/{number}", f"add {number}", f"{GOOD}# {number}\n") for number in range(1, 6)]
 
@@ -49,7 +53,20 @@ def agents_of(app: WorkbenchApp) -> list[float | None]:
 
 
 def sentence(app: WorkbenchApp) -> str:
-    return str(app.screen.query_one("#sentence").content)  # type: ignore[attr-defined]
+    return str(app.screen.query_one("#sentence", Static).content)
+
+
+def shown(app: App[Any], kind: type[ScreenType]) -> ScreenType:
+    """The screen that is shown, which is of a kind."""
+    assert isinstance(app.screen, kind)
+    return app.screen
+
+
+async def move_to_run(pilot: Pilot[Any], name: str) -> None:
+    """Put the cursor of the Jobs screen on a run."""
+    screen = shown(pilot.app, JobsScreen)
+    while screen.run_shown is None or screen.run_shown.run.name != name:
+        await pilot.press("up" if screen.runs[0].run.name == name else "down")
 
 
 async def listed(pilot: Pilot[Any], name: str, labels: list[float | None]) -> None:
@@ -83,11 +100,12 @@ async def test_a_run_is_chosen_in_the_queue_and_kept_for_the_next_session(worksp
         assert agents_of(app) == OF_FULL
         await pilot.press("a")
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the dialog")
-        place = [each.run.name for each in app.screen._runs].index(SINGLE)  # type: ignore[attr-defined]
+        place = [each.run.name for each in shown(app, RunScreen)._runs].index(SINGLE)
         await pilot.press(*["down"] * (place + 1), "enter")
         await listed(pilot, SINGLE, OF_SINGLE)
         # The filters are about the labels of that run.
-        assert [int(number) for number in app.screen.loader._ids(app.screen.queue_query)] == [1, 2, 3, 4, 5]  # type: ignore[attr-defined]
+        queue = shown(app, QueueScreen)
+        assert [int(number) for number in queue.loader._ids(queue.queue_query)] == [1, 2, 3, 4, 5]
         rater = app.context.rater
         assert rater is not None
     workspace.lane.drain(10)
@@ -114,8 +132,7 @@ async def test_the_jobs_screen_shows_the_labels_of_the_run_under_the_cursor(work
         await until(
             pilot, lambda: isinstance(app.screen, JobsScreen) and f"◆{FULL}" in screen_text(app), "the runs"
         )
-        while app.screen.run_shown.run.name != SINGLE:  # type: ignore[attr-defined]
-            await pilot.press("up" if app.screen.runs[0].run.name == SINGLE else "down")  # type: ignore[attr-defined]
+        await move_to_run(pilot, SINGLE)
         await pilot.press("u")
         await until(pilot, lambda: f"◆{SINGLE}" in screen_text(app), "the mark")
         assert "use the default" in screen_text(app)
@@ -123,8 +140,7 @@ async def test_the_jobs_screen_shows_the_labels_of_the_run_under_the_cursor(work
         await listed(pilot, SINGLE, OF_SINGLE)
         await pilot.press("J")
         await until(pilot, lambda: isinstance(app.screen, JobsScreen) and f"◆{SINGLE}" in screen_text(app))
-        while app.screen.run_shown.run.name != SINGLE:  # type: ignore[attr-defined]
-            await pilot.press("up" if app.screen.runs[0].run.name == SINGLE else "down")  # type: ignore[attr-defined]
+        await move_to_run(pilot, SINGLE)
         await pilot.press("u", "escape")
         await listed(pilot, FULL, OF_FULL)
 
@@ -145,7 +161,8 @@ async def test_a_review_shows_and_accepts_the_label_of_the_chosen_run(workspace:
         assert f"◆ {FULL}" in line_of(app, PlaceLine)
         assert "1 match" in line_of(app, ClaimLine)
         assert f"0 no match · read · {SINGLE}" in text_of(app, "verdict")
-        (other,) = screen.item.others  # type: ignore[union-attr]
+        assert screen.item is not None
+        (other,) = screen.item.others
         app.context.runs.choose(other)
         await until(pilot, lambda: "0 no match" in line_of(app, ClaimLine), "the other label")
         await until(pilot, lambda: f"◆ {SINGLE}" in line_of(app, PlaceLine), "its name")
@@ -169,7 +186,9 @@ async def test_an_item_that_the_run_has_not_labelled_says_that_others_have(works
         assert f"no label by {FULL}; 1 other run has one" in line_of(app, ClaimLine)
         assert f"0 no match · read · {SINGLE}" in text_of(app, "verdict")
         await pilot.press("a")
-        assert app.screen.item.label is None  # type: ignore[attr-defined]
+        item = shown(app, ReviewScreen).item
+        assert item is not None
+        assert item.label is None
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
@@ -240,7 +259,8 @@ async def test_blind_no_key_chooses_or_compares_runs_and_nothing_of_them_is_read
     assert len(read) > 4
     assert not any(re.search(r"(FROM|JOIN) (verdict|run|execution)\b", each) for each in read)
     workspace.lane.drain(10)
-    assert load_session(workspace, app.context.rater.id, "run") == {}  # type: ignore[union-attr]
+    assert app.context.rater is not None
+    assert load_session(workspace, app.context.rater.id, "run") == {}
 
 
 async def test_blind_a_choice_of_an_earlier_session_is_not_looked_up(workspace: Workspace) -> None:

@@ -3,37 +3,14 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_workspace import SCAFFOLD, TESTS_CELL
 
 from agents.sandbox.cells import split_cells
 
-SCAFFOLD = (
-    "# %% scaffold\n"
-    "import functools\n"
-    "from typing import List\n"
-    "\n"
-    "\n"
-    "def larger(a, b):\n"
-    "    return a if a > b else b\n"
-    "\n"
-    "\n"
-)
-TESTS = (
-    "# %% tests\n"
-    "from candidate import biggest\n"
-    "\n"
-    "\n"
-    "def test_three():\n"
-    "    assert biggest([1, 3, 2]) == 3\n"
-    "\n"
-    "\n"
-    "def test_wrong():\n"
-    "    assert biggest([1, 2]) == 1\n"
-)
-
 
 def test_both_cells_keep_their_line_numbers():
-    scaffold, tests = split_cells(SCAFFOLD + TESTS)
-    whole = (SCAFFOLD + TESTS).split("\n")
+    scaffold, tests = split_cells(SCAFFOLD + TESTS_CELL)
+    whole = (SCAFFOLD + TESTS_CELL).split("\n")
     assert len(scaffold.split("\n")) == len(tests.split("\n")) == len(whole)
     assert scaffold.split("\n")[1] == "import functools"
     assert tests.split("\n")[13] == whole[13] == "def test_three():"

@@ -10,6 +10,7 @@ from functools import cache
 
 import pytest
 from forked_box import Forks
+from small_workspace import SCAFFOLD, TESTS_CELL
 
 from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from agents.sandbox.inside import harness
@@ -553,40 +554,17 @@ def test_a_record_reads_as_it_was_written(text):
 
 
 LACKING = "def biggest(items: List[int]) -> int:\n    return functools.reduce(larger, items)\n"
-SCAFFOLD = (
-    "# %% scaffold\n"
-    "import functools\n"
-    "from typing import List\n"
-    "\n"
-    "\n"
-    "def larger(a, b):\n"
-    "    return a if a > b else b\n"
-    "\n"
-    "\n"
-)
-TESTS = (
-    "# %% tests\n"
-    "from candidate import biggest\n"
-    "\n"
-    "\n"
-    "def test_three():\n"
-    "    assert biggest([1, 3, 2]) == 3\n"
-    "\n"
-    "\n"
-    "def test_wrong():\n"
-    "    assert biggest([1, 2]) == 1\n"
-)
 
 
 async def test_a_scaffold_gives_the_candidate_what_it_lacks(sandbox):
-    report = await sandbox.run(TestProgram(LACKING, SCAFFOLD + TESTS), LIMITS)
+    report = await sandbox.run(TestProgram(LACKING, SCAFFOLD + TESTS_CELL), LIMITS)
     assert outcomes(report) == [("test_three", "passed"), ("test_wrong", "failed")]
     assert (report.exit_reason, report.error, report.executable) == ("assertion", "", True)
     assert 'File "test_candidate.py", line 19, in test_wrong' in report.outcomes[1].trace
 
 
 async def test_a_scaffold_that_fails_says_where(sandbox):
-    program = "# %% scaffold\nimport functools\nimport no_such_module\n# %% tests\n" + TESTS
+    program = "# %% scaffold\nimport functools\nimport no_such_module\n# %% tests\n" + TESTS_CELL
     report = await sandbox.run(TestProgram(LACKING, program), LIMITS)
     assert (report.error, report.executable) == (
         "ModuleNotFoundError: No module named 'no_such_module'",
@@ -619,7 +597,7 @@ async def test_stubs_of_the_candidate_have_its_scaffold():
         pytest.skip(why_not_bubblewrap())
     weak = "def test_weak():\n    biggest([1])\n"
     report = await TrustedSandbox(Forks(), Limits(wall_seconds=60)).run(
-        TestProgram(LACKING, SCAFFOLD + TESTS + weak), LIMITS
+        TestProgram(LACKING, SCAFFOLD + TESTS_CELL + weak), LIMITS
     )
     assert [test.discriminates for test in report.outcomes] == [True, None, False]
 
@@ -628,5 +606,5 @@ async def test_an_interpreter_of_its_own_reads_a_scaffold_as_a_fork_does(tmp_pat
     if why_not_bubblewrap():
         pytest.skip(why_not_bubblewrap())
     alone = BubblewrapSandbox(SandboxSettings(snapshots=str(tmp_path)), None)
-    report = await alone.run(replace(TestProgram(LACKING, SCAFFOLD + TESTS), hash_seed=1), LIMITS)
+    report = await alone.run(replace(TestProgram(LACKING, SCAFFOLD + TESTS_CELL), hash_seed=1), LIMITS)
     assert outcomes(report) == [("test_three", "passed"), ("test_wrong", "failed")]

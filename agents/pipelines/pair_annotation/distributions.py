@@ -1,7 +1,7 @@
 """The distribution of the package index that a missing module comes from.
 
 The rule is that a distribution is called like its module; these are well-known exceptions, each a fact of the
-package index. What is not here, and is called otherwise, is left to the language model.
+package index. Any other distribution of another name is left to the bug fixer.
 
 The two libraries that carry a larger mapping are no fit. That of pipreqs names packages for modules such as
 `models`, `test`, `colors` and `examples`, which are nearly always of the code's own project, and for many of

@@ -1,4 +1,4 @@
-"""What the text of a snippet says by itself: the names that it lacks, and the Python that it is written in.
+"""Static analysis of a snippet: the names that it lacks, and the version of Python that it is written in.
 
 No line of it is executed. Snippets of CodeSearchNet are functions without the imports of their files, and
 some are Python 2, which no Python of today can load.
@@ -30,7 +30,7 @@ _UNPARSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """What is known of a snippet by its text.
+    """The result of the static analysis of a snippet.
 
     Attributes:
         undefined_names: Names that it uses and neither defines nor imports, in the order of their first use;
@@ -52,7 +52,7 @@ def read_snippet(text: str) -> Snippet:
         text: The snippet. Of more than 100,000 characters nothing is read: it counts as invalid.
 
     Returns:
-        What is known of it. No text makes this fail.
+        The names that it lacks and its version of Python. No text makes this fail.
     """
     if len(text) > _MOST_CHARACTERS:
         return Snippet((), "invalid")
@@ -85,7 +85,7 @@ def _is_python_2(text: str) -> bool:
     try:
         rewritten = _tool().refactor_string(text.expandtabs(_TAB).rstrip() + "\n", "candidate.py")
         _compiled(str(rewritten))
-    except Exception:  # noqa: BLE001 - this parser has many ways to fail, and each says that it is not that
+    except Exception:  # noqa: BLE001 - the parser fails in undocumented ways; all mean no valid Python 2
         return False
     return True
 
