@@ -170,6 +170,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("review.next", "n", "", "next", "Go to the next item; the next match while searching."),
     Command("review.previous", "p", "", "previous", "Go to the previous item."),
     Command("review.unjudged", "j", "", "next unjudged", "Go to the next item without your label."),
+    Command(
+        "review.cover",
+        "H",
+        "",
+        "cover reference",
+        "Cover the reference of completions until your first answer, or show it.",
+    ),
     Command("review.pane", "tab", "", "pane", "Move to the next pane.", on_line=False),
     Command("review.pane_back", "shift+tab", "", "pane back", "Move to the previous pane.", on_line=False),
     Command(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
@@ -23,6 +25,11 @@ HEAD = 3
 
 _NO_CONTEXT = "No pieces of other files came with this task."
 _SIGNS = "Lines: = same · ~ changed · + added."
+_COVERED = "▒▒▒▒▒▒▒▒"
+"""Stands for each line of a covered reference, so that lines keep their numbers and lengths are not shown."""
+
+_PROMPT_COVER = "reference covered · {review.cover} shows it"
+_PART_COVER = "Covered with the reference, which it may repeat; {review.cover} shows both."
 _NO_COMPLETIONS = "No model has completed this task. Import predictions: workbench import WORKSPACE FILE"
 
 
@@ -45,13 +52,14 @@ def view(entry: ItemDetails) -> ItemView:
         kind=COMPLETION.name,
         prompt=reference,
         prompt_word="reference",
+        prompt_cover=_PROMPT_COVER if reference else "",
         subject=_file(entry),
         subject_word="File",
         case=(
             context(entry.chunks, fields["language"] or None, _NO_CONTEXT),
-            _comparison(reference, compared, hides_models=entry.hides_models),
-            *(_completion(one, found, fields["language"] or None) for one, found in compared),
-            history(entry, questions),
+            _covered(_comparison(reference, compared, hides_models=entry.hides_models)),
+            *(_covered(_completion(one, found, fields["language"] or None)) for one, found in compared),
+            _covered(history(entry, questions)),
             PaneText("guideline", "Guide", GUIDELINE),
         ),
         questions=questions,
@@ -61,16 +69,31 @@ def view(entry: ItemDetails) -> ItemView:
     )
 
 
+def _covered(part: PaneText) -> PaneText:
+    """Return a part that shows a sentence in place of its text while the reference is covered."""
+    if not part.text:
+        return part
+    return replace(part, cover=PaneText(part.id, part.title, "", empty=_PART_COVER, heading=part.heading))
+
+
 def _file(entry: ItemDetails) -> PaneText:
-    """Return the file as it was: the prompt up to the cursor, the reference, and what comes after it."""
+    """Return the file as it was, with a cover in which bars stand for the lines of the reference."""
+    reference = entry.fields["reference"]
+    shown = _file_with(entry, reference, "reference underlined" if reference else "")
+    bars = re.sub(r"[^\r\n]+", _COVERED, reference)
+    return replace(shown, cover=_file_with(entry, bars, "reference covered"))
+
+
+def _file_with(entry: ItemDetails, reference: str, state: str) -> PaneText:
+    """Return the file: the prompt up to the cursor, a text for the reference, and what comes after it."""
     fields = entry.fields
-    prompt, reference = fields["prompt"], fields["reference"]
+    prompt = fields["prompt"]
     cursor, end = len(prompt), len(prompt) + len(reference)
     first = prompt.count("\n") + 1
     last = first + reference.count("\n")
     return PaneText(
         "file",
-        _heading(entry, first),
+        _heading(entry, first, state),
         prompt + reference + fields["right_context"],
         language=fields["language"] or None,
         kind="code",
@@ -82,14 +105,14 @@ def _file(entry: ItemDetails) -> PaneText:
     )
 
 
-def _heading(entry: ItemDetails, line: int) -> str:
+def _heading(entry: ItemDetails, line: int, state: str) -> str:
     fields = entry.fields
     return " · ".join(
         part
         for part in (
             fields["path"] or "file",
             f"▮ line {line:,}",
-            "reference underlined" if fields["reference"] else "",
+            state,
             fields["repository"],
         )
         if part

@@ -61,6 +61,7 @@ class PaneText:
         gutter: Glyphs before lines, by the line's number, from 1.
         start: The line, from 1, that is in view when the item is first shown; None for the first.
         places: The line, from 1, at which the part on a response begins, by the pane of that response.
+        cover: What is shown in its place while the reference is covered; None for the text itself.
     """
 
     id: str
@@ -81,6 +82,7 @@ class PaneText:
     gutter: Mapping[int, str] = field(default_factory=dict, hash=False)
     start: int | None = None
     places: Mapping[str, int] = field(default_factory=dict, hash=False)
+    cover: PaneText | None = None
 
     def load_into(self, pane: TextPane, *, title: str, empty: str) -> None:
         """Show the text in a pane, under a title; an empty one as a sentence."""
@@ -204,6 +206,9 @@ class ItemView:
         others: Other runs of the agents that have a label of it, the one begun last first; none in a blind
             review.
         replaced: The subject with its word, while another run's part stands in its place; else None.
+        prompt_cover: The sentence in place of the prompt while the reference is covered; empty where there is
+            none to cover. `{review.cover}`, a command's id, is replaced by its key.
+        cover_chosen: Whether the rater wants references covered.
     """
 
     item_id: int
@@ -227,6 +232,8 @@ class ItemView:
     assignment_id: UUID | None = None
     others: tuple[RunRef, ...] = ()
     replaced: tuple[PaneText, str] | None = None
+    prompt_cover: str = ""
+    cover_chosen: bool = False
 
     @property
     def current(self) -> QuestionPrompt:
@@ -289,6 +296,18 @@ class ItemView:
     def has_test(self) -> bool:
         """Whether there is a test to be run."""
         return bool(self.runs) and any(pane.part == "test" and pane.text for pane in self.runs[0].panes)
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether the reference is covered: the rater wants that, and has not answered or given up yet."""
+        is_answered = bool(self.own.labels) or self.own.cannot_decide is not None
+        return self.cover_chosen and bool(self.prompt_cover) and not is_answered
+
+    def as_shown(self, part: PaneText) -> PaneText:
+        """Return a part as its pane shows it: its cover while the reference is covered."""
+        if part.cover is None or not self.is_covered:
+            return part
+        return replace(part.cover, cited=part.cited, recorded=part.recorded)
 
     def with_swapped(self, pane_id: str) -> ItemView:
         """Return the item with a part of the case in the subject's place, and the subject in its place.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from screens.settings import ScreenSettings
 
 
-_NARROW_FIRST = ("review.accept", "review.undecided", "review.undo", "review.next")
+_NARROW_FIRST = ("review.accept", "review.undecided", "review.undo", "review.next", "review.cover")
 
 LABELS_NAMED = 5
 """Values of a scale up to which the line names each."""

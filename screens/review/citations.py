@@ -207,7 +207,7 @@ class Citations:
         """Go to the lines that the history cites at the cursor; without a cursor choose the latest."""
         pane = self._panes.pane
         part = self._part_of(pane)
-        if part is None or not part.links:
+        if part is None or not pane.text or not part.links:
             self._shared.show_message(
                 f"{self._shared.key('follow')} follows the citations of History; there is none in this pane."
             )

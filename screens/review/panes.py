@@ -224,7 +224,7 @@ class PaneController:
     def _show_above(self, pane_id: str | None) -> None:
         """Show the words that belong over a pane of the case; none take no room."""
         screen, item = self._shared.screen, self._shared.item
-        case = () if item is None else item.case
+        case = () if item is None else map(item.as_shown, item.case)
         words = next((part.above for part in case if part.id == pane_id), "")
         width = screen.app.size.width // (1 if self._is_small or screen.has_class("-zoom") else 2)
         # A word that does not fit leaves the end of its row empty.
@@ -330,6 +330,7 @@ class PaneController:
 
     def fill(self, view: ItemView) -> None:
         """Let the panes show an item; those out of sight are filled when it is painted."""
+        self._load_prompt(view)
         switcher = self._switcher
         for part in view.case:
             if part.id not in self.by_id:
@@ -337,10 +338,10 @@ class PaneController:
                 self._add(part.id, pane)
                 pane.display = part.id == switcher.current
                 switcher.mount(pane)
+        settings = self._shared.context.settings
         for pane_id, part in ((SUBJECT, view.subject), *((part.id, part) for part in view.case)):
-            self.by_id.show(
-                pane_id, replace(part, empty=with_keys(self._shared.context.settings, part.empty))
-            )
+            shown = view.as_shown(part)
+            self.by_id.show(pane_id, replace(shown, empty=with_keys(settings, shown.empty)))
         case = self.part_shown(view)
         if self.active != SUBJECT:
             self.active = case
@@ -351,6 +352,15 @@ class PaneController:
             self.by_id[pane_id]
         if self._shared.guard.is_painted:
             self.by_id.fill()
+
+    def _load_prompt(self, view: ItemView) -> None:
+        """Show the prompt, or what covers it."""
+        self.prompt.load(
+            "" if view.is_covered else view.prompt,
+            kind="reply",
+            title=f"{view.prompt_word or view.kind} · {view.external_id}",
+            empty=with_keys(self._shared.context.settings, view.prompt_cover),
+        )
 
     def part_shown(self, view: ItemView) -> str:
         """Return which part of an item's case is shown.

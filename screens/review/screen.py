@@ -40,6 +40,7 @@ from screens.review.end_card import EndCard, EndOfList
 from screens.review.item_tests import ItemTests
 from screens.review.next_item import next_open, restored_order
 from screens.review.panes import ABOVE, PROMPT, SUBJECT, PaneController
+from screens.review.reference_cover import ReferenceCover
 from screens.review.search import FIND, PaneSearch
 from screens.review.session import SessionSaver
 from screens.review.text_revisions import TextRevisions
@@ -115,12 +116,19 @@ class ReviewScreen(BaseScreen):
         self.tests = ItemTests(shared, self._show_chosen, self.items.forget, self._reload, self._changed)
         self.citations = Citations(shared, self.panes, self._changed, self.tests.show_execution)
         self.comparison = RunComparison(shared, self.panes, self._show_chosen)
+        self.cover = ReferenceCover(shared, self._show_chosen, self._changed)
         self.revisions = TextRevisions(shared, self.judging, self._changed)
         self.end = EndOfList(shared, self.order, self.header, lambda error: self._not_read(error, None))
-        self.session.drafts = (self.comments.drafts, self.citations.drafts, self.tests.drafts, self.revisions)
+        self.session.drafts = (
+            self.comments.drafts,
+            self.citations.drafts,
+            self.tests.drafts,
+            self.revisions,
+            self.cover,
+        )
         owners = (self.judging, self.panes, self.search, self.citations, self.tests, self.comparison)
         copier = TextCopier(shared, self.panes)
-        handlers = (owner.handlers() for owner in (*owners, copier))
+        handlers = (owner.handlers() for owner in (*owners, copier, self.cover))
         self.dispatcher = Dispatcher(shared, self.judging.judge, self._handlers(), *handlers)
 
     @classmethod
@@ -298,9 +306,6 @@ class ReviewScreen(BaseScreen):
         view = self._as_chosen(self.judging.with_unsaved(view, before))
         self.guard.put(view, place)
         with self.app.batch_update():
-            self.panes.prompt.load(
-                view.prompt, kind="reply", title=f"{view.prompt_word or view.kind} · {view.external_id}"
-            )
             self.panes.fill(view)
             if before is None or not before.current.is_same_as(view.current):
                 self.panes.show_question_pane(view)
@@ -326,7 +331,8 @@ class ReviewScreen(BaseScreen):
 
     def _as_chosen(self, view: ItemView) -> ItemView:
         """Return an item with the runs, the sides and the citations that the rater chose."""
-        plain = self.panes.with_swapped(self.tests.as_chosen(view.with_beside(None)))
+        plain = self.cover.as_chosen(view.with_beside(None))
+        plain = self.panes.with_swapped(self.tests.as_chosen(plain))
         return self.citations.marked(self.comparison.as_chosen(plain))
 
     def _show_chosen(self, view: ItemView) -> None:
@@ -336,6 +342,7 @@ class ReviewScreen(BaseScreen):
         with self.app.batch_update():
             self.panes.fill(view)
             self.panes.show_active()
+            self.header.show_claim()
         self.panes.by_id.fill()
 
     def ask_question(self, place: int) -> None:

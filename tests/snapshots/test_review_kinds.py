@@ -91,6 +91,8 @@ STATES: dict[str, tuple[int, Steps]] = {
     "completion-all": (TASK, keys("f", "a", "b", "a", "p")),
     "completion-zoomed": (TASK, shown("comparison", "z")),
     "completion-alone": (NO_CONTEXT, shown("comparison")),
+    "completion-covered": (TASK, keys("H")),
+    "completion-uncovered": (TASK, keys("H", "a")),
     "completion-many": (MANY, shown("response-H", "a", "b")),
     "question": (QUESTION, keys()),
     "question-reasons": (QUESTION, keys("2")),
@@ -117,7 +119,9 @@ PARTS: dict[str, tuple[int, Steps]] = {
 }
 
 
-@states(STATES, in_both={"completion", "completion-all", "question", "question-reasons"})
+@states(
+    STATES, in_both={"completion", "completion-all", "completion-covered", "question", "question-reasons"}
+)
 def test_kinds(snap_compare: Snap, workspace: Workspace, state: str, size: tuple[int, int]) -> None:
     at, steps = STATES[state]
     assert snap_compare(review_app(workspace, at=at), terminal_size=size, run_before=steps)
