@@ -31,7 +31,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Mark", ("skip", "flag", "comment", "cite", "follow")),
     ("Go", ("next", "previous", "unjudged", "back")),
     ("Read", ("pane", "pane_back", "tab", "tab_back", "find", "find_back", "failure", "sides", "zoom")),
-    ("Show", ("wrap", "numbers", "source")),
+    ("Show", ("wrap", "numbers", "source", "cover")),
     ("Tests and texts", ("run", "edit", "edit_outside", "other_run")),
     ("Copy", ("copy", "copy_file", "pager")),
 )
