@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agents.pipelines.registry import kinds_with_agents
-from screens.widgets.text.sanitize import one_line
+from screens.widgets.text.sanitize import one_line, shortened
 from store.formatting import dollars, pluralize
 from store.kinds.counting import counted_kinds, joined, unknown_kinds_note
 from store.kinds.spec import task_kinds
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 REVIEW_SESSION = "review"
 TITLE_CELLS = 48
 SOURCES_NAMED = 3
+RUN_CELLS = 32
+"""Cells of a run's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,13 @@ class HomeFacts:
         progress: The counts.
         resume: Where to go on; None when nothing is left to judge and no session was kept.
         sample: Whether the workspace holds the sample data.
+        runs: Names of the runs whose labels are counted; none in a blind review.
     """
 
     progress: Progress
     resume: Resume | None
     sample: bool
+    runs: tuple[str, ...] = ()
 
 
 def read_facts(workspace: Workspace, scope: Scope, *, sample: bool) -> HomeFacts:
@@ -64,10 +68,13 @@ def read_facts(workspace: Workspace, scope: Scope, *, sample: bool) -> HomeFacts
         sample: Whether the workspace holds the sample data.
     """
     from store.queries.progress import progress
+    from store.queries.runs import shown_by_kind
 
     with workspace.reading() as connection:
         counts = progress(connection, scope)
-    return HomeFacts(counts, _resume(workspace, scope, counts.left), sample)
+        runs = {} if scope.blind else shown_by_kind(connection, scope)
+    names = tuple(dict.fromkeys(run.name for run in runs.values()))
+    return HomeFacts(counts, _resume(workspace, scope, counts.left), sample, names)
 
 
 def _resume(workspace: Workspace, scope: Scope, left: int) -> Resume | None:
@@ -85,16 +92,17 @@ def _resume(workspace: Workspace, scope: Scope, left: int) -> Resume | None:
     return Resume(rows[0].external_id, rows[0].title, left_off, begun="item" in session)
 
 
-def paragraph(counts: Progress, *, judges: bool) -> list[str]:
+def paragraph(facts: HomeFacts, *, judges: bool) -> list[str]:
     """Return the workspace in a few sentences.
 
     Args:
-        counts: The numbers of its content.
+        facts: Its contents.
         judges: Whether there is a rater.
 
     Returns:
         The sentences; names from files are made harmless.
     """
+    counts = facts.progress
     named = ", ".join(one_line(name, 30) for name in counts.sources[:SOURCES_NAMED])
     more = len(counts.sources) - SOURCES_NAMED
     source = f" from {named}{f' and {more:,} more' if more > 0 else ''}" if named else ""
@@ -116,7 +124,7 @@ def paragraph(counts: Progress, *, judges: bool) -> list[str]:
     if others:
         names = ", ".join(f"{one_line(rater.name, 20)} {rater.labelled:,}" for rater in others[:4])
         sentences.append(f"Labels of others: {names}{' …' if len(others) > 4 else ''}.")
-    sentences += _of_agents(counts)
+    sentences += _of_agents(counts, facts.runs)
     if counts.tokens:
         money = f", {dollars(counts.money)}" if counts.money is not None else "; their price is not known"
         if counts.money is not None and counts.unpriced:
@@ -135,7 +143,7 @@ def _asks_of_responses(kinds: Collection[str]) -> bool:
     return any(spec.of_responses for kind in known if kind is not None for spec in kind.questions)
 
 
-def _of_agents(counts: Progress) -> list[str]:
+def _of_agents(counts: Progress, runs: Sequence[str]) -> list[str]:
     """Return what agents and judges have done, as far as it may be seen."""
     theirs = for_agents(counts)
     if counts.agent_labelled is None:
@@ -146,11 +154,12 @@ def _of_agents(counts: Progress) -> list[str]:
     if counts.agent_labelled:
         labelled = sum(one.agent_labelled or 0 for one in theirs.kinds)
         share = f"{labelled:,} of {counted_kinds(theirs.items)} ({labelled / theirs.total:.0%})"
-        sentences.append(f"◆ The agents labelled {share}.")
+        names = ", ".join(shortened(name, RUN_CELLS) for name in runs)
+        sentences.append(f"◆ {names or 'The agents'} labelled {share}.")
         if counts.compared:
             agreed = f"{(counts.agreed or 0) / counts.compared:.0%}"
             both = pluralize(counts.compared, "item")
-            sentences.append(f"You agree with them on {agreed} (n = {both} that both labelled).")
+            sentences.append(f"You agree with it on {agreed} (n = {both} that both labelled).")
     elif theirs.total:
         sentences.append("The agents have labelled nothing yet.")
     if counts.scored:

@@ -211,7 +211,7 @@ class HomeScreen(BaseScreen):
                 "They come from files: CoSQA, CoSQA+, CrossCodeEval, SWE-QA, MT-bench, issue threads, or "
                 "JSON lines, CSV or Parquet of your own.",
             ]
-        lines = paragraph(self.facts.progress, judges=context.rater is not None)
+        lines = paragraph(self.facts, judges=context.rater is not None)
         if context.rater is None:
             lines.append(
                 "! Nobody judges: labels need a name. Start with --rater NAME, or set rater in the config."

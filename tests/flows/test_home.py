@@ -122,7 +122,7 @@ async def test_the_paragraph_says_what_the_report_says(workspace: Workspace) -> 
         assert "10 pairs from test." in said
         assert "You judged 4, cannot decide 1, flagged 1; 5 left." in said
         assert "labelled 8 of 10 pairs (80%)" in said
-        assert "You agree with them on 67% (n = 3" in said
+        assert "You agree with it on 67% (n = 3" in said
         assert "3,360 tokens, $0.0008" in said
         assert list(steps(app)) == ["Enter", "J", "Tab"]
         assert "Begin with the first without your label, item q/4" in steps(app)["Enter"]
