@@ -15,6 +15,7 @@ import pytest
 from loopback_index import package_index_here
 from loopback_models import LoopbackModels, Refusal, Truncated
 from small_workspace import (
+    TEST,
     Told,
     executions,
     pairs_workspace,
@@ -297,6 +298,21 @@ def test_a_missing_module_is_installed_and_no_model_is_asked(tmp_path, index, ag
         assert (second["executable"], second["packages"]) == (True, "workbench_greeting==1.0")
         assert "BugFixerReply" not in asked(server)
         assert (repairs(workspace, report.run_id)["installed"], len(index) > 1) == (1, True)
+
+
+@pytest.mark.parametrize("agents", ["paper", "full"])
+def test_the_bug_fixer_repairs_by_command(tmp_path, agents):
+    server = service(TEST, fixes=[HELPS[-1]])
+    with annotated(tmp_path, LACKING, server, agents) as (workspace, report, work):
+        assert turns(workspace) == ["executor", "bug_fixer", "repair", "executor", "arbiter"]
+        assert verdicts(workspace) == {1: (1.0, "repaired")}
+        (repair,) = rows(workspace, StepRow, role="repair")
+        assert json.loads(repair["reply"])["output"].splitlines() == ["$ touch /opt/repaired/data"]
+        first, second = executions(workspace)
+        assert (first["executable"], second["executable"], second["snapshot"] != "") == (False, True, True)
+        told = repairs(workspace, report.run_id)
+        assert (told["by_model"], told["commands"]) == (1, {"made": 1, "worked": 1})
+        assert (work().counts.requests, asked(server).count("BugFixerReply")) == (4, 1)
 
 
 def test_a_slip_is_corrected_by_the_test_writer_once(tmp_path):
