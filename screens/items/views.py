@@ -61,6 +61,7 @@ class PaneText:
         gutter: Glyphs before lines, by the line's number, from 1.
         start: The line, from 1, that is in view when the item is first shown; None for the first.
         places: The line, from 1, at which the part on a response begins, by the pane of that response.
+        run: The name of the agents' run that it is of, in its border while two runs are compared.
         cover: What is shown in its place while the reference is covered; None for the text itself.
     """
 
@@ -82,7 +83,13 @@ class PaneText:
     gutter: Mapping[int, str] = field(default_factory=dict, hash=False)
     start: int | None = None
     places: Mapping[str, int] = field(default_factory=dict, hash=False)
+    run: str = ""
     cover: PaneText | None = None
+
+    @property
+    def border(self) -> str:
+        """The text of its border."""
+        return f"{self.heading or self.title}{' · ' if self.run else ''}{self.run}"
 
     def load_into(self, pane: TextPane, *, title: str, empty: str) -> None:
         """Show the text in a pane, under a title; an empty one as a sentence."""
@@ -335,12 +342,18 @@ class ItemView:
             swapped=swapped,
         )
 
-    def with_beside(self, part: PaneText | None) -> ItemView:
-        """Return the item with a part of another run in the subject's place; with None, with its subject."""
+    def with_beside(self, part: PaneText | None, runs: Mapping[str, str] | None = None) -> ItemView:
+        """Return the item with a part of another run in the subject's place; with None, with its subject.
+
+        Args:
+            part: The part of the other run.
+            runs: The name of the run that is shown, by the id of each part that is of it.
+        """
         subject, word = self.replaced or (self.subject, self.subject_word)
+        case = tuple(replace(own, run=(runs or {}).get(own.id, "")) for own in self.case)
         if part is None:
-            return replace(self, subject=subject, subject_word=word, replaced=None)
-        return replace(self, subject=part, subject_word=part.title, replaced=(subject, word))
+            return replace(self, subject=subject, subject_word=word, replaced=None, case=case)
+        return replace(self, subject=part, subject_word=part.title, replaced=(subject, word), case=case)
 
     def with_run(self, number: int) -> ItemView:
         """Return the item with one of its runs shown."""

@@ -8,7 +8,7 @@ from functools import partial
 
 from screens.dispatch import Handler, Handlers
 from screens.items.reader import ItemReader
-from screens.items.views import ItemView, PaneText
+from screens.items.views import ItemView
 from screens.judging.context import JudgingContext
 from screens.review.panes import PaneController
 from screens.threads import in_thread
@@ -19,8 +19,11 @@ from store.record.scope import RunRef
 PARTS = ("verdict", "test", "run", "steps")
 """The parts of a case that are a run's; beside any other part stands the verdict."""
 
-NAME_CELLS = 48
-"""Cells that the other run's name has in the border of its pane."""
+MOST_NAME_CELLS = 48
+"""Cells that a run's name has at most in the border of a pane."""
+
+BORDER_CELLS = 22
+"""Cells of a pane's border that the name of its part and the corners take."""
 
 _BLIND = "You review blind: the agents' labels are not shown, whichever run they are of."
 
@@ -110,7 +113,18 @@ class RunComparison:
         wanted = self._panes.part_shown(view)
         parts = {part.id: part for part in kept.case}
         part = parts.get(wanted if wanted in PARTS else PARTS[0])
-        return view if part is None else view.with_beside(_named(part, self._run))
+        if part is None:
+            return view
+        shown = self._shared.context.runs.shown.get(view.kind)
+        beside = replace(part, run=self._name(self._run), part=None, execution=None, links=())
+        name = "" if shown is None else self._name(shown)
+        return view.with_beside(beside, dict.fromkeys(PARTS, name))
+
+    def _name(self, run: RunRef) -> str:
+        """Return a run's name as it fits into the border of a pane."""
+        width = self._shared.screen.app.size.width
+        room = (width if self._panes.is_small else width // 2) - BORDER_CELLS
+        return shortened(run.name, min(room, MOST_NAME_CELLS))
 
     def _read(self, reader: ItemReader, item_id: int) -> None:
         def show(_: ItemView) -> None:
@@ -122,9 +136,3 @@ class RunComparison:
             self._shared.show_message(f"! The other run could not be read: {one_line(str(error), 200)}")
 
         in_thread(self._shared.screen, partial(reader.read, item_id), show, not_read, group="compare")
-
-
-def _named(part: PaneText, run: RunRef) -> PaneText:
-    """Return a part of the other run under its name; its lines cannot be cited."""
-    heading = f"{part.heading or part.title} · {shortened(run.name, NAME_CELLS)}"
-    return replace(part, heading=heading, part=None, execution=None, links=())

@@ -38,7 +38,7 @@ class LazyPanes(Mapping[str, TextPane]):
         pane = self._panes[pane_id]
         part, place = self._waiting.pop(pane_id, (None, None))
         if part is not None:
-            part.load_into(pane, title=part.heading or part.title, empty=part.empty)
+            part.load_into(pane, title=part.border, empty=part.empty)
             pane.mark_cited(part.cited, recorded=part.recorded)
         if place is not None:
             _go(pane, place)
@@ -164,10 +164,11 @@ class PaneController:
     @property
     def narrow(self) -> bool:
         """Whether one pane is shown at a time."""
-        return self._is_small and not self.comparing
+        return self.is_small and not self.comparing
 
     @property
-    def _is_small(self) -> bool:
+    def is_small(self) -> bool:
+        """Whether two panes have no room side by side."""
         return self._shared.screen.app.size.width < SINGLE_BELOW
 
     @property
@@ -211,7 +212,7 @@ class PaneController:
                 "-subject": subject,
                 "-in-case": not subject,
                 "-in-prompt": self._in_prompt,
-                "-stacked": self._is_small and self.comparing,
+                "-stacked": self.is_small and self.comparing,
             }
         )
         if self.active not in {SUBJECT, switcher.current}:
@@ -226,7 +227,7 @@ class PaneController:
         screen, item = self._shared.screen, self._shared.item
         case = () if item is None else map(item.as_shown, item.case)
         words = next((part.above for part in case if part.id == pane_id), "")
-        width = screen.app.size.width // (1 if self._is_small or screen.has_class("-zoom") else 2)
+        width = screen.app.size.width // (1 if self.is_small or screen.has_class("-zoom") else 2)
         # A word that does not fit leaves the end of its row empty.
         words = one_line(words, max(width - 12, 12) * ABOVE_ROWS) if words else ""
         if words != self._above:
@@ -242,7 +243,7 @@ class PaneController:
         lines = pane.text[: room * PROMPT_ROWS + 1].split("\n")
         rows = sum(max(1, -(-len(line) // room)) for line in lines)
         zoomed = self._shared.screen.has_class("-zoom")
-        framed = not self._is_small and not zoomed
+        framed = not self.is_small and not zoomed
         height: int | str = min(PROMPT_ROWS, rows) + 2 if framed else min(2, rows)
         if self._in_prompt and zoomed:
             height = "1fr"
