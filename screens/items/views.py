@@ -350,7 +350,8 @@ class ItemView:
             runs: The name of the run that is shown, by the id of each part that is of it.
         """
         subject, word = self.replaced or (self.subject, self.subject_word)
-        case = tuple(replace(own, run=(runs or {}).get(own.id, "")) for own in self.case)
+        named = [(own, (runs or {}).get(own.id, "")) for own in self.case]
+        case = tuple(own if own.run == run else replace(own, run=run) for own, run in named)
         if part is None:
             return replace(self, subject=subject, subject_word=word, replaced=None, case=case)
         return replace(self, subject=part, subject_word=part.title, replaced=(subject, word), case=case)
