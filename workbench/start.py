@@ -72,7 +72,7 @@ def open_app(
     configured = LazyConfig(config)
     path = chosen_workspace(workspace, configured)
     if run is not None:
-        from workbench.run_choice import refuse_blind
+        from workbench.run_option import refuse_blind
 
         refuse_blind(run, blind=configured.screens.blind)
     if not in_terminal():
@@ -159,7 +159,7 @@ def run_app(
     with workspace, ExitStack() as closing:
         chosen: RunRef | None = None
         if run is not None:
-            from workbench.run_choice import chosen_run
+            from workbench.run_option import chosen_run
 
             with workspace.reading() as connection:
                 chosen = chosen_run(connection, run, blind=blind)

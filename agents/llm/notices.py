@@ -1,4 +1,4 @@
-"""Notices of the services: what the user is told while requests go on, once for all requests."""
+"""Notices about services for the user of a job, each once for all requests."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class WeakerForm:
-    """A service refuses a way of being held to the form of a reply, and is asked in a weaker one from now on.
+    """A service refuses a schema mode; its replies are asked for in a weaker mode from now on.
 
     Attributes:
         model: The model's name.
         service: The service and its address.
-        refused: The strongest way, which was refused.
-        used: The way that it accepted.
-        setting: The name of the setting that chooses the way.
+        refused: The strictest mode, which was refused.
+        used: The mode that it accepted.
+        setting: The name of the setting that chooses the mode.
     """
 
     model: str
@@ -43,7 +43,7 @@ class WeakerForm:
 
     @property
     def text(self) -> str:
-        """The notice for a log, with how to choose the way for good."""
+        """The notice for a log, with the setting that chooses the mode."""
         return (
             f"{self.service} refuses {self.refused} for {self.model}: replies are asked for as {self.used}, "
             f'and their form is checked here. {self.setting} = "{self.used}" asks so from the start.'

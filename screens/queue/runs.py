@@ -59,7 +59,7 @@ class RunScreen(ModalScreen[tuple[RunRef | None] | None]):
     def compose(self) -> ComposeResult:
         """Lay out a line for each run."""
         with Vertical(classes="modal") as box:
-            box.border_title = "Whose labels of the agents"
+            box.border_title = "Which run is shown"
             yield Static(id="runs")
             yield Static(id="about")
             keys = (

@@ -117,7 +117,7 @@ def items_command(
     from store.workspace.duckdb import Workspace
     from workbench.output import harmless, print_json, print_table, say
     from workbench.rater import rater_name
-    from workbench.run_choice import chosen_run
+    from workbench.run_option import chosen_run
 
     loaded = settings(config)
     blind = loaded.screens.blind

@@ -55,7 +55,7 @@ def judge_command(
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json, say
     from workbench.rater import rater_name
-    from workbench.run_choice import chosen_run, refuse_blind
+    from workbench.run_option import chosen_run, refuse_blind
 
     loaded = settings(config)
     name, blind = rater_name(given_rater(rater), loaded), loaded.screens.blind

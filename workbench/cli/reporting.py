@@ -72,7 +72,7 @@ def report_command(
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
     from workbench.rater import rater_name
-    from workbench.run_choice import chosen_run
+    from workbench.run_option import chosen_run
 
     loaded = settings(config)
     if raters is not None and report is not Report.agreement:
@@ -192,7 +192,7 @@ def _agreement(
     from store.queries.agreement import agreement, question_of_items
     from store.workspace.duckdb import Workspace
     from workbench.output import print_json
-    from workbench.run_choice import chosen_run
+    from workbench.run_option import chosen_run
 
     if blind:
         raise WorkbenchError(
