@@ -40,6 +40,7 @@ from screens.jobs.jobs import JobReported
 from screens.jobs.outcomes import OutcomesScreen
 from screens.jobs.screen import JobsScreen
 from screens.queue.filter import FilterScreen
+from screens.queue.runs import RunScreen
 from screens.queue.screen import QueueScreen
 from screens.queue.sort import SortScreen
 from store.errors import WorkbenchError
@@ -550,6 +551,22 @@ def test_order(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) 
         await pilot.press("o")
         await until(pilot, lambda: isinstance(pilot.app.screen, SortScreen))
         await pilot.press("down", "d")
+        await settled(pilot)
+
+    assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
+
+
+@at(NARROW)
+def test_choice_of_a_run(workspace: Workspace, snap_compare: Snap, size: tuple[int, int]) -> None:
+    labelled_by_agents(
+        workspace, [(1, 0.0, "read")], name="single/a-long-name-of-a-model/bb22cc33", fullness=1
+    )
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        await at_queue(pilot)
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await pilot.press("down")
         await settled(pilot)
 
     assert snap_compare(app_of(workspace), terminal_size=size, run_before=steps)
