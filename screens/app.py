@@ -38,6 +38,7 @@ from store.formatting import pluralize
 if TYPE_CHECKING:
     from textual.command import Provider
 
+    from screens.items.views import Piece
     from screens.navigator import OpenedReview
     from screens.queue.query import QueueQuery
     from store.queries.rows import Ids
@@ -291,6 +292,17 @@ class WorkbenchApp(App[None]):
         review = ReviewScreen(self.context, self, ids.tolist(), index, query)
         self.push_screen(review)
         return review
+
+    def open_file(self, repositories: Path, piece: Piece) -> None:
+        """Show the file of a repository that a piece of context is from.
+
+        Args:
+            repositories: The folder in which the repositories are.
+            piece: The piece.
+        """
+        from screens.repository_file.screen import RepositoryFileScreen
+
+        self.push_screen(RepositoryFileScreen(self.context, self, repositories, piece))
 
     def resume(self) -> None:
         """Go on where the rater left off: the item, the scroll places and the draft."""

@@ -21,6 +21,7 @@ Scope = Literal[
     "review",
     "jobs",
     "outcomes",
+    "file",
     "list",
     "text",
     "line",
@@ -54,6 +55,7 @@ WITHIN: dict[Scope, tuple[Scope, ...]] = {
     "review": ("text", "line", "editor"),
     "jobs": ("start", "budget"),
     "outcomes": ("list",),
+    "file": ("text",),
     "app": ("keys",),
 }
 """The parts and dialogs of each screen."""
@@ -65,6 +67,7 @@ WHERE: dict[Scope, str] = {
     "review": "Review",
     "jobs": "Jobs",
     "outcomes": "Items of a run",
+    "file": "File of a repository",
     "list": "List of items",
     "text": "Text in a pane",
     "line": "Line of text",
@@ -177,6 +180,13 @@ COMMANDS: tuple[Command, ...] = (
         "cover reference",
         "Cover the reference of completions until your first answer, or show it.",
     ),
+    Command(
+        "review.open_file",
+        "F",
+        "",
+        "open file",
+        "Open the repository's file of the piece of context on the screen.",
+    ),
     Command("review.pane", "tab", "", "pane", "Move to the next pane.", on_line=False),
     Command("review.pane_back", "shift+tab", "", "pane back", "Move to the previous pane.", on_line=False),
     Command(
@@ -260,6 +270,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("outcomes.retry", "r", "retry", "retry these", "Let the agents try again the items listed."),
     Command("outcomes.refresh", "f5", "read_again", "refresh", "Take the groups anew."),
     Command("outcomes.back", "escape,q", "back", "back", "Go back to the runs."),
+    Command("file.wrap", "W", "wrap", "wrap", "Wrap long lines, or let them run on."),
+    Command("file.back", "escape,q", "back", "back", "Go back to the item."),
     Command("list.up", "up,k", "move(-1)", "up", "Go to the item above."),
     Command("list.down", "down,j", "move(1)", "down", "Go to the item below."),
     Command("list.page_up", "pageup", "page(-1)", "page up", "Go up by a screen."),

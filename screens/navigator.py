@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from screens.items.views import Piece
     from screens.queue.query import QueueQuery
     from store.queries.rows import Ids
 
@@ -33,6 +36,14 @@ class Navigator(Protocol):
             ids: The items in their order.
             index: The place of the one to begin with.
             query: The query of the queue; all items in the order of import by default.
+        """
+
+    def open_file(self, repositories: Path, piece: Piece) -> None:
+        """Show the file of a repository that a piece of context is from.
+
+        Args:
+            repositories: The folder in which the repositories are.
+            piece: The piece.
         """
 
     def resume(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from string import ascii_lowercase, digits
 from typing import Any, ClassVar
 
@@ -84,6 +85,10 @@ class ScreenSettings:
     blind: bool = False
     """Whether the agents' labels and other raters' records are kept out of what is shown."""
 
+    repositories: Path | None = None
+    """The folder with checkouts of the repositories that pieces of context are from, each as `OWNER/NAME`,
+    `NAME` or `OWNER__NAME`. A relative path counts from the current folder."""
+
     def __post_init__(self) -> None:
         """Refuse what a setting cannot be, and keys with two meanings."""
         if self.theme not in BUILTIN_THEMES:
@@ -110,6 +115,7 @@ class ScreenSettings:
         self._taken("home", "app")
         self._taken("queue", "list", "app")
         self._taken("jobs", "app")
+        self._taken("file", "text", "app")
         for scopes in DIALOGS:
             self._taken(*scopes)
         # Looked up only where keys are changed: what it names is not needed at a start.

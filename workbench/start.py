@@ -49,7 +49,9 @@ def open_app(
     rater: str | None,
     config: Path | None,
     start: StartWith = "home",
+    *,
     run: str | None = None,
+    repositories: Path | None = None,
 ) -> int:
     """Open a workspace in the app and show it until it ends.
 
@@ -59,6 +61,7 @@ def open_app(
         config: The configuration file of the command line.
         start: The screen to open on.
         run: What names the run of the agents whose labels are shown; None for the default one.
+        repositories: The folder with checkouts of repositories; None for the configured one.
 
     Returns:
         The exit code.
@@ -75,13 +78,19 @@ def open_app(
         from workbench.run_option import refuse_blind
 
         refuse_blind(run, blind=configured.screens.blind)
+    if repositories is not None and not repositories.is_dir():
+        raise WorkbenchError(
+            "No folder of repositories",
+            f"There is no folder {repositories}.",
+            "--repositories names the folder in which the checkouts are.",
+        )
     if not in_terminal():
         raise WorkbenchError(
             "No terminal",
             f"The app needs a terminal; {' and '.join(_elsewhere())} is none.",
             "Commands work without one: workbench items, judge, annotate, report (see workbench --help).",
         )
-    return run_app(path, configured, rater, start_with=start, run=run)
+    return run_app(path, configured, rater, start_with=start, run=run, repositories=repositories)
 
 
 def in_terminal() -> bool:
@@ -124,6 +133,7 @@ def run_app(
     annotation: JobSettings | None = None,
     start_with: StartWith = "home",
     run: str | None = None,
+    repositories: Path | None = None,
 ) -> int:
     """Open a workspace, show the app until it ends, and close what was opened.
 
@@ -134,6 +144,7 @@ def run_app(
         annotation: A job that begins behind the first screen; None for none.
         start_with: The screen to open on.
         run: What names the run of the agents whose labels are shown; None for the default one.
+        repositories: The folder with checkouts of repositories; None for the configured one.
 
     Returns:
         The exit code.
@@ -172,6 +183,7 @@ def run_app(
             run=chosen,
             annotation=annotation,
             start_with=start_with,
+            repositories=repositories,
         )
         return show(WorkbenchApp(context))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -65,6 +66,7 @@ def make_context(
     run: RunRef | None = None,
     annotation: JobSettings | None = None,
     start_with: Literal["home", "queue", "resume"] = "home",
+    repositories: Path | None = None,
 ) -> AppContext:
     """Compose what the app works with.
 
@@ -79,7 +81,9 @@ def make_context(
         annotation: A job that begins once the first screen is shown, and what later ones do; None for
             none, and for what the configuration says.
         start_with: The screen to open on.
+        repositories: The folder with checkouts of repositories; None for the configured one.
     """
+    settings = config.screens if repositories is None else replace(config.screens, repositories=repositories)
     prepare = Once(lambda: _register_kinds(workspace))
     name = rater_name(rater, config)
     who: RaterRef | None = first_look.rater if first_look else None
@@ -106,7 +110,7 @@ def make_context(
     return AppContext(
         workspace=workspace,
         rater=who,
-        settings=config.screens,
+        settings=settings,
         prepare=prepare,
         make_runner=make_runner,
         make_expert_runs=make_expert_tests,

@@ -55,7 +55,7 @@ def view(entry: ItemDetails) -> ItemView:
         *(_answer(one) for one in entry.responses),
         *([issue] if issue.text and reference.text else []),
         *([_judges(entry.responses)] if entry.responses and not blind else []),
-        context(entry.chunks, fields["language"] or None, _NO_CONTEXT),
+        context(entry.chunks, fields, _NO_CONTEXT),
         *revisions(ANSWER, entry.revisions, blind=blind),
         history(entry, questions),
         PaneText("guideline", "Guide", GUIDELINE),

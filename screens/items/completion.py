@@ -56,7 +56,7 @@ def view(entry: ItemDetails) -> ItemView:
         subject=_file(entry),
         subject_word="File",
         case=(
-            context(entry.chunks, fields["language"] or None, _NO_CONTEXT),
+            context(entry.chunks, fields, _NO_CONTEXT),
             _covered(_comparison(reference, compared, hides_models=entry.hides_models)),
             *(_covered(_completion(one, found, fields["language"] or None)) for one, found in compared),
             _covered(history(entry, questions)),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from screens.items.views import PaneText
+from screens.items.views import PaneText, Piece
 from screens.widgets.text.overlay import Span
 from store.formatting import pluralize
 from store.queries.responses import ChunkView, ResponseView
@@ -18,10 +19,17 @@ def named(response: ResponseView) -> str:
     return f"{response.letter} · {response.name}" if response.name else response.letter
 
 
-def context(chunks: Sequence[ChunkView], language: str | None, empty: str) -> PaneText:
-    """Return the pieces of other files one below the other, each under where it is from and its score."""
+def context(chunks: Sequence[ChunkView], fields: Mapping[str, Any], empty: str) -> PaneText:
+    """Return the pieces of other files one below the other, each under where it is from and its score.
+
+    Args:
+        chunks: The pieces.
+        fields: The fields of the item: its language and repository, and the commit where the kind has it.
+        empty: The sentence shown without pieces.
+    """
     lines: list[str] = []
-    landmarks: list[int] = []
+    pieces: list[Piece] = []
+    language, repository, revision = fields["language"] or None, fields["repository"], fields.get("revision")
     spans: list[Span] = []
     place = 0
     several = len({chunk.setting for chunk in chunks}) > 1
@@ -30,7 +38,9 @@ def context(chunks: Sequence[ChunkView], language: str | None, empty: str) -> Pa
         words += [f"{chunk.rank}", chunk.path or "a file without a name"]
         words += [] if chunk.score is None else [f"score {chunk.score:.4g}"]
         lines += [""] if lines else []
-        landmarks.append(len(lines) + 1)
+        pieces.append(
+            Piece(len(lines) + 1, repository or "", revision or "", chunk.path or "", chunk.text, language)
+        )
         rule = f"{RULE} {' · '.join(words)} {RULE}"
         place += 1 if place else 0
         spans.append(Span(place, place + len(rule), "rule"))
@@ -43,7 +53,8 @@ def context(chunks: Sequence[ChunkView], language: str | None, empty: str) -> Pa
         language=language,
         kind="code",
         empty=empty,
-        landmarks=tuple(landmarks),
+        landmarks=tuple(piece.line for piece in pieces),
+        pieces=tuple(pieces),
         part="context",
         spans=tuple(spans),
         heading=f"Context · {pluralize(len(chunks), 'piece')} of other files" if chunks else "",

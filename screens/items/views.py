@@ -39,6 +39,27 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a file of a repository, as a part of a longer text.
+
+    Attributes:
+        line: Its first line in that text, from 1, which says where it is from.
+        repository: The repository, as the item names it; empty where it names none.
+        revision: The item's commit; empty where that is not known.
+        path: The file in the repository; empty where that is not known.
+        text: The piece.
+        language: The Pygments name of its language; None where it is not known.
+    """
+
+    line: int
+    repository: str
+    revision: str
+    path: str
+    text: str
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PaneText:
     """A text with how it is shown.
 
@@ -63,6 +84,7 @@ class PaneText:
         places: The line, from 1, at which the part on a response begins, by the pane of that response.
         run: The name of the agents' run that it is of, in its border while two runs are compared.
         cover: What is shown in its place while the reference is covered; None for the text itself.
+        pieces: The pieces of a repository's files that it consists of, in order.
     """
 
     id: str
@@ -85,6 +107,7 @@ class PaneText:
     places: Mapping[str, int] = field(default_factory=dict, hash=False)
     run: str = ""
     cover: PaneText | None = None
+    pieces: tuple[Piece, ...] = ()
 
     @property
     def border(self) -> str:

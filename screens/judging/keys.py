@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from screens.settings import ScreenSettings
 
 
-_NARROW_FIRST = ("review.accept", "review.undecided", "review.undo", "review.next", "review.cover")
+_NARROW_FIRST = (
+    "review.accept",
+    "review.undecided",
+    "review.undo",
+    "review.next",
+    "review.cover",
+    "review.open_file",
+)
 
 LABELS_NAMED = 5
 """Values of a scale up to which the line names each."""

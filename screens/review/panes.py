@@ -291,6 +291,12 @@ class PaneController:
         else:
             self.show_active()
 
+    def pane_in_sight(self, item: ItemView, part_id: str) -> TextPane | None:
+        """Return the pane that shows a part of an item; None where it is out of sight."""
+        pane_id = SUBJECT if item.subject.id == part_id else part_id
+        seen = (self.active,) if self.narrow else (SUBJECT, self.shown_in_case)
+        return self.by_id[pane_id] if pane_id in seen else None
+
     def _step_pane(self, step: int) -> None:
         """Go round: subject, case (its tabs one by one where only one pane is shown), and a long prompt."""
         if self.narrow:

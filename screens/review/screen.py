@@ -35,6 +35,7 @@ from screens.recorder import UndoResult
 from screens.review.bars import CaseTabs, ClaimLine, PlaceLine, ReviewHeader
 from screens.review.citations import Citations, format_citations
 from screens.review.comparison import RunComparison
+from screens.review.context_files import ContextFiles
 from screens.review.copying import TextCopier
 from screens.review.end_card import EndCard, EndOfList
 from screens.review.item_tests import ItemTests
@@ -127,8 +128,8 @@ class ReviewScreen(BaseScreen):
             self.cover,
         )
         owners = (self.judging, self.panes, self.search, self.citations, self.tests, self.comparison)
-        copier = TextCopier(shared, self.panes)
-        handlers = (owner.handlers() for owner in (*owners, copier, self.cover))
+        others = (TextCopier(shared, self.panes), ContextFiles(shared, self.panes, navigator), self.cover)
+        handlers = (owner.handlers() for owner in (*owners, *others))
         self.dispatcher = Dispatcher(shared, self.judging.judge, self._handlers(), *handlers)
 
     @classmethod

@@ -18,8 +18,10 @@ from textual.pilot import Pilot
 from screens.app import WorkbenchApp
 from screens.judging.judgment_builder import SessionProgress
 from screens.recorder import Recorder
+from screens.repository_file.screen import RepositoryFileScreen
 from screens.review.bars import ClaimLine
 from screens.review.screen import ReviewScreen
+from screens.settings import ScreenSettings
 from store.workspace.duckdb import Workspace
 
 TASK, NO_CONTEXT, MANY, QUESTION, UNANSWERED, THREAD, NO_BODY, CROWD = range(8)
@@ -166,6 +168,35 @@ def test_not_saved(
     monkeypatch.setattr(Journal, "append", full)
     monkeypatch.setattr(Recorder, "RETRY_SECONDS", 600.0)
     assert snap_compare(review_app(workspace, at=QUESTION), terminal_size=size, run_before=judged)
+
+
+@states(["found", "missing"], in_both={"found"})
+def test_file(
+    snap_compare: Snap,
+    workspace: Workspace,
+    state: str,
+    size: tuple[int, int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The file behind a piece of context."""
+    monkeypatch.chdir(tmp_path)
+    checkout = tmp_path / "checkouts" / "own-tools"
+    (checkout / ".git").mkdir(parents=True)
+    (checkout / ".git" / "HEAD").write_text("9f8e7d6c5b4a39281706f5e4d3c2b1a09f8e7d6c\n")
+    lines = [f"TOOL_{number} = {number}\n" for number in range(60)]
+    lines[40:40] = ["\n", "\n", "def thing_1(value):\n", "    ...\n", "\n", "\n"]
+    if state == "found":
+        (checkout / "tools.py").write_text("".join(lines))
+
+    async def opened(pilot: Pilot[Any]) -> None:
+        await shown("context")(pilot)
+        await pilot.press("F")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RepositoryFileScreen))
+        await settled(pilot)
+
+    app = review_app(workspace, at=TASK, settings=ScreenSettings(repositories=Path("checkouts")))
+    assert snap_compare(app, terminal_size=size, run_before=opened)
 
 
 @at(WIDE)

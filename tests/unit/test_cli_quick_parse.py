@@ -19,6 +19,7 @@ PLAIN = [
     ["--rater=ana maria", "study.duckdb", "--start", "queue"],
     ["study.duckdb", "--config", "c.toml", "--start=resume"],
     ["study.duckdb", "--run", "full"],
+    ["study.duckdb", "--repositories", "checkouts"],
     ["--config=c.toml"],
     ["dir/../study.duckdb"],
 ]
@@ -42,7 +43,9 @@ OTHER = [
 @pytest.mark.parametrize("arguments", PLAIN, ids=" ".join)
 def test_what_is_read_plainly_means_the_same_to_the_library(arguments, monkeypatch):
     opened = []
-    monkeypatch.setattr("workbench.cli.opening.open_app", lambda *wanted: opened.append(wanted) or 0)
+    monkeypatch.setattr(
+        "workbench.cli.opening.open_app", lambda *first, **rest: opened.append((*first, *rest.values())) or 0
+    )
     result = CliRunner().invoke(program, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     assert [parse_opening(arguments)] == opened

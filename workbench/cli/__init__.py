@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from workbench.exit_codes import ended
         from workbench.start import open_app
 
-        raise SystemExit(ended(lambda: open_app(*opening)))
+        raise SystemExit(ended(lambda: open_app(**opening._asdict())))
     from workbench.cli.program import program
 
     program(args=None if arguments is None else list(arguments), prog_name="workbench")

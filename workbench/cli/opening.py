@@ -20,9 +20,21 @@ def open_workspace(
         Literal["home", "queue", "resume"],
         typer.Option("--start", help="The screen to open on; resume goes on where you left off."),
     ] = "home",
+    *,
     run: RunName = None,
+    repositories: Annotated[
+        Path | None,
+        typer.Option(
+            "--repositories",
+            metavar="DIR",
+            help="The folder with checkouts of the items' repositories; the configured one by default.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Open a workspace in the app."""
-    code = open_app(workspace, given_rater(rater), given_config(config), start, run)
+    code = open_app(
+        workspace, given_rater(rater), given_config(config), start, run=run, repositories=repositories
+    )
     if code:
         raise typer.Exit(code)

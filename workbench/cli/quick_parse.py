@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from workbench.start import COMMANDS, STARTS, StartWith
 
-_VALUED = ("--rater", "--config", "--start", "--run")
+_VALUED = ("--rater", "--config", "--start", "--run", "--repositories")
 
 
 class Opening(NamedTuple):
@@ -19,10 +19,11 @@ class Opening(NamedTuple):
     config: Path | None
     start: StartWith
     run: str | None
+    repositories: Path | None
 
 
 def parse_opening(arguments: Sequence[str]) -> Opening | None:
-    """Read `workbench [WORKSPACE] [--rater NAME] [--config FILE] [--start SCREEN] [--run NAME]`.
+    """Read `workbench [WORKSPACE]` with `--rater`, `--config`, `--start`, `--run` and `--repositories`.
 
     Returns:
         What to open; None for every other command line, right or wrong.
@@ -44,11 +45,12 @@ def parse_opening(arguments: Sequence[str]) -> Opening | None:
     start = next((each for each in STARTS if each == options.get("--start", "home")), None)
     if start is None or len(places) > 1 or not {"open", *COMMANDS}.isdisjoint(places):
         return None
-    config = options.get("--config")
+    config, repositories = options.get("--config"), options.get("--repositories")
     return Opening(
         Path(places[0]) if places else None,
         options.get("--rater"),
         Path(config) if config is not None else None,
         start,
         options.get("--run"),
+        Path(repositories) if repositories is not None else None,
     )

@@ -1,0 +1,1 @@
+"""The file of a repository behind a piece of context."""

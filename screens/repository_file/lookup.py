@@ -1,0 +1,162 @@
+"""Finds and reads the file behind a piece of context in a folder of repositories."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from screens.items.views import Piece
+from store.errors import WorkbenchError
+
+BYTES_MOST = 2_000_000
+"""Size up to which a file is shown."""
+
+_COMMIT = re.compile(r"[0-9a-f]{6,64}")
+_COMMIT_AT_END = re.compile(r"-([0-9a-f]{6,40})$")
+"""The commit at the end of a repository's name in CrossCodeEval: `OWNER-NAME-1a2b3c4`."""
+
+_COMMIT_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryFile:
+    """A file of a repository.
+
+    Attributes:
+        text: Its text.
+        lines: The lines of the piece in it, from 1; None where the piece is not in it as it is.
+        state: Of which commit it is, in a few words.
+    """
+
+    text: str
+    lines: range | None
+    state: str
+
+
+def read_file(repositories: Path, piece: Piece) -> RepositoryFile:
+    """Read the file that a piece of context is from.
+
+    Args:
+        repositories: The folder in which the repositories are.
+        piece: The piece.
+
+    Raises:
+        WorkbenchError: The repository or the file is not there, lies elsewhere, or cannot be shown.
+    """
+    root = repositories.expanduser().resolve()
+    if not root.is_dir():
+        raise WorkbenchError(
+            "No folder of repositories",
+            f"There is no folder {repositories}",
+            "Give another with --repositories.",
+        )
+    tree = _tree(root, piece.repository, repositories)
+    text = _read(tree, piece.path, repositories / tree.relative_to(root))
+    return RepositoryFile(text, find_lines(text, piece.text), _state(tree, piece))
+
+
+def folder_names(repository: str) -> Iterator[str]:
+    """Yield the names under which a repository is looked for, the most exact first."""
+    parts = repository.strip("/").split("/")
+    names = ["/".join(parts), parts[-1], "__".join(parts)]
+    yield from dict.fromkeys([*names, *(_COMMIT_AT_END.sub("", name) for name in names)])
+
+
+def find_lines(text: str, piece: str) -> range | None:
+    """Return the lines of a text, from 1, that equal a piece, blanks at their ends aside; None without."""
+    lines = [line.rstrip() for line in text.split("\n")]
+    wanted = [line.rstrip() for line in piece.strip("\r\n").split("\n")]
+    if not any(wanted):
+        return None
+    places = (at for at in range(len(lines) - len(wanted) + 1) if lines[at : at + len(wanted)] == wanted)
+    first = next(places, None)
+    return None if first is None else range(first + 1, first + 1 + len(wanted))
+
+
+def _tree(root: Path, repository: str, shown: Path) -> Path:
+    """Return the folder of a repository, with links resolved.
+
+    Args:
+        root: The folder in which the repositories are, with links resolved.
+        repository: The repository, as an item names it.
+        shown: That folder as errors name it.
+    """
+    if not repository:
+        raise WorkbenchError("No repository", "This item does not say which repository it is from")
+    names = list(folder_names(repository))
+    for name in names:
+        found = _within(root, name)
+        if found is not None and found.is_dir():
+            return found
+    raise WorkbenchError(
+        "No repository",
+        f"{shown} has no folder for {repository}",
+        f"Looked for: {', '.join(names)}. Links that lead out of the folder are not followed.",
+    )
+
+
+def _read(tree: Path, path: str, shown: Path) -> str:
+    if not path:
+        raise WorkbenchError("No file", "This piece does not say which file it is from")
+    found = _within(tree, path)
+    if found is None:
+        raise WorkbenchError("Not opened", f"{path} leads out of {shown}")
+    if not found.is_file():
+        raise WorkbenchError("No file", f"{shown} has no file {path}", "The checkout may be at another commit.")
+    try:
+        with found.open("rb") as file:
+            data = file.read(BYTES_MOST + 1)
+    except OSError as error:
+        raise WorkbenchError("Not readable", f"{shown / path}: {error.strerror}") from error
+    if len(data) > BYTES_MOST:
+        raise WorkbenchError(
+            "Too large", f"{path} has more than {BYTES_MOST:,} bytes", "Files up to that size are shown."
+        )
+    if b"\0" in data:
+        raise WorkbenchError("Binary file", f"{path} is not a text")
+    # Bytes that are not UTF-8 are shown as such.
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _within(folder: Path, path: str) -> Path | None:
+    """Return a path below a folder, with links resolved; None where it leads out of it."""
+    try:
+        found = (folder / path).resolve()
+    except (OSError, ValueError):
+        return None
+    return found if folder in found.parents else None
+
+
+def _state(tree: Path, piece: Piece) -> str:
+    """Return the commit that is checked out, beside the item's where it is another one."""
+    at_end = _COMMIT_AT_END.search(piece.repository)
+    wanted = piece.revision or (at_end[1] if at_end else "")
+    head = _head(tree)
+    if not head:
+        return "working tree"
+    if not wanted or not _COMMIT.fullmatch(wanted):
+        return f"working tree at {head[:_COMMIT_SHOWN]}"
+    if head.startswith(wanted):
+        return f"working tree at the item's commit {wanted[:_COMMIT_SHOWN]}"
+    return f"working tree at {head[:_COMMIT_SHOWN]}, item at {wanted[:_COMMIT_SHOWN]}"
+
+
+def _head(tree: Path) -> str:
+    """Return the commit that is checked out; empty where that is not in a file of its own."""
+    words = _first_line(tree, ".git/HEAD")
+    if words.startswith("ref: "):
+        words = _first_line(tree, f".git/{words.removeprefix('ref: ')}")
+    return words if _COMMIT.fullmatch(words) else ""
+
+
+def _first_line(tree: Path, path: str) -> str:
+    found = _within(tree, path)
+    if found is None or not found.is_file():
+        return ""
+    try:
+        with found.open("rb") as file:
+            return file.read(400).decode("ascii", "replace").partition("\n")[0].strip()
+    except OSError:
+        return ""

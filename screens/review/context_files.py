@@ -1,0 +1,60 @@
+"""Opens the repository's file behind a piece of context."""
+
+from __future__ import annotations
+
+from screens.dispatch import Handler, Handlers
+from screens.items.views import ItemView, PaneText
+from screens.judging.context import JudgingContext
+from screens.navigator import Navigator
+from screens.review.panes import SUBJECT, PaneController
+
+_NO_FOLDER = "Start with --repositories DIR, or set screens.repositories, to open files of repositories."
+
+
+class ContextFiles:
+    """Opens the file of the piece at the cursor of the pane, or else at its top.
+
+    Args:
+        shared: The context shared by the screen's components.
+        panes: The panes.
+        navigator: Opens the screen that shows the file.
+    """
+
+    def __init__(self, shared: JudgingContext, panes: PaneController, navigator: Navigator) -> None:
+        self._shared = shared
+        self._panes = panes
+        self._navigator = navigator
+
+    def handlers(self) -> Handlers:
+        """Return the handler of the command that opens the file."""
+        return {"review.open_file": Handler(self.open, self._is_possible, of_item=True)}
+
+    def _is_possible(self) -> bool:
+        item = self._shared.item
+        has_folder = self._shared.context.settings.repositories is not None
+        return has_folder and item is not None and _with_pieces(item) is not None
+
+    def open(self) -> None:
+        """Open the file; where the pieces are out of sight, show them first."""
+        item, show = self._shared.item, self._shared.show_message
+        repositories = self._shared.context.settings.repositories
+        if item is None or self._shared.guard.missing_at(self._shared.context.last_key.time):
+            show("The item was not on the screen when you pressed. Press again.")
+        elif (part := _with_pieces(item)) is None:
+            show("This item has no pieces of other files.")
+        elif repositories is None:
+            show(_NO_FOLDER)
+        elif (pane := self._panes.pane_in_sight(item, part.id)) is None:
+            self._panes.show_pane(SUBJECT if part is item.subject else part.id)
+            key, cite = self._shared.key("open_file"), self._shared.key("cite")
+            show(f"{key} opens the file of the piece at the top, or at the cursor of {cite}.")
+        else:
+            lines = pane.selected_lines or pane.cursor_lines
+            line = lines[0] if lines is not None else pane.first_line
+            above = [piece for piece in part.pieces if piece.line <= line]
+            self._navigator.open_file(repositories, above[-1] if above else part.pieces[0])
+
+
+def _with_pieces(item: ItemView) -> PaneText | None:
+    """Return the part of an item that consists of pieces of files; None where there is none."""
+    return next((part for part in (item.subject, *item.case) if part.pieces), None)
