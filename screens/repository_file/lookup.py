@@ -58,21 +58,36 @@ def read_file(repositories: Path, piece: Piece) -> RepositoryFile:
 
 
 def folder_names(repository: str) -> Iterator[str]:
-    """Yield the names under which a repository is looked for, the most exact first."""
+    """Yield the names under which a repository is looked for, the most exact first.
+
+    Args:
+        repository: As an item names it: `OWNER/NAME`, or `OWNER-NAME-COMMIT` as in CrossCodeEval.
+    """
     parts = repository.strip("/").split("/")
     names = ["/".join(parts), parts[-1], "__".join(parts)]
-    yield from dict.fromkeys([*names, *(_COMMIT_AT_END.sub("", name) for name in names)])
+    names += [_COMMIT_AT_END.sub("", name) for name in names]
+    if len(parts) == 1:
+        # Where the owner's name ends is not known.
+        words = names[-1].split("-")
+        halves = [("-".join(words[:at]), "-".join(words[at:])) for at in range(1, len(words))]
+        names += [between.join(half) for half in halves for between in ("/", "__")]
+    yield from dict.fromkeys(names)
 
 
 def find_lines(text: str, piece: str) -> range | None:
-    """Return the lines of a text, from 1, that equal a piece, blanks at their ends aside; None without."""
-    lines = [line.rstrip() for line in text.split("\n")]
-    wanted = [line.rstrip() for line in piece.strip("\r\n").split("\n")]
-    if not any(wanted):
+    """Return the lines of a text, from 1, that a piece consists of; None if it is not in the text.
+
+    Empty lines and blanks at the ends of lines do not count: retrieval often leaves them out.
+    """
+    lines = [(number, line.rstrip()) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    wanted = [line.rstrip() for line in piece.split("\n") if line.strip()]
+    if not wanted:
         return None
-    places = (at for at in range(len(lines) - len(wanted) + 1) if lines[at : at + len(wanted)] == wanted)
-    first = next(places, None)
-    return None if first is None else range(first + 1, first + 1 + len(wanted))
+    for at in range(len(lines) - len(wanted) + 1):
+        found = lines[at : at + len(wanted)]
+        if [line for _, line in found] == wanted:
+            return range(found[0][0], found[-1][0] + 1)
+    return None
 
 
 def _tree(root: Path, repository: str, shown: Path) -> Path:
@@ -104,7 +119,9 @@ def _read(tree: Path, path: str, shown: Path) -> str:
     if found is None:
         raise WorkbenchError("Not opened", f"{path} leads out of {shown}")
     if not found.is_file():
-        raise WorkbenchError("No file", f"{shown} has no file {path}", "The checkout may be at another commit.")
+        raise WorkbenchError(
+            "No file", f"{shown} has no file {path}", "The checkout may be at another commit."
+        )
     try:
         with found.open("rb") as file:
             data = file.read(BYTES_MOST + 1)

@@ -40,16 +40,29 @@ def test_a_file_is_read_with_the_lines_of_the_piece(root: Path) -> None:
     assert (file.text, file.lines, file.state) == (DRAWER, range(4, 7), "working tree")
 
 
-@pytest.mark.parametrize("name", ["shop/till", "till", "shop__till", "shop/till-1a2b3c4", "till-1a2b3c4"])
-def test_a_repository_has_one_of_several_names(root: Path, tree: Path, name: str) -> None:
-    (root / name).parent.mkdir(exist_ok=True)
-    tree.rename(root / name)
-    assert read_file(root, piece("shop/till-1a2b3c4")).text == DRAWER
+@pytest.mark.parametrize(
+    ("repository", "folder"),
+    [
+        *(("shop/till", name) for name in ("shop/till", "till", "shop__till")),
+        *(
+            ("shop-till-1a2b3c4", name)
+            for name in ("shop-till-1a2b3c4", "shop-till", "shop/till", "shop__till")
+        ),
+    ],
+)
+def test_a_repository_has_one_of_several_names(root: Path, tree: Path, repository: str, folder: str) -> None:
+    tree.rename(root / "moved")
+    (root / folder).parent.mkdir(exist_ok=True)
+    (root / "moved").rename(root / folder)
+    assert read_file(root, piece(repository)).text == DRAWER
 
 
 def test_the_most_exact_name_comes_first() -> None:
     assert list(folder_names("a/b")) == ["a/b", "b", "a__b"]
-    assert list(folder_names("a-b-1a2b3c")) == ["a-b-1a2b3c", "a-b"]
+    assert list(folder_names("a-b-c-1a2b3c")) == [
+        *("a-b-c-1a2b3c", "a-b-c"),
+        *("a/b-c", "a__b-c", "a-b/c", "a-b__c"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +148,14 @@ def test_there_must_be_a_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "lines"),
-    [("b\nc", range(2, 4)), ("\nb  \nc\n\n", range(2, 4)), ("c\nb", None), ("", None), ("d", None)],
+    [
+        ("b\nc", range(2, 4)),
+        ("\nb  \nc\n\n", range(2, 4)),
+        ("c\ne", range(3, 6)),
+        ("c\nb", None),
+        ("", None),
+        ("d", None),
+    ],
 )
 def test_a_piece_is_found_by_its_lines(wanted: str, lines: range | None) -> None:
-    assert find_lines("a\nb\r\nc \n", wanted) == lines
+    assert find_lines("a\nb\r\nc \n\ne\n", wanted) == lines
