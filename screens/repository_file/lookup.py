@@ -45,16 +45,20 @@ def read_file(repositories: Path, piece: Piece) -> RepositoryFile:
     Raises:
         WorkbenchError: The repository or the file is not there, lies elsewhere, or cannot be shown.
     """
-    root = repositories.expanduser().resolve()
-    if not root.is_dir():
-        raise WorkbenchError(
-            "No folder of repositories",
-            f"There is no folder {repositories}",
-            "Give another with --repositories.",
-        )
-    tree = _tree(root, piece.repository, repositories)
-    text = _read(tree, piece.path, repositories / tree.relative_to(root))
-    return RepositoryFile(text, find_lines(text, piece.text), _state(tree, piece))
+    try:
+        root = repositories.expanduser().resolve()
+        if not root.is_dir():
+            raise WorkbenchError(
+                "No folder of repositories",
+                f"There is no folder {repositories}",
+                "Give another with --repositories.",
+            )
+        tree = _tree(root, piece.repository, repositories)
+        text = _read(tree, piece.path, repositories / tree.relative_to(root))
+        return RepositoryFile(text, find_lines(text, piece.text), _state(tree, piece))
+    except (OSError, RuntimeError) as error:
+        # A folder that may not be entered, a name that is too long, a circle of links, no home folder.
+        raise WorkbenchError("Not readable", f"{piece.path} of {piece.repository}: {error}") from error
 
 
 def folder_names(repository: str) -> Iterator[str]:
@@ -122,11 +126,8 @@ def _read(tree: Path, path: str, shown: Path) -> str:
         raise WorkbenchError(
             "No file", f"{shown} has no file {path}", "The checkout may be at another commit."
         )
-    try:
-        with found.open("rb") as file:
-            data = file.read(BYTES_MOST + 1)
-    except OSError as error:
-        raise WorkbenchError("Not readable", f"{shown / path}: {error.strerror}") from error
+    with found.open("rb") as file:
+        data = file.read(BYTES_MOST + 1)
     if len(data) > BYTES_MOST:
         raise WorkbenchError(
             "Too large", f"{path} has more than {BYTES_MOST:,} bytes", "Files up to that size are shown."
@@ -141,7 +142,7 @@ def _within(folder: Path, path: str) -> Path | None:
     """Return a path below a folder, with links resolved; None where it leads out of it."""
     try:
         found = (folder / path).resolve()
-    except (OSError, ValueError):
+    except ValueError:  # a NUL character
         return None
     return found if folder in found.parents else None
 
@@ -172,8 +173,5 @@ def _first_line(tree: Path, path: str) -> str:
     found = _within(tree, path)
     if found is None or not found.is_file():
         return ""
-    try:
-        with found.open("rb") as file:
-            return file.read(400).decode("ascii", "replace").partition("\n")[0].strip()
-    except OSError:
-        return ""
+    with found.open("rb") as file:
+        return file.read(400).decode("ascii", "replace").partition("\n")[0].strip()

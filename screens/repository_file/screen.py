@@ -20,7 +20,7 @@ from screens.widgets.text.view import TextPane
 from screens.widgets.top_line import TopLine
 from store.errors import WorkbenchError
 
-NOT_FOUND = "piece not found in it"
+_NOT_FOUND = "piece not found in it"
 
 
 class RepositoryFileScreen(BaseScreen):
@@ -69,7 +69,7 @@ class RepositoryFileScreen(BaseScreen):
         return " · ".join(word for word in (self._piece.path, *words, self._piece.repository) if word)
 
     def _show(self, file: RepositoryFile) -> None:
-        found = [NOT_FOUND] if file.lines is None else []
+        found = [_NOT_FOUND] if file.lines is None else []
         self._pane.load(
             file.text,
             language=self._piece.language,

@@ -111,6 +111,9 @@ def test_a_branch_outside_the_checkout_is_not_read(root: Path, tree: Path) -> No
         ("shop/till", "fifo", "has no file fifo"),
         ("shop/till", "a\0b", "leads out"),
         ("nobody/else", "a.py", "no folder for nobody/else"),
+        ("shop/till", "circle", "circle"),
+        ("shop/till", "a" * 300, "Not readable"),
+        ("a" * 300, "b", "Not readable"),
     ],
 )
 def test_nothing_outside_is_opened(root: Path, tree: Path, repository: str, path: str, message: str) -> None:
@@ -118,6 +121,7 @@ def test_nothing_outside_is_opened(root: Path, tree: Path, repository: str, path
     (tree / "link.py").symlink_to(outside / "secret.py")
     (tree / "linked").symlink_to(outside)
     (root / "linked").symlink_to(outside)
+    (tree / "circle").symlink_to("circle")
     os.mkfifo(tree / "fifo")
     with pytest.raises(WorkbenchError, match=message):
         read_file(root, piece(repository.format(outside=outside), path.format(outside=outside)))
