@@ -100,7 +100,9 @@ async def test_pieces_out_of_sight_are_shown_first(workspace: Workspace, setting
         assert "! No file: " in shown
         assert "has no file till/drawer.py" in shown
         await pilot.press("escape")
-        await painted(pilot)
+        await press(pilot, "v", *["down"] * 5)
+        pane = await opened(pilot)
+        assert (pane.text, pane.cursor_lines) == ("locked = False\n", range(1, 2))
 
 
 async def test_without_a_folder_or_pieces_the_key_says_so(

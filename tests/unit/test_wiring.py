@@ -54,6 +54,13 @@ def test_the_settings_of_the_screens_are_those_of_the_configuration(workspace):
     assert asdict(shown) == asdict(ScreenSettings(theme="nord", blind=True))
 
 
+def test_the_folder_of_repositories_on_the_command_line_comes_before_the_configured_one(workspace):
+    config = Config.model_validate({"screens": {"theme": "nord", "repositories": "configured"}})
+    assert context(workspace, config).settings.repositories == Path("configured")
+    shown = context(workspace, config, repositories=Path("given")).settings
+    assert (shown.repositories, shown.theme) == (Path("given"), "nord")
+
+
 def test_without_a_model_no_run_can_be_started_and_it_says_why(workspace, monkeypatch):
     monkeypatch.setenv("WORKBENCH_CONFIG", "mine.toml")
     made = context(workspace, Config())
