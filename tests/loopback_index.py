@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from agents.sandbox.package_index import pip_settings
+from agents.sandbox.package_index import listed_settings
 
 FILE = "workbench_greeting-1.0-py3-none-any.whl"
 
@@ -63,10 +63,10 @@ def package_index_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_address[1]}/index")
-    pip_settings.cache_clear()
+    listed_settings.cache_clear()
     try:
         yield asked
     finally:
-        pip_settings.cache_clear()
+        listed_settings.cache_clear()
         server.shutdown()
         server.server_close()

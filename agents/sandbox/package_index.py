@@ -1,7 +1,8 @@
-"""The package index for a repair: this machine's settings of pip, its certificates, and pip itself.
+"""The source of a repair's packages: the package index as this machine reaches it, and a folder of wheels.
 
-None of it is mounted, and no key goes along: of pip's settings only where the index is and how it is
-reached, an address that holds a user's name or password is left out, and so is every file of this machine.
+No key goes along: of pip's settings only where the index is and how it is reached; an address that holds a
+user's name or password is left out. Pip, its settings and the certificates are copied. Of this machine's
+files nothing is mounted but the folder of wheels, read-only, where the user named one.
 """
 
 from __future__ import annotations
@@ -14,17 +15,69 @@ import subprocess
 import sys
 import zipfile
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from agents.sandbox.errors import SandboxError
+from agents.sandbox.settings import NO_NETWORK
 
+if TYPE_CHECKING:
+    from agents.sandbox.settings import SandboxSettings
+
+WHEELS = "/opt/wheels"
+"""Where a repair sees the folder of wheels."""
 # pip's settings that say where the index is; each may hold several addresses.
 _ADDRESSES = ("index-url", "extra-index-url", "find-links")
 _HOSTS = ("trusted-host",)
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 _SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class PackageSource:
+    """Where a repair's packages come from.
+
+    Attributes:
+        wheels: A folder of wheels on this machine; None for none.
+        network: Whether the repair has a network, and so the package index.
+    """
+
+    wheels: Path | None
+    network: bool
+
+    @classmethod
+    def of(cls, settings: SandboxSettings) -> PackageSource:
+        """Read the settings.
+
+        Raises:
+            SandboxError: The folder of wheels does not exist.
+        """
+        wheels = Path(settings.wheels).expanduser().absolute() if settings.wheels else None
+        if wheels is not None and not wheels.is_dir():
+            raise SandboxError(
+                "Folder of wheels not found",
+                f"{wheels} is no folder, and sandbox.wheels names it as the place that repairs install from.",
+                "Put wheels there (pip download -d FOLDER NAME), or leave sandbox.wheels empty.",
+            )
+        return cls(wheels, settings.repair_network != NO_NETWORK)
+
+    @property
+    def key(self) -> str:
+        """A part of a snapshot's base: other wheels make other snapshots. Empty for the index alone."""
+        if self.wheels is None and self.network:
+            return ""
+        files = () if self.wheels is None else self.wheels.glob("*.whl")
+        return f" {sorted((path.name, path.stat().st_size) for path in files)} network={self.network}"
+
+
+def describe_reach(settings: SandboxSettings) -> str:
+    """Tell the bug fixer in half a sentence what a repair reaches."""
+    if settings.repair_network != NO_NETWORK:
+        return "that has the network" + (", and a folder of wheels that pip finds" if settings.wheels else "")
+    return "without a network" + (", where pip installs from a folder of wheels" if settings.wheels else "")
 
 
 @cache
@@ -52,10 +105,19 @@ def packed_pip() -> bytes:
     return content.getvalue()
 
 
+def pip_settings(source: PackageSource) -> bytes:
+    """Return the settings for a repair's pip, as a file; empty where all is as usual."""
+    wheels = "" if source.wheels is None else WHEELS
+    text = allowed_settings(listed_settings() if source.network else "", wheels)
+    if not source.network:
+        text = (text or "[global]\n") + "no-index = true\n"
+    return text.encode()
+
+
 @cache
-def pip_settings() -> bytes:
-    """Return the settings of the index for a repair's pip, as a file; empty where all is as usual."""
-    listed = subprocess.run(
+def listed_settings() -> str:
+    """Return the settings of this machine's pip, as pip lists them."""
+    return subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"],
         capture_output=True,
         text=True,
@@ -63,14 +125,14 @@ def pip_settings() -> bytes:
         timeout=_SECONDS,
         stdin=subprocess.DEVNULL,
     ).stdout
-    return allowed_settings(listed).encode()
 
 
-def allowed_settings(listed: str) -> str:
+def allowed_settings(listed: str, wheels: str = "") -> str:
     """Return those of pip's settings that a repair may see.
 
     Args:
         listed: The output of `pip config list`: lines of the form SECTION.NAME='VALUE', the strongest last.
+        wheels: The folder of wheels as the repair sees it; empty for none.
 
     Returns:
         A file of settings for pip; empty where nothing is left.
@@ -88,6 +150,8 @@ def allowed_settings(listed: str) -> str:
             continue
         if words:
             kept[name] = "\n    ".join(words)
+    if wheels:
+        kept["find-links"] = "\n    ".join(filter(None, (kept.get("find-links"), wheels)))
     return "".join(["[global]\n", *(f"{name} = {value}\n" for name, value in kept.items())]) if kept else ""
 
 

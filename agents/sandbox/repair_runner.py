@@ -14,6 +14,7 @@ from agents.sandbox.repair import RepairBroken, RepairReport, SnapshotMissing
 
 if TYPE_CHECKING:
     from agents.sandbox.output_capture import ProcessResult
+    from agents.sandbox.package_index import PackageSource
     from agents.sandbox.repair import RepairAction, RepairOutcome
 
 FOLDER = "/opt/workbench"
@@ -37,9 +38,11 @@ class RepairPlace(Protocol[StartT]):
 
     Attributes:
         base: The digest of the sandbox's own environment.
+        source: Where packages come from.
     """
 
     base: str
+    source: PackageSource
 
     async def find(self, name: str) -> StartT | None:
         """Return a snapshot as a repair can start from it; None when it is not there."""
@@ -73,7 +76,7 @@ class RepairRunner:
             after: Name of the snapshot that it starts from; empty for the sandbox's own environment.
             place: Where it is made.
         """
-        base = after or place.base
+        base = (after or place.base) + place.source.key
         name = action.snapshot(base)
         async with self._making[name]:
             if await place.find(name) is not None:
@@ -85,8 +88,12 @@ class RepairRunner:
             return await place.make(action, base, start)
 
 
-def repair_files(action: RepairAction) -> dict[str, bytes]:
+def repair_files(action: RepairAction, source: PackageSource) -> dict[str, bytes]:
     """Return the files that a repair needs, by name below `FOLDER`.
+
+    Args:
+        action: The action.
+        source: Where its packages come from.
 
     Raises:
         SandboxError: There is no pip to give it.
@@ -95,14 +102,14 @@ def repair_files(action: RepairAction) -> dict[str, bytes]:
         "repairer.py": (INSIDE / "repairer.py").read_bytes(),
         "task.json": json.dumps({"kind": action.kind, "items": action.items}).encode(),
         "pip.zip": packed_pip(),
-        "pip.conf": pip_settings(),
+        "pip.conf": pip_settings(source),
         "ca.pem": certificates(),
     }
     return {name: content for name, content in files.items() if content}
 
 
 def repair_report(
-    action: RepairAction, result: ProcessResult, base: str, *, full: bool = False
+    action: RepairAction, result: ProcessResult, base: str, *, network: bool = True, full: bool = False
 ) -> RepairReport:
     """Say what became of a repair.
 
@@ -110,6 +117,7 @@ def repair_report(
         action: The action.
         result: How it ended; what it wrote is in its stdout.
         base: Its start.
+        network: Whether it had a network; without one, no failure is due to it.
         full: Whether it took more room than it may.
 
     Returns:
@@ -136,7 +144,7 @@ def repair_report(
         outcome, error = "timeout", f"Not done after {result.seconds:.0f} s (sandbox.repair_seconds)."
     elif code != 0:
         outcome, error = "failed", _last_words(output, code)
-        if any(words in output for words in _UNREACHABLE):
+        if network and any(words in output for words in _UNREACHABLE):
             outcome = "unreachable"
     snapshot = action.snapshot(base) if outcome == "done" else ""
     return RepairReport(action, outcome, snapshot, code, output, error, round(result.seconds, 3))

@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.sandbox.protocol import Limits
 from agents.sandbox.repair import RepairLimits
 
+NO_NETWORK = "none"
+"""The value of `repair_network` that gives repairs no network."""
+
 _DEFAULT = Limits()
 
 
@@ -82,7 +85,13 @@ class SandboxSettings(BaseModel):
 
     repair_network: str = "bridge"
     """The engine's network that a repair in Docker reaches the package index through. `host` shares the
-    machine's own, with every service that listens on it: for CI alone, where the engine has no other."""
+    machine's own, with every service that listens on it: for CI alone, where the engine has no other. With
+    `none` repairs have no network, in bubblewrap and in Docker, and install from `sandbox.wheels` alone."""
+
+    wheels: str = ""
+    """Folder of wheels that repairs install from besides the package index, or instead of it where
+    `sandbox.repair_network` is `none`. Repairs can read it, and not write to it. A relative path counts from
+    the current folder."""
 
     snapshots: str = ""
     """Folder in which bubblewrap keeps repaired environments; empty for `workbench/snapshots` in the user's

@@ -35,8 +35,9 @@ from agents.pipelines.pair_annotation.environment_errors import (
     is_slip,
     missing_distribution,
 )
+from agents.sandbox import package_index
 from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
-from agents.sandbox.package_index import allowed_settings
+from agents.sandbox.package_index import PackageSource, allowed_settings, pip_settings
 from agents.sandbox.protocol import ExecutionReport, TestOutcome
 from agents.sandbox.settings import SandboxSettings
 from agents.settings import JobSettings
@@ -218,6 +219,29 @@ def test_no_key_and_no_file_of_this_machine_goes_into_a_repair():
         "[global]\nextra-index-url = https://plain.example/simple\ntrusted-host = plain.example\n"
     )
     assert allowed_settings("") == ""
+
+
+def test_a_folder_of_wheels_is_found_besides_the_index_or_without_it(tmp_path, monkeypatch):
+    listed = (
+        "global.find-links='https://plain.example/wheels'\nglobal.index-url='https://plain.example/simple'"
+    )
+    monkeypatch.setattr(package_index, "listed_settings", lambda: listed)
+    (tmp_path / "a-1.0-py3-none-any.whl").write_bytes(b"a")
+    besides = PackageSource.of(SandboxSettings(wheels=str(tmp_path)))
+    assert pip_settings(besides).decode() == (
+        "[global]\nfind-links = https://plain.example/wheels\n    /opt/wheels\n"
+        "index-url = https://plain.example/simple\n"
+    )
+    alone = PackageSource.of(SandboxSettings(wheels=str(tmp_path), repair_network="none"))
+    assert pip_settings(alone).decode() == "[global]\nfind-links = /opt/wheels\nno-index = true\n"
+    nothing = PackageSource.of(SandboxSettings(repair_network="none"))
+    assert pip_settings(nothing).decode() == "[global]\nno-index = true\n"
+    index = PackageSource.of(SandboxSettings())
+    assert index.key == ""
+    assert len({index.key, besides.key, alone.key, nothing.key}) == 4
+    before = besides.key
+    (tmp_path / "b-1.0-py3-none-any.whl").write_bytes(b"b")
+    assert besides.key != before
 
 
 # What follows asks a model on the loopback interface.

@@ -106,6 +106,7 @@ def repair_command(
     files: Mapping[str, int],
     memory: Mapping[str, int],
     folders: Mapping[str, Path],
+    network: bool,
 ) -> list[str]:
     """Write the command line of a repair's interpreter, to be followed by its arguments.
 
@@ -116,9 +117,10 @@ def repair_command(
         files: Descriptors of what is shown, by their paths inside, and of the filter.
         memory: Bytes of the places that can be written, by their paths.
         folders: Folders of this machine that are shown read-only, by their paths inside.
+        network: Whether it has the machine's network.
 
     Returns:
-        Program and arguments. It has the machine's network, and nothing of the machine to write to.
+        Program and arguments. It has nothing of the machine to write to.
     """
     drop: list[str] = []
     if user is not None:
@@ -126,7 +128,7 @@ def repair_command(
         drop = ["setpriv", *who, "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all", "--"]
     return [
         bwrap,
-        *_isolation(user, network=True),
+        *_isolation(user, network=network),
         *_rights(user),
         *_shown(python, files, memory, folders),
         "--",

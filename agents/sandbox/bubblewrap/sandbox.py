@@ -34,6 +34,7 @@ from agents.sandbox.inside.fork_server import DESCRIPTORS, NO_CHANGE_OF_USER
 from agents.sandbox.inside.repairer import REPAIRED
 from agents.sandbox.interpreter import find_interpreter, options, program_input
 from agents.sandbox.output_capture import ProcessResult
+from agents.sandbox.package_index import describe_reach
 from agents.sandbox.repair import SnapshotMissing
 from agents.sandbox.repair_runner import RepairRunner
 from agents.sandbox.reports import make_report
@@ -77,11 +78,11 @@ class BubblewrapSandbox:
     """
 
     name = "bubblewrap"
-    repairs = NOTES
 
     def __init__(self, settings: SandboxSettings, allowed: frozenset[str] | None = None) -> None:
         del allowed
         self._settings = settings
+        self.repairs = NOTES.format(reach=describe_reach(settings))
         # Runs that follow each other get different users, so that none is charged for another's processes.
         self._users = itertools.cycle(_USER_IDS)
         for _ in range(os.getpid() % len(_USER_IDS)):
@@ -129,10 +130,8 @@ class BubblewrapSandbox:
         return make_report(result, sandbox=self.name, limits=limits, snapshot=program.snapshot)
 
     async def repair(self, action: RepairAction, after: str = "") -> RepairReport:
-        """Carry out a repair on the machine's network, with nothing of the machine to write to."""
-        place = BubblewrapRepairPlace(
-            self._snapshots, self._settings.repair_limits, *self._what_starts(), self._user()
-        )
+        """Carry out a repair with nothing of the machine to write to (see `Sandbox.repair`)."""
+        place = BubblewrapRepairPlace(self._snapshots, self._settings, *self._what_starts(), self._user())
         return await self._repairs.repair(action, after, place)
 
     async def _run_alone(

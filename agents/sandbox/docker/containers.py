@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agents.sandbox.docker.engine import limits_files
 from agents.sandbox.inside.boot import FLAGS
 from agents.sandbox.interpreter import environment_variables, waiting_source
-from agents.sandbox.package_index import proxies
+from agents.sandbox.package_index import WHEELS, proxies
 from agents.sandbox.protocol import inodes_of
 from agents.sandbox.repair_runner import FOLDER, PROGRAM
 from store.processes import start_of
@@ -96,7 +96,7 @@ def container_options(client: Any, image: dict[str, Any], limits: Limits) -> dic
 
 
 def repair_container_options(
-    client: Any, image: dict[str, Any], limits: RepairLimits, network: str
+    client: Any, image: dict[str, Any], limits: RepairLimits, network: str, wheels: Path | None
 ) -> dict[str, Any]:
     """Return the options of a repair's container, whose root may write to its system.
 
@@ -104,11 +104,14 @@ def repair_container_options(
         client: The engine's client.
         image: The engine's description of the image that it starts from.
         limits: The limits of the repair.
-        network: The engine's network through which it reaches the package index.
+        network: The engine's network through which it reaches the package index; `none` for no network.
+        wheels: Folder of wheels that it can read; None for none.
 
     Returns:
         Arguments of the client's `create_container`.
     """
+    from docker.types import Mount
+
     return _options(
         client,
         image,
@@ -120,6 +123,7 @@ def repair_container_options(
             "pids_limit": limits.processes,
             "cap_add": _REPAIR_CAPABILITIES,
             "tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.scratch_bytes}"},
+            "mounts": [] if wheels is None else [Mount(WHEELS, str(wheels), "bind", read_only=True)],
         },
         {"core": 0, "fsize": limits.bytes},
         user="0:0",

@@ -1,7 +1,8 @@
-"""Repairs for Docker: a container of their own that can be written to and has a network, kept as an image.
+"""Repairs for Docker: a container of their own that can be written to, kept as an image.
 
-Its root is the container's own, so that `apt-get` works where the image has it. Nothing of the machine is
-mounted: pip, its settings and the certificates are copied in, and lie in no layer of the image that is kept.
+Its root is the container's own, so that `apt-get` works where the image has it and the container a network.
+Nothing of the machine is mounted but a folder of wheels, read-only, where the settings name one: pip, its
+settings and the certificates are copied in. None of this lies in a layer of the image that is kept.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from agents.sandbox.docker.containers import LABEL, OF_IMAGE, repair_container_o
 from agents.sandbox.docker.engine import find_image, one_line
 from agents.sandbox.docker.snapshots import SNAPSHOT_LABEL, snapshot_image
 from agents.sandbox.output_capture import STDOUT, OutputCapture
+from agents.sandbox.package_index import PackageSource
 from agents.sandbox.protocol import Limits
 from agents.sandbox.repair import RepairBroken
 from agents.sandbox.repair_runner import FOLDER, repair_files, repair_report
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from agents.sandbox.settings import SandboxSettings
 
 NOTES = (
-    "Commands run as root in a container of their own that has the network. pip installs into the "
+    "Commands run as root in a container of their own {reach}. pip installs into the "
     "environment of the test program. What else is written to the container's system is kept as well; of "
     "/tmp nothing is. apt-get works only where the image has it."
 )
@@ -47,6 +49,9 @@ class DockerRepairPlace:
         image: The engine's description of the image that programs run in without a repair.
         connect: Opens a client of the engine.
         in_thread: Runs work in a thread, which a cancellation stops.
+
+    Raises:
+        SandboxError: The folder of wheels that the settings name does not exist.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class DockerRepairPlace:
         in_thread: Callable[[Callable[[Stop], Any]], Awaitable[Any]],
     ) -> None:
         self.base: str = image["Id"]
+        self.source = PackageSource.of(settings)
         self._settings, self._image = settings, image
         self._connect, self._in_thread = connect, in_thread
 
@@ -88,8 +94,9 @@ class DockerRepairPlace:
         self, client: Any, image: dict[str, Any], action: RepairAction, base: str, stop: Stop
     ) -> RepairReport:
         limits = self._settings.repair_limits
-        files = _packed(repair_files(action))
-        made_with = repair_container_options(client, image, limits, self._settings.repair_network)
+        files = _packed(repair_files(action, self.source))
+        network, wheels = self._settings.repair_network, self.source.wheels
+        made_with = repair_container_options(client, image, limits, network, wheels)
         container = Container(client, made_with)
         try:
             if not stop.may_go_on(container):
@@ -97,7 +104,7 @@ class DockerRepairPlace:
             client.api.put_archive(container.id, "/", files)
             result, full = _run(container, limits)
             full = full or (result.code == 0 and _written_bytes(container) > limits.bytes)
-            report = repair_report(action, result, base, full=full)
+            report = repair_report(action, result, base, network=self.source.network, full=full)
             if report.outcome == "done":
                 repository, _, tag = snapshot_image(self._settings, report.snapshot).rpartition(":")
                 labels = f'LABEL {SNAPSHOT_LABEL}="{report.snapshot}" {LABEL}="{OF_IMAGE}"'

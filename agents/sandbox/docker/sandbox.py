@@ -31,6 +31,7 @@ from agents.sandbox.docker.repairs import NOTES, DockerRepairPlace
 from agents.sandbox.docker.snapshots import snapshot_image
 from agents.sandbox.errors import SandboxError
 from agents.sandbox.output_capture import ProcessResult
+from agents.sandbox.package_index import describe_reach
 from agents.sandbox.repair import SnapshotMissing
 from agents.sandbox.repair_runner import RepairRunner
 from agents.sandbox.reports import make_report
@@ -76,11 +77,11 @@ class DockerSandbox:
     """
 
     name = "docker"
-    repairs = NOTES
 
     def __init__(self, settings: SandboxSettings, allowed: frozenset[str] | None = None) -> None:
         del allowed
         self._settings = settings
+        self.repairs = NOTES.format(reach=describe_reach(settings))
         self._lock = threading.Lock()
         self._tried = False
         self._version = "auto"
