@@ -3,7 +3,8 @@
 Each line of the file is a JSON object: whose turn it is (`role`), which item it is about (`subject`), and
 either a `reply` or an `error`. A reply that is an object is what the model would have written; one that is
 a string is taken word for word, and may be malformed. Several lines for one role and subject are answered
-in turn, and the last of them from then on.
+in turn, and the last of them from then on. A line with `when` answers only requests that contain this text,
+and goes before those without: so there can be replies for a test that passed and for one that did not run.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class ScriptedLine(BaseModel):
 
     role: str = Field(min_length=1)
     subject: str = Field(min_length=1)
+    when: str = ""
     reply: dict[str, Any] | str | None = None
     error: ModelErrorKind | None = None
     usage: ScriptedUsage = ScriptedUsage()
@@ -85,7 +87,7 @@ class ScriptedModel:
         self.knows_subjects = True
         self._file = file
         self._lines = lines
-        self._asked: dict[tuple[str, str], int] = {}
+        self._asked: dict[tuple[str, str, str], int] = {}
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         """Answer a request; see `LanguageModel.reply`. Each line that is read counts as one request."""
@@ -95,8 +97,10 @@ class ScriptedModel:
         """Nothing is open."""
 
     async def _ask(self, request: ModelRequest, _messages: tuple[Message, ...]) -> Answer:
-        key = (request.role, request.subject)
-        lines = self._lines.get(key)
+        given = self._lines.get((request.role, request.subject), [])
+        asked = request.messages[-1].content
+        when = next((line.when for line in given if line.when and line.when in asked), "")
+        lines = [line for line in given if line.when == when]
         if not lines:
             raise ModelError(
                 "no_reply",
@@ -104,6 +108,7 @@ class ScriptedModel:
                 f'{self._file} has no reply for role "{request.role}" and subject "{request.subject}".',
                 "Add a line for it, or name a model with --model.",
             )
+        key = (request.role, request.subject, when)
         turn = self._asked.get(key, 0)
         self._asked[key] = turn + 1
         line = lines[min(turn, len(lines) - 1)]

@@ -51,6 +51,20 @@ async def test_answers_by_role_and_subject_in_turn_and_then_the_last(tmp_path: P
     await model.close()
 
 
+async def test_a_line_answers_only_requests_with_its_text(tmp_path: Path) -> None:
+    model = open_script(
+        script(
+            tmp_path,
+            line("a", {"verdict": "unclear"}),
+            line("a", {"verdict": "clear match"}, when="Screen"),
+            line("b", {"verdict": "clear match"}, when="ModuleNotFoundError"),
+        )
+    )
+    assert (await model.reply(ask("a"))).value == Screening(verdict="clear match")
+    with pytest.raises(ModelError, match="no reply"):
+        await model.reply(ask("b"))
+
+
 async def test_a_string_is_taken_word_for_word_and_may_be_malformed(tmp_path: Path) -> None:
     usage = {"tokens_in": 5, "tokens_out": 1}
     model = open_script(
