@@ -40,14 +40,15 @@ def programs(folder: Path) -> dict[str, str]:
     found = {}
     for record in records(folder / "replies.jsonl"):
         reply, subject = record["reply"], str(record["subject"])
-        if record["role"] == "test_writer" and isinstance(reply, dict):
+        if record["role"] in ("test_writer", "test_correction") and isinstance(reply, dict):
             found[digest(code[subject], reply["test_program"])] = subject
     return found
 
 
 def files(folder: Path) -> dict[str, str]:
-    """Give the SHA-256 in hex of each data file, by its name."""
-    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in DATA_FILES}
+    """Give the SHA-256 in hex of each data file and each wheel, by its name."""
+    wheels = sorted(f"wheels/{path.name}" for path in (folder / "wheels").glob("*.whl"))
+    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (*DATA_FILES, *wheels)}
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from store.errors import WorkbenchError
-from workbench.sample import allowed_programs, scripted_model
+from workbench.sample import WHEELS, allowed_programs, sample_folder, scripted_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,19 +138,30 @@ def check_models(jobs: Sequence[JobSettings]) -> None:
 def sample_annotation(config: Config) -> JobSettings:
     """Compose the settings of the demo's job: the replies written by hand, wherever they were installed.
 
-    They are replies for all agents, so no configuration of the user's counts. The demo repairs nothing: it
-    needs no network, and its arbiter speaks of programs that lack something.
+    They are replies for all agents, so no configuration of the user's counts. Repairs install the sample's
+    own wheels and have no network, so that the demo needs none.
     """
-    settings = annotation_settings(config, model=scripted_model(), agents="full", repairs=False)
-    return replace(settings, roles={}, prompt_files={})
+    from agents.sandbox.settings import NO_NETWORK
+
+    settings = annotation_settings(config, model=scripted_model(), agents="full", repairs=True)
+    own = {"wheels": str(sample_folder() / WHEELS), "repair_network": NO_NETWORK}
+    return replace(settings, roles={}, prompt_files={}, sandboxes=settings.sandboxes.model_copy(update=own))
 
 
-def expert_run_settings(config: Config) -> ExpertRunSettings:
-    """Compose where the tests of experts run."""
+def expert_run_settings(config: Config, job: JobSettings | None = None) -> ExpertRunSettings:
+    """Compose where the tests of experts run.
+
+    Args:
+        config: The configuration.
+        job: What the agents would do next; experts get their environments in the same way. None where it is
+            not known.
+    """
     from agents.settings import ExpertRunSettings
 
     return ExpertRunSettings(
-        sandbox=config.agents.sandbox, allowed=allowed_programs(), sandboxes=config.sandbox
+        sandbox=config.agents.sandbox,
+        allowed=allowed_programs(),
+        sandboxes=config.sandbox if job is None else job.sandboxes,
     )
 
 
@@ -162,9 +173,15 @@ def sandbox_sentence(config: Config) -> str:
         return f"The agents are {config.agents.configuration}: they run no test programs."
     chosen = config.agents.sandbox
     if chosen == "process":
-        return "Test programs run as plain processes, which isolate nothing: the settings ask for it."
+        return (
+            "Test programs run as plain processes, which isolate nothing and repair nothing: the settings "
+            "ask for it."
+        )
     if chosen:
         return f"Test programs run in {chosen}."
     if shutil.which(config.sandbox.bwrap):
         return "Test programs run in bubblewrap, without network and without your files."
-    return "bubblewrap is not installed: without Docker only the test programs of the sample are run."
+    return (
+        "bubblewrap is not installed: without Docker only the test programs of the sample are run, and none "
+        "is repaired."
+    )

@@ -29,6 +29,9 @@ IMPORTED = (
 
 FILES = (*IMPORTED, "replies.jsonl", "manifest.json")
 
+WHEELS = "wheels"
+"""The folder of the two packages that candidates of the sample lack."""
+
 
 @cache
 def sample_folder() -> Path:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agents.jobs.events import JobEvent
     from agents.jobs.expert_tests import ExpertTests
     from agents.jobs.runner import JobRunner
-    from agents.settings import JobSettings
+    from agents.settings import ExpertRunSettings, JobSettings
     from store.events import Report
     from store.first_look import FirstLook
     from store.ingest.report import ImportReport
@@ -99,7 +99,10 @@ def make_context(
     def make_expert_tests() -> ExpertTests:
         from agents.jobs.expert_tests import ExpertTests
 
-        tests = ExpertTests(workspace, lambda: expert_run_settings(config.whole))
+        def settings() -> ExpertRunSettings:
+            return expert_run_settings(config.whole, _plan(workspace, config, annotation).annotation)
+
+        tests = ExpertTests(workspace, settings)
         closing.callback(tests.close)
         return tests
 

@@ -426,8 +426,8 @@ class PipelineJob:
             JobLog(
                 self._number,
                 "warning",
-                "No isolating sandbox works here: only the shipped sample programs are run, and other "
-                "unclear items wait. See: workbench sandbox check",
+                "No isolating sandbox works here: only the shipped sample programs are run, none of them is "
+                "repaired, and other unclear items wait. See: workbench sandbox check",
             )
         )
 

@@ -222,6 +222,7 @@ def _verdict(case: AgentCase) -> str:
 
 def _repairs(steps: tuple[StepView, ...]) -> Iterator[str]:
     """Return a line for each repair and correction with its result; the Steps pane has the details."""
+    written = next((step.reply.get("test_program") for step in steps if step.role == "test_writer"), None)
     for step in steps:
         if step.role == "repair":
             what = step.reply.get("packages") or step.reply.get("commands")
@@ -229,7 +230,8 @@ def _repairs(steps: tuple[StepView, ...]) -> Iterator[str]:
             kind = "install " if step.reply.get("repair") == "install" else ""
             yield f"  {kind}{done or 'not begun'}: {step.error or 'done'}"
         elif step.role == CORRECTION_ROLE:
-            yield f"  test corrected by its writer: {step.error or step.reply.get('explanation', '')}"
+            done = "left as it is" if step.reply.get("test_program") == written else "corrected"
+            yield f"  test {done} by its writer: {step.error or step.reply.get('explanation', '')}"
 
 
 def _agents(run_name: str) -> Iterator[str]:

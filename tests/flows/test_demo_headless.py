@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from store.measures.agreement import majority
 from store.tables.columns import table_of
 from store.tables.imported import Item
-from store.tables.runs import ExecutionRow, VerdictRow
+from store.tables.runs import ExecutionRow, StepRow, VerdictRow
 from store.workspace.duckdb import Workspace
 from workbench import sample
 from workbench.demo import demo_path
@@ -23,7 +23,11 @@ def expected(folder):
         json.loads(line) for line in (folder / "replies.jsonl").read_text(encoding="utf-8").splitlines()
     ]
     screened = {one["subject"]: one["reply"]["assessment"] for one in replies if one["role"] == "screener"}
-    ruled = {one["subject"]: one["reply"]["label"] for one in replies if one["role"] == "arbiter"}
+    ruled = {
+        one["subject"]: one["reply"]["label"]
+        for one in replies
+        if one["role"] == "arbiter" and "when" not in one
+    }
     verdicts = {
         name: ruled[name] if said == "unclear" else int(said == "clear_match")
         for name, said in screened.items()
@@ -42,10 +46,17 @@ def at(tmp_path_factory):
     return tmp_path_factory.mktemp("demo") / "demo.duckdb"
 
 
+@pytest.fixture(scope="module")
+def snapshots(tmp_path_factory):
+    return tmp_path_factory.mktemp("snapshots")
+
+
 @pytest.fixture(autouse=True)
-def _short_limit(monkeypatch):
+def _settings(monkeypatch, snapshots):
     # For the one program that never ends; the others take a fraction of a second.
     monkeypatch.setenv("WORKBENCH_SANDBOX__WALL_SECONDS", "5")
+    # Not the user's, where an earlier demo may have left what this one must install.
+    monkeypatch.setenv("WORKBENCH_SANDBOX__SNAPSHOTS", str(snapshots))
 
 
 def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
@@ -73,10 +84,12 @@ def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
     assert against["share"] == agreed / facts["items"]
     assert against["raters"] == ["sample-ana", "sample-ben", "sample-chi"]
     assert facts["agreement_among_raters"]["units"] == facts["items"]
-    assert facts["sandbox"] in ("bubblewrap", "docker", "process")
+    assert facts["sandbox"] == "bubblewrap"
+    assert facts["paths"] == {"corrected": 2, "repaired": 2, "screened": 53, "tested": 28}
+    assert (facts["executed"], facts["executable"]) == (32, 28)
     assert facts["notice"] == NOTICE
     # The same words as annotate's, for the same numbers.
-    again = workbench("annotate", at, "--model", scripted_model(), "--no-repairs", "--json").json()
+    again = workbench("annotate", at, "--model", scripted_model(), "--json").json()
     same = again.keys() - {"job", "run", "name", "state", "asked"}
     assert {name: again[name] for name in same} == {name: facts[name] for name in same}
     assert (again["run"], again["job"]["done"]) == (facts["run"], 0)
@@ -94,13 +107,47 @@ def test_what_it_printed_is_on_disk(at):
     assert {"ok", "assertion", "error", "timeout"} <= {reason for _, reason in programs}
 
 
+def test_every_path_of_the_algorithm_is_on_disk(at):
+    """Path of the label, last roles, and whether each execution was executable, for a pair of each path."""
+    wanted = {
+        "empty-file/2": ("screened", ["screener"], []),
+        "emails/2": ("tested", ["executor", "arbiter"], [True]),
+        "days-between/3": ("repaired", ["repair", "executor", "arbiter"], [False, True]),
+        "slug/2": ("repaired", ["repair", "bug_fixer", "repair", "executor", "arbiter"], [False, True]),
+        "json-dates/4": ("corrected", ["test_correction", "executor", "arbiter"], [True, True]),
+        "newest-file/2": ("corrected", ["test_correction", "executor", "arbiter"], [False, True]),
+        "slug/5": ("tested", ["test_correction", "bug_fixer", "arbiter"], [False]),
+        "json-dates/3": ("tested", ["executor", "arbiter"], [False]),
+    }
+    execution, verdict, item, step = map(table_of, (ExecutionRow, VerdictRow, Item, StepRow))
+    with Workspace.open(at) as workspace, workspace.reading() as connection:
+        for name, (path, roles, executable) in wanted.items():
+            number = connection.execute(select(item.c.id).where(item.c.external_id == name)).scalar_one()
+            steps = connection.execute(
+                select(step.c.role, step.c.reply).where(step.c.item_id == number).order_by(step.c.id)
+            ).all()
+            runs = connection.execute(
+                select(execution.c.executable, execution.c.packages)
+                .where(execution.c.item_id == number)
+                .order_by(execution.c.id)
+            ).all()
+            found = connection.execute(select(verdict.c.path).where(verdict.c.item_id == number)).scalar_one()
+            assert (found, [row.role for row in steps][-len(roles) :]) == (path, roles), name
+            assert [row.executable for row in runs] == executable, name
+            if path == "repaired":
+                last = [json.loads(row.reply) for row in steps if row.role == "repair"][-1]
+                assert "Successfully installed" in last["output"], "it was really installed"
+                assert "Looking in links: /opt/wheels" in last["output"]
+                assert runs[-1].packages in ("sample_dates==1.0", "sample_transliteration==1.0")
+
+
 def test_without_a_terminal_it_says_so_and_does_the_same_again(workbench, at):
     done = workbench("demo", "--at", at)
     assert done.code == 0
     assert done.says("No terminal")
     assert "nothing to do" in done.out
     assert NOTICE in done.out
-    assert "76 of 85" in done.out
+    assert "77 of 85" in done.out
     assert "85 pairs, 12 completions and 9 repository questions" in done.out
 
 
@@ -115,8 +162,12 @@ def test_fresh_begins_anew(workbench, at):
 
 def test_without_bubblewrap_the_shipped_programs_run_as_plain_processes(workbench, in_folder, monkeypatch):
     monkeypatch.setenv("WORKBENCH_SANDBOX__BWRAP", str(in_folder / "none"))
-    facts = workbench("demo", "--headless", "--at", in_folder, "--json").json()
+    done = workbench("demo", "--headless", "--at", in_folder, "--json")
+    facts = done.json()
     assert facts["sandbox"] == "process"
+    assert facts["paths"] == {"corrected": 2, "screened": 53, "tested": 30}
+    assert (facts["executable"], facts["labels"]) == (26, {"0": 46, "1": 39})
+    assert done.says("Plain processes install nothing")
     assert (facts["executed"], facts["failed"], facts["labelled"]) == (facts["unclear"], 0, facts["items"])
 
 

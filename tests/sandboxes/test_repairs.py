@@ -1,7 +1,9 @@
-"""Programs whose environment lacks something, repaired in real sandboxes with the real package index."""
+"""Programs whose environment lacks something, repaired in real sandboxes, from the real package index and offline."""
 
 import json
+import shutil
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from agents.jobs.expert_tests import ExpertRun, ExpertTests
 from agents.jobs.runner import run_job
 from agents.sandbox.docker.containers import LABEL
 from agents.sandbox.docker.engine import connect
+from agents.sandbox.errors import SandboxError
 from agents.sandbox.protocol import TestProgram
 from agents.sandbox.registry import find_sandbox
 from agents.sandbox.repair import RepairAction, SnapshotMissing
@@ -20,6 +23,8 @@ from agents.settings import ExpertRunSettings, JobSettings
 from screens.items.pair import load
 from store.record.raters import ensure_rater
 from store.tables.runs import StepRow
+from workbench.config import Config
+from workbench.job_settings import sample_annotation
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 TEST = (
@@ -167,19 +172,57 @@ def test_programs_are_repaired_by_installation_by_command_or_given_up(tmp_path, 
         assert (again.done, len(executions(workspace))) == (0, 7)
 
 
-def test_the_samples_replies_serve_a_run_with_repairs_too(tmp_path):
-    wanted = {"slug/2", "merge-dicts/5"}
+def test_the_sample_is_repaired_without_a_network(tmp_path, job):
+    wanted = ["days-between/3", "slug/2", "newest-file/2", "merge-dicts/5"]
     pairs = [json.loads(line) for line in (SAMPLE / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
     chosen = [(pair["id"], pair["query"], pair["code"]) for pair in pairs if pair["id"] in wanted]
-    sandboxes = SandboxSettings(snapshots=str(tmp_path / "snapshots"), trust_checks=False)
-    job = JobSettings(f"scripted:{SAMPLE / 'replies.jsonl'}", sandbox="bubblewrap", sandboxes=sandboxes)
+    sample = sample_annotation(Config(sandbox=job.sandboxes))
     with pairs_workspace(tmp_path, chosen) as workspace:
-        report = run_job(workspace, job, Told())
-        assert (report.done, report.counts.reasons) == (2, {})
-        assert verdicts(workspace) == {1: (1.0, "repaired"), 2: (1.0, "tested")}
-        assert [one["executable"] for one in executions(workspace) if one["item_id"] == 1] == [False, True]
+        report = run_job(workspace, replace(sample, sandbox=job.sandbox), Told())
+        assert (report.done, report.counts.reasons, report.sandbox) == (4, {}, job.sandbox)
+        paths = {number: path for number, (_, path) in verdicts(workspace).items()}
+        assert paths == {1: "repaired", 2: "repaired", 3: "corrected", 4: "tested"}
+        packages = [one["packages"] for one in executions(workspace) if one["snapshot"]]
+        assert sorted(packages) == ["sample_dates==1.0", "sample_transliteration==1.0"]
         assert [step["role"] for step in rows(workspace, StepRow, item_id=2)][3:] == [
-            "bug_fixer",
-            "test_correction",
-            "arbiter",
+            *("repair", "bug_fixer", "repair", "executor", "arbiter")
         ]
+        assert [step["role"] for step in rows(workspace, StepRow, item_id=4)][3:] == [
+            *("bug_fixer", "test_correction", "arbiter")
+        ]
+
+
+async def test_a_repair_without_a_network_reads_the_wheels_and_cannot_write_to_them(tmp_path, job):
+    folder = tmp_path / "wheels"
+    shutil.copytree(SAMPLE / "wheels", folder)
+    alone = {"wheels": str(folder), "repair_network": "none"}
+    sandbox = find_sandbox(job.sandbox, job.sandboxes.model_copy(update=alone))
+    try:
+        assert "without a network, where pip installs from a folder of wheels" in sandbox.repairs
+        look = "python -c 'import socket; print([name for _, name in socket.if_nameindex()])'"
+        seen = await sandbox.repair(RepairAction("commands", (look, "touch /opt/wheels/x || echo refused")))
+        assert "['lo']" in seen.output
+        assert "refused" in seen.output
+        assert sorted(path.name for path in folder.iterdir()) == sorted(
+            path.name for path in (SAMPLE / "wheels").iterdir()
+        )
+        # That nothing is found says nothing about the network, which no try again would bring.
+        fetched = await sandbox.repair(
+            RepairAction("commands", ("pip install --index-url http://1.1.1.1 six",))
+        )
+        assert (fetched.outcome, fetched.snapshot) == ("failed", "")
+        made = await sandbox.repair(RepairAction("install", ("sample_dates",)))
+        assert (made.outcome, made.error) == ("done", "")
+    finally:
+        await sandbox.close()
+    # Other wheels, another snapshot; and a folder that is not there is an error of the settings.
+    (folder / "other-1.0-py3-none-any.whl").write_bytes(b"")
+    again = find_sandbox(job.sandbox, job.sandboxes.model_copy(update=alone))
+    gone = find_sandbox(job.sandbox, job.sandboxes.model_copy(update={"wheels": str(tmp_path / "gone")}))
+    try:
+        assert (await again.repair(RepairAction("install", ("sample_dates",)))).snapshot != made.snapshot
+        with pytest.raises(SandboxError, match="is no folder"):
+            await gone.repair(RepairAction("install", ("sample_dates",)))
+    finally:
+        await again.close()
+        await gone.close()

@@ -13,12 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from agents.pipelines.pair_annotation.snippet import read_snippet
+from agents.sandbox.cells import split_cells
 from agents.sandbox.protocol import TestProgram
 
 FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
 RATERS = ("sample-ana", "sample-ben", "sample-chi")
 
-# What each test program shows when it runs, in the order of its tests: (P)assed, (F)ailed or (E)rror. An
+# What each test program shows when it last runs, in the order of its tests: (P)assed, (F)ailed or (E)rror. An
 # error is followed by its type; a type alone means that the program could not be loaded; "..." that it was
 # still running at its limit.
 SHOWS = {
@@ -26,7 +28,7 @@ SHOWS = {
     "empty-file/5": "P P P E:AttributeError",
     "chunk-list/3": "F F P F",
     "chunk-list/5": "P P P P",
-    "days-between/3": " ".join(["E:ModuleNotFoundError"] * 4),
+    "days-between/3": "P P P P",
     "days-between/6": "P P P P",
     "flatten/3": "P P P P P",
     "flatten/4": "P P E:RecursionError P",
@@ -38,7 +40,7 @@ SHOWS = {
     "binary-search/4": "P P F F P",
     "json-dates/3": "SyntaxError",
     "json-dates/4": "P P P P",
-    "slug/2": "ModuleNotFoundError",
+    "slug/2": "P P P P",
     "slug/5": "E:NameError E:NameError E:NameError",
     "slug/6": "P P P P P",
     "median/2": "P P P P P",
@@ -57,6 +59,23 @@ SHOWS = {
 }
 ENVIRONMENT = ("ModuleNotFoundError", "NameError", "ImportError", "SyntaxError")
 
+# What the first execution shows of those that are executed again: after a package was installed, or after the
+# test writer corrected its program.
+REPAIRED = {"days-between/3": " ".join(["E:ModuleNotFoundError"] * 4), "slug/2": "ModuleNotFoundError"}
+CORRECTED = {"json-dates/4": "P P P E:NameError", "newest-file/2": "E:NameError E:NameError E:NameError"}
+
+# The names that candidates lack as they stand, as those of CoSQA do.
+WITHOUT_IMPORTS = {
+    "emails/2": ("re",),
+    "sort-dict/3": ("Counter",),
+    "json-dates/4": ("date", "datetime", "Decimal"),
+    "slug/5": ("make_slug",),
+    "median/2": ("statistics",),
+    "newest-file/2": ("os",),
+    "merge-dicts/4": ("Config",),
+    "dedupe/4": ("List",),
+}
+
 # The screener's mistakes, which an expert is meant to override, and the label each should have had.
 SCREENER_IS_WRONG = {
     "chunk-list/2": 0,
@@ -66,11 +85,11 @@ SCREENER_IS_WRONG = {
     "newest-file/3": 1,
     "dedupe/2": 1,
 }
-ARBITER_IS_WRONG = {"days-between/3": 1, "merge-dicts/4": 0}
+ARBITER_IS_WRONG = {"merge-dicts/4": 0}
 
 RUNNER = """
 import sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:]
 def tell(text):
     print(text, flush=True)
 try:
@@ -96,14 +115,25 @@ def records(name):
 
 
 PAIRS = {pair["id"]: pair for pair in records("pairs.jsonl")}
-REPLIES = {(record["role"], record["subject"]): record for record in records("replies.jsonl")}
+REPLIES = {
+    (record["role"], record["subject"]): record for record in records("replies.jsonl") if "when" not in record
+}
+# The replies for a program that was not repaired or corrected, and for a package that is in no folder.
+OTHERWISE = {
+    (record["role"], record["subject"]): record for record in records("replies.jsonl") if "when" in record
+}
 with open(FOLDER / "labels.csv", encoding="utf-8", newline="") as _file:
     LABELS = list(csv.DictReader(_file))
-PROGRAMS = {
-    subject: record["reply"]["test_program"]
-    for (role, subject), record in REPLIES.items()
-    if role == "test_writer"
-}
+FIRST_PROGRAMS, CORRECTIONS = (
+    {
+        subject: record["reply"]["test_program"]
+        for (role, subject), record in REPLIES.items()
+        if role == wanted
+    }
+    for wanted in ("test_writer", "test_correction")
+)
+# As they are executed last.
+PROGRAMS = FIRST_PROGRAMS | {subject: CORRECTIONS[subject] for subject in CORRECTED}
 
 
 def assessment(pair_id):
@@ -122,13 +152,14 @@ def majority(pair_id):
     return int(sum(values) * 2 > len(values))
 
 
-def execute(pair_id, folder):
+def execute(pair_id, program, folder, *paths):
     """Run one program in a process of its own and tell its outcomes in the words of `SHOWS`."""
-    (folder / "candidate.py").write_text(PAIRS[pair_id]["code"], encoding="utf-8")
-    (folder / "program.py").write_text(PROGRAMS[pair_id], encoding="utf-8")
+    scaffold, tests = split_cells(program)
+    (folder / "candidate.py").write_text(f"{scaffold}\n{PAIRS[pair_id]['code']}", encoding="utf-8")
+    (folder / "program.py").write_text(tests, encoding="utf-8")
     # Only the endless one may meet its limit, so that a slow machine changes nothing.
     limit = 3 if SHOWS[pair_id].endswith("...") else 120
-    command = [sys.executable, "-I", "-S", "-W", "error", "-c", RUNNER, str(folder)]
+    command = [sys.executable, "-I", "-S", "-W", "error", "-c", RUNNER, str(folder), *map(str, paths)]
     try:
         done = subprocess.run(command, capture_output=True, cwd=folder, timeout=limit, check=True)
     except subprocess.TimeoutExpired as stopped:
@@ -166,16 +197,25 @@ def test_similarity_falls_with_the_rank():
 
 
 def test_every_pair_has_the_replies_that_its_path_needs():
-    assert len(REPLIES) == len(records("replies.jsonl"))
+    assert len(REPLIES) + len(OTHERWISE) == len(records("replies.jsonl"))
     unclear = {pair_id for pair_id in PAIRS if assessment(pair_id) == "unclear"}
     assert {subject for role, subject in REPLIES if role == "screener"} == set(PAIRS)
     assert {subject for role, subject in REPLIES if role == "test_writer"} == unclear
     assert {subject for role, subject in REPLIES if role == "arbiter"} == unclear
     assert unclear == set(SHOWS)
-    # The other environments lack a package, which is installed without a model, or are beyond repair.
+    # Where nothing is repaired or corrected, and where no wheels are found, there is a reply, too.
     beyond = {"merge-dicts/4", "merge-dicts/5", "slug/5"}
-    assert {subject for role, subject in REPLIES if role == "bug_fixer"} == beyond
-    assert {subject for role, subject in REPLIES if role == "test_correction"} == beyond
+    assert {subject for role, subject in REPLIES if role == "bug_fixer"} == {*beyond, *REPAIRED}
+    assert set(CORRECTIONS) == {*beyond, *REPAIRED, *CORRECTED}
+    unchanged = {subject for subject, program in CORRECTIONS.items() if program == FIRST_PROGRAMS[subject]}
+    assert unchanged == {*beyond, *REPAIRED}
+    assert {subject for role, subject in OTHERWISE if role == "arbiter"} == {*REPAIRED, *CORRECTED}
+    assert REPLIES["bug_fixer", "slug/2"]["reply"]["commands"] == ["pip install sample-transliteration"]
+    assert not any(
+        record["reply"]["commands"]
+        for (role, subject), record in (REPLIES | OTHERWISE).items()
+        if role == "bug_fixer" and (subject != "slug/2" or "when" in record)
+    )
     assert len(unclear) >= 22
     assert 0.3 <= len(unclear) / len(PAIRS) <= 0.4
 
@@ -188,7 +228,7 @@ def test_replies_have_the_form_of_their_role():
         "test_correction": {"explanation": str, "test_program": str},
         "arbiter": {"label": int, "reason": str},
     }
-    for (role, subject), record in REPLIES.items():
+    for (role, subject), record in [*REPLIES.items(), *OTHERWISE.items()]:
         assert {name: type(value) for name, value in record["reply"].items()} == fields[role], subject
         usage = record["usage"]
         assert 0 <= usage["tokens_cached"] <= usage["tokens_in"]
@@ -220,7 +260,36 @@ def test_program_imports_the_candidate_and_tests_it(pair_id):
 
 @pytest.mark.parametrize("pair_id", PROGRAMS)
 def test_program_really_shows_what_the_arbiter_was_told(pair_id, tmp_path):
-    assert execute(pair_id, tmp_path) == SHOWS[pair_id].split()
+    wheels = (FOLDER / "wheels").glob("*.whl")  # of pure Python, which can be imported as they are
+    assert execute(pair_id, PROGRAMS[pair_id], tmp_path, *wheels) == SHOWS[pair_id].split()
+
+
+@pytest.mark.parametrize("pair_id", [*REPAIRED, *CORRECTED])
+def test_program_first_shows_what_is_repaired_or_corrected(pair_id, tmp_path):
+    first = (REPAIRED | CORRECTED)[pair_id]
+    assert execute(pair_id, FIRST_PROGRAMS[pair_id], tmp_path) == first.split()
+    otherwise = OTHERWISE["arbiter", pair_id]
+    assert otherwise["when"] in otherwise["reply"]["reason"] or pair_id in CORRECTED
+    for error in set(re.findall(r"\w+Error", first)):
+        assert error in otherwise["reply"]["reason"]
+
+
+def test_candidates_lack_their_imports_and_the_scaffold_gives_them():
+    lacking = {pair_id: read_snippet(pair["code"]).undefined_names for pair_id, pair in PAIRS.items()}
+    assert {pair_id: names for pair_id, names in lacking.items() if names} == WITHOUT_IMPORTS
+    for pair_id, names in WITHOUT_IMPORTS.items():
+        scaffold, _ = split_cells(PROGRAMS[pair_id])
+        given = {alias.asname or alias.name for node in ast.parse(scaffold).body for alias in node.names}
+        assert given == (set() if pair_id in ("slug/5", "merge-dicts/4") else set(names))
+
+
+def test_wheels_are_built_from_the_sources_beside_them(tmp_path):
+    spec = importlib.util.spec_from_file_location("build_wheels", FOLDER / "build_wheels.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    built = dict(map(module.build, module.PACKAGES))
+    assert {path.name: path.read_bytes() for path in (FOLDER / "wheels").iterdir()} == built
+    assert {path.stem for path in (FOLDER / "packages").glob("*.py")} == set(module.PACKAGES)
 
 
 @pytest.mark.parametrize("pair_id", PROGRAMS)
@@ -239,7 +308,11 @@ def test_every_path_of_the_algorithm_occurs():
             paths[assessment(pair_id)] += 1
             continue
         shown = SHOWS[pair_id]
-        if set(shown.split()) == {"P"}:
+        if pair_id in REPAIRED:
+            kind = "repaired"
+        elif pair_id in CORRECTED:
+            kind = "corrected"
+        elif set(shown.split()) == {"P"}:
             kind = "passed"
         elif any(error in shown for error in ENVIRONMENT):
             kind = "environment"
@@ -249,20 +322,25 @@ def test_every_path_of_the_algorithm_occurs():
     assert paths == {
         "clear_match": 22,
         "clear_nonmatch": 31,
-        ("passed", 1): 11,
+        ("passed", 1): 10,
         ("passed", 0): 3,
-        ("failed", 0): 8,
+        ("failed", 0): 7,
         ("failed", 1): 3,
         ("timeout", 0): 1,
-        ("environment", 0): 3,
-        ("environment", 1): 3,
+        ("repaired", 1): 2,
+        ("corrected", 1): 1,
+        ("corrected", 0): 1,
+        ("environment", 0): 2,
+        ("environment", 1): 2,
     }
 
 
 def test_manifest_names_exactly_these_programs():
     written = json.loads((FOLDER / "manifest.json").read_text(encoding="utf-8"))
     current = {
-        TestProgram(PAIRS[subject]["code"], program).digest: subject for subject, program in PROGRAMS.items()
+        TestProgram(PAIRS[subject]["code"], program).digest: subject
+        for programs in (FIRST_PROGRAMS, CORRECTIONS)
+        for subject, program in programs.items()
     }
     assert written["programs"] == current
     assert "sandbox" in written["about"]

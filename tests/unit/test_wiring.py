@@ -15,7 +15,12 @@ from store.record.raters import ensure_rater
 from store.workspace.duckdb import Workspace
 from workbench.config import Config
 from workbench.config_path import config_path
-from workbench.job_settings import annotation_settings, sample_annotation, sandbox_sentence
+from workbench.job_settings import (
+    annotation_settings,
+    expert_run_settings,
+    sample_annotation,
+    sandbox_sentence,
+)
 from workbench.lazy_config import LazyConfig
 from workbench.sample import allowed_programs, holds_sample, import_sample
 from workbench.wiring import make_context
@@ -104,9 +109,17 @@ def test_no_job_may_run_more_than_the_shipped_programs_without_isolation():
     for settings in (annotation_settings(Config(), model="openai:x"), sample_annotation(Config())):
         assert settings.allowed == allowed_programs()
         assert settings.sandbox is None
-    assert len(allowed_programs()) == 32
+    assert len(allowed_programs()) == 34
     asked = annotation_settings(Config(), model="openai:x", sandbox="process")
     assert (asked.sandbox, asked.allowed) == ("process", allowed_programs())
+
+
+def test_experts_tests_get_their_packages_from_where_the_agents_get_them(sample_folder):
+    assert expert_run_settings(Config()).sandboxes == Config().sandbox
+    job = sample_annotation(Config())
+    assert expert_run_settings(Config(), job).sandboxes == job.sandboxes
+    assert job.sandboxes.wheels == str(sample_folder / "wheels")
+    assert (job.sandboxes.repairs, job.sandboxes.repair_network) == (True, "none")
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ def demo_command(
     It holds items of every kind of work. The agents' replies in it were written by hand and are no model's
     output; test programs are really executed. Without a terminal it does what --headless does.
     """
+    from agents.sandbox.errors import INSTALL_HINT
+    from agents.sandbox.registry import RESTRICTED
     from store.workspace.duckdb import Workspace
     from workbench.cli.annotate import annotate, report_end
     from workbench.demo import build_demo, demo_path, demo_report
@@ -60,6 +62,11 @@ def demo_command(
         print_json(report.to_dict(blind=loaded.screens.blind))
     else:
         _print(report, blind=loaded.screens.blind)
+    if report.annotation.sandbox == RESTRICTED:
+        note(
+            "Plain processes install nothing, so the programs that lack a package were not repaired. "
+            f"{INSTALL_HINT} Then start over with --fresh."
+        )
     report_end(report.annotation, as_json=as_json)
 
 

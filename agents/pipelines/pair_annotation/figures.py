@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from store.tables.runs import Run
     from store.workspace.duckdb import Workspace
 
+_MENDED = ("repaired", "corrected")
+"""The paths of labels that rest on an execution after a repair or a correction."""
+
 _EXECUTING = {each.pipeline for each in CONFIGURATIONS if each.executes}
 
 
@@ -37,6 +40,7 @@ def counts_of(counts: PairCounts, figures: RunFigures, *, executes: bool) -> Pip
         ("unclear", f"{counts.unclear:,}"),
     ]
     tested = [("executed", f"{counts.executed:,}"), ("executable", _of(counts.executable, counts.executed))]
+    tested += [(path, f"{figures.paths[path]:,}") for path in _MENDED if path in figures.paths]
     return PipelineFigures(
         {
             "clear_match": counts.clear_match,
@@ -72,6 +76,7 @@ def _funnel(counts: PairCounts, figures: RunFigures) -> list[FunnelLine]:
     ruled = max(0, figures.labelled - counts.clear_match - counts.clear_nonmatch)
     lines += [
         FunnelLine("executed", counts.executed, 2, f"{silent:,} without a result" if silent else ""),
+        *(FunnelLine(path, figures.paths[path], 3) for path in _MENDED if path in figures.paths),
         FunnelLine("ruled", ruled, 3),
     ]
     return lines + ([FunnelLine("need sandbox", figures.needs_sandbox, 2)] if figures.needs_sandbox else [])
