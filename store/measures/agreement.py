@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from store.errors import WorkbenchError
+from store.measures.coefficients import ValueCounts, Weights, weights_of
 
 if TYPE_CHECKING:
     import numpy
@@ -118,6 +119,44 @@ def cohen_kappa(one: Ratings, other: Ratings) -> Agreement:
     return Agreement(kappa, number, dropped, 2 * number)
 
 
+def weighted_kappa(one: Ratings, other: Ratings, weights: Weights) -> Agreement:
+    """Compute Cohen's weighted kappa of two raters, for whom near values agree in part.
+
+    (sum_kl w_kl p_kl - sum_kl w_kl p_1k p_2l) / (1 - sum_kl w_kl p_1k p_2l) with the weights of
+    `weights_of` over the values that either of them gave (J. Cohen, "Weighted kappa", Psychological
+    Bulletin 70(4), 1968).
+
+    Args:
+        one: A rater's values, n units long; None or NaN for no value.
+        other: The other rater's, in the same order of units.
+        weights: Linear, quadratic, or identity for the unweighted coefficient.
+
+    Returns:
+        The coefficient, at most 1.
+
+    Raises:
+        ValueError: The raters have different numbers of units.
+    """
+    import numpy
+
+    both = _matrix([one, other])
+    paired = both[:, ~numpy.isnan(both).any(axis=0)]
+    number, dropped = paired.shape[1], both.shape[1] - paired.shape[1]
+    if not number:
+        return Agreement(None, 0, dropped, 0, "no unit has two values")
+    domain, place = numpy.unique(paired, return_inverse=True)
+    if len(domain) == 1:
+        return Agreement(None, number, dropped, 2 * number, "all values are equal")
+    first, second = place.reshape(paired.shape)
+    table = numpy.zeros((len(domain), len(domain)))
+    numpy.add.at(table, (first, second), 1 / number)
+    weight = weights_of(domain, weights)
+    observed = (weight * table).sum()
+    by_chance = (weight * numpy.outer(table.sum(axis=1), table.sum(axis=0))).sum()
+    kappa = float((observed - by_chance) / (1 - by_chance))
+    return Agreement(kappa, number, dropped, 2 * number)
+
+
 def krippendorff_alpha(ratings: Sequence[Ratings], level: Level = "nominal") -> Agreement:
     """Compute Krippendorff's alpha: 1 - D_o / D_e, observed over expected disagreement.
 
@@ -138,26 +177,36 @@ def krippendorff_alpha(ratings: Sequence[Ratings], level: Level = "nominal") -> 
         ValueError: The raters have different numbers of units.
         WorkbenchError: The package `krippendorff` is not installed.
     """
+    given = _matrix(ratings)
+    counts = ValueCounts.of_ratings(given)
+    return alpha_of_counts(counts, level, units=given.shape[1])
+
+
+def alpha_of_counts(counts: ValueCounts, level: Level, *, units: int) -> Agreement:
+    """Compute Krippendorff's alpha of counts of values; see `krippendorff_alpha`.
+
+    Args:
+        counts: The counts.
+        level: The level of measurement.
+        units: The number of all units, those without a value too.
+
+    Raises:
+        WorkbenchError: The package `krippendorff` is not installed.
+    """
     import numpy
 
-    given = _matrix(ratings)
-    domain = numpy.unique(given[~numpy.isnan(given)])
-    # How often each unit has each value: all that the coefficient rests on.
-    counts = numpy.empty((given.shape[1], len(domain)), dtype=int)
-    for place, value in enumerate(domain):
-        counts[:, place] = (given == value).sum(axis=0)
-    del given
-    paired = counts.sum(axis=1) >= 2
-    dropped = int((~paired).sum())
-    counts = counts[paired]
-    varied = counts.any(axis=0)
-    domain, counts = domain[varied], counts[:, varied]
-    units, values = len(counts), int(counts.sum())
-    if not units:
+    paired = counts.rows.sum(axis=1) >= 2
+    times = numpy.bincount(counts.row_of, minlength=len(counts.rows))
+    rows = numpy.repeat(counts.rows[paired], times[paired], axis=0)
+    dropped = units - len(rows)
+    varied = rows.any(axis=0)
+    domain, rows = counts.domain[varied], rows[:, varied]
+    values = int(rows.sum())
+    if not len(rows):
         return Agreement(None, 0, dropped, 0, "no unit has two values")
     if len(domain) == 1:
         # Expected disagreement is 0, and 0/0 is neither agreement nor chance.
-        return Agreement(None, units, dropped, values, "all values are equal")
+        return Agreement(None, len(rows), dropped, values, "all values are equal")
     try:
         import krippendorff
     except ImportError as error:
@@ -166,8 +215,8 @@ def krippendorff_alpha(ratings: Sequence[Ratings], level: Level = "nominal") -> 
             "Krippendorff's alpha is computed by the package krippendorff, which is not installed.",
             "Install it: pip install krippendorff",
         ) from error
-    alpha = krippendorff.alpha(value_counts=counts, value_domain=domain, level_of_measurement=level)
-    return Agreement(float(alpha), units, dropped, values)
+    alpha = krippendorff.alpha(value_counts=rows, value_domain=domain, level_of_measurement=level)
+    return Agreement(float(alpha), len(rows), dropped, values)
 
 
 def _matrix(ratings: Sequence[Ratings]) -> numpy.ndarray[Any, Any]:

@@ -20,6 +20,7 @@ from workbench.cli import (
     exchange,
     items,
     judging,
+    measuring,
     opening,
     replies,
     reporting,
@@ -130,6 +131,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("judge", judging.judge_command, "Record a judgment."),
     ("revise", revising.revise_command, "Rewrite a question or a reference answer."),
     ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
+    ("measure", measuring.measure_command, "Compute agreement of a CSV file, without a workspace."),
     ("replies", replies.replies_command, "List the cached replies of models."),
     ("sandbox", sandbox_command, "Check, build and use sandboxes."),
     ("doctor", doctor.doctor_command, "Check the installation and a workspace."),
@@ -137,7 +139,11 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("recover", exchange.recover_command, "Restore judgments from the journal."),
 )
 
-_GROUPS = {sandbox_command: sandbox_commands, agents.agents_command: agents.agents_commands}
+_GROUPS = {
+    sandbox_command: sandbox_commands,
+    agents.agents_command: agents.agents_commands,
+    measuring.measure_command: measuring.measure_commands,
+}
 
 program.command(OPEN, hidden=True)(opening.open_workspace)
 for _name, _function, _summary in COMMANDS:

@@ -1,0 +1,150 @@
+"""`workbench measure`: measures of files, without a workspace."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from workbench.cli.options import AsJson, command
+
+if TYPE_CHECKING:
+    from store.measures.table_agreement import TableAgreement
+
+
+class LevelName(StrEnum):
+    """A level of measurement."""
+
+    nominal = "nominal"
+    ordinal = "ordinal"
+    interval = "interval"
+    ratio = "ratio"
+
+
+measure_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+
+
+@measure_commands.callback()
+def measure_command() -> None:
+    """Compute measures of files, without a workspace."""
+
+
+@measure_commands.command("agreement", short_help="The agreement of raters in a CSV file.")
+@command
+def agreement_command(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A CSV file: a column for each rater; or unit,rater,value; or unit,value,count.",
+            show_default=False,
+        ),
+    ],
+    *,
+    level: Annotated[
+        LevelName, typer.Option("--level", help="The level of measurement that alpha's interval is of.")
+    ] = LevelName.nominal,
+    bootstrap: Annotated[
+        int,
+        typer.Option("--bootstrap", min=0, max=100_000, metavar="N", help="Resamples; 0 for no interval."),
+    ] = 1000,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column with the cluster of each unit, such as its query."),
+    ] = None,
+    blocks: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Also the mean of alpha over blocks of N rows, as CoSQA+ does."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="S", help="The seed of the resamples.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the agreement of raters in a CSV file: Krippendorff's alpha, Fleiss, Gwet's AC1 and others.
+
+    Empty cells, *, NA and NaN are missing values. The interval is a percentile bootstrap over units, or over
+    the clusters of --cluster: units of one query are not independent.
+    """
+    from store.measures.rating_table import read_ratings
+    from store.measures.table_agreement import table_agreement
+    from workbench.output import print_json
+
+    table = read_ratings(file, cluster=cluster)
+    found = table_agreement(table, level=level.value, resamples=bootstrap, seed=seed, block=blocks)
+    if as_json:
+        print_json({"measure": "agreement", "file": file, **found.to_dict()})
+    else:
+        _print(file.name, found, blocks)
+
+
+def _print(name: str, found: TableAgreement, blocks: int | None) -> None:
+    from store.formatting import pluralize
+    from workbench.output import note, print_facts, print_table, say
+
+    def shown(value: float | None, error: float | None = None) -> str | None:
+        if value is None:
+            return None
+        return f"{value:.4f}" + ("" if error is None else f" (standard error {error:.4f})")
+
+    interval = ""
+    if found.interval is not None and found.interval.low is not None and found.interval.high is not None:
+        drawn = "clusters" if found.clustered else "units"
+        interval = (
+            f"   {found.interval.share:.0%} interval {found.interval.low:.4f} to {found.interval.high:.4f} "
+            f"({pluralize(found.interval.resamples, 'resample')} of {drawn})"
+        )
+    print_facts(
+        name,
+        [
+            ("units", f"{found.units:,}; left out with less than two values: {found.dropped_units:,}"),
+            ("raters", "not named" if found.raters is None else f"{found.raters:,}"),
+            ("judgments", f"{found.judgments:,}"),
+            ("percent agreement", None if found.percent is None else f"{found.percent:.2f} %"),
+            *(
+                (
+                    f"alpha, {level}",
+                    (shown(value) or "") + (interval if level == found.level else ""),
+                )
+                for level, value in found.alpha.items()
+                if value is not None
+            ),
+            (f"alpha, mean of blocks of {blocks}", shown(found.blocks)),
+            ("Cohen's kappa", shown(found.cohen)),
+            ("Fleiss' kappa", shown(found.fleiss, found.fleiss_se)),
+            ("Gwet's AC1", shown(found.ac1, found.ac1_se)),
+            ("Gwet's AC2, linear", shown(found.ac2_linear)),
+            ("Gwet's AC2, quadratic", shown(found.ac2_quadratic)),
+        ],
+    )
+    if found.why:
+        say(f"No alpha: {found.why}.")
+    if 1 < len(found.values) <= 20:
+        say("")
+        print_table(
+            ("value", "share", "specific agreement"),
+            [
+                (each["value"], f"{each['share']:.1%}", shown(each["specific_agreement"]))
+                for each in found.values
+            ],
+        )
+    if len(found.pairs) > 1:
+        say("")
+        print_table(
+            ("rater", "and", "units", "percent", "Cohen", "linear", "quadratic"),
+            [
+                (
+                    *pair.raters,
+                    pair.units,
+                    None if pair.percent is None else f"{pair.percent:.1f} %",
+                    shown(pair.cohen),
+                    shown(pair.cohen_linear),
+                    shown(pair.cohen_quadratic),
+                )
+                for pair in found.pairs
+            ],
+            wide=("rater", "and"),
+        )
+    if found.interval is not None and found.interval.warning and not found.why:
+        note(f"The interval: {found.interval.warning}.")
