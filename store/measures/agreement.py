@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from store.errors import WorkbenchError
-from store.measures.coefficients import ValueCounts, Weights, weights_of
+from store.measures.coefficients import Level, ValueCounts, Weights, weights_of
 
 if TYPE_CHECKING:
     import numpy
 
     Ratings = Sequence[float | None] | numpy.ndarray[Any, Any]
-Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
 
 @dataclass(frozen=True, slots=True)

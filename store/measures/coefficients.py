@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import numpy
 
-    from store.measures.agreement import Level
-
     Array = numpy.ndarray[Any, Any]
+
+Level = Literal["nominal", "ordinal", "interval", "ratio"]
+"""A level of measurement, which decides on the distance of two values."""
 
 Weights = Literal["identity", "linear", "quadratic"]
 """How far two different values still agree: not at all, or the less the further they are apart."""

@@ -9,7 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from store.errors import WorkbenchError
-from store.measures.agreement import Agreement, Level, cohen_kappa, krippendorff_alpha
+from store.measures.agreement import Agreement, cohen_kappa, krippendorff_alpha
+from store.measures.coefficients import Level
 from store.plugins import registered
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from store.errors import WorkbenchError
-from store.measures.agreement import Agreement, Level, alpha_of_counts, cohen_kappa, weighted_kappa
+from store.measures.agreement import Agreement, alpha_of_counts, cohen_kappa, weighted_kappa
 from store.measures.coefficients import (
     Coefficient,
+    Level,
     ValueCounts,
     fleiss_kappa,
     gwet_ac,
@@ -133,10 +134,11 @@ def table_agreement(
     import numpy
 
     if table.words and level != "nominal":
+        word = next((each for each in table.words if any(map(str.isalpha, each))), table.words[0])
         raise WorkbenchError(
             "Values are words",
-            f"Words such as {table.words[0]!r} have no {level} distance.",
-            "Write numbers, or leave --level out.",
+            f"Words such as {word!r} have no {level} distance.",
+            "Write numbers, leave out columns that are no raters, or leave --level out.",
         )
     counts = ValueCounts.of(table.domain, table.counts)
     levels: tuple[Level, ...] = ("nominal",) if table.words else LEVELS

@@ -14,7 +14,8 @@ from sqlalchemy import ColumnElement, Select, func, select
 from store.errors import UnknownName
 from store.kinds.counting import in_order
 from store.kinds.spec import NamedQuestion, task_kinds
-from store.measures.agreement import Agreement, Level
+from store.measures.agreement import Agreement
+from store.measures.coefficients import Level
 from store.measures.registry import Measure, measures
 from store.queries.current import all_values, on_label
 from store.queries.questions import refs_with_text
