@@ -33,6 +33,7 @@ COMMANDS = (
     "judge",
     "revise",
     "report",
+    "measure",
     "replies",
     "sandbox",
     "doctor",
