@@ -22,6 +22,7 @@ from large_workspace import build
 COMMANDS = (
     ("report", "WORKSPACE", "agreement"),
     ("report", "WORKSPACE", "progress"),
+    ("report", "WORKSPACE", "figures"),
     ("items", "WORKSPACE", "--limit", "500"),
 )
 TIMES = 5

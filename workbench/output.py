@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -30,6 +31,12 @@ MIN_WIDTH = 12
 
 PANEL_WIDTH = 100
 """Columns of an error's panel at most: longer lines are hard to read."""
+
+BARS_WIDTH = 120
+"""Columns of a table with bars at most: the eye follows a line no further."""
+
+EIGHTHS = " ▏▎▍▌▋▊▉"
+"""The ends of bars."""
 
 BAR_AFTER_SECONDS = 1.0
 """A bar is shown only for work that takes longer than this."""
@@ -157,6 +164,35 @@ def print_table(
     for row in shown:
         table.add_row(*(harmless(cell) for cell in row))
     console.print(table)
+
+
+def print_bars(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], lengths: Sequence[float | None]
+) -> None:
+    """Print a table with a horizontal bar at the end of each row; the longest bar fills its line.
+
+    Args:
+        columns: The headings of the columns before the bars; their cells are at the right.
+        rows: See `print_table`.
+        lengths: The length of each row's bar, at least 0, in any unit; None for no bar.
+    """
+    shown = [[str(_cell(cell)) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(columns, *shown, strict=True)]
+    console = _console()
+    room = min(console.width, BARS_WIDTH) - sum(widths) - 2 * len(widths)
+    longest = max((length or 0.0 for length in lengths), default=0.0)
+    heads = zip(columns, widths, strict=True)
+    console.print(harmless("  ".join(name.rjust(width) for name, width in heads), style="bold"))
+    for row, length in zip(shown, lengths, strict=True):
+        cells = [" " * (width - cell_len(cell)) + cell for cell, width in zip(row, widths, strict=True)]
+        bar = _bar(length / longest, max(room, 1)) if length and longest else ""
+        say("  ".join([*cells, bar]).rstrip())
+
+
+def _bar(share: float, width: int) -> str:
+    """Return a bar of block characters; whatever is more than nothing is seen."""
+    full, eighths = divmod(max(round(8 * share * width), 1), 8)
+    return "█" * full + EIGHTHS[eighths].strip()
 
 
 def _cell(value: object) -> object:

@@ -86,7 +86,7 @@ def pair_counts(connection: Connection, run_id: UUID) -> PairCounts:
     rows = connection.execute(_assessments(table_of(StepRow), run_id))
     found: dict[str, int] = {name: int(count) for name, count in rows}
     match, nonmatch, unclear = (found.get(name, 0) for name in ("clear_match", "clear_nonmatch", "unclear"))
-    return PairCounts(match, nonmatch, unclear, *_executions(connection, run_id))
+    return PairCounts(match, nonmatch, unclear, *executed_programs(connection, run_id))
 
 
 def _assessments(step: Table, run_id: UUID) -> Select[Any]:
@@ -107,8 +107,8 @@ def _assessments(step: Table, run_id: UUID) -> Select[Any]:
     )
 
 
-def _executions(connection: Connection, run_id: UUID) -> tuple[int, int]:
-    """Count items whose program was run, and those whose last run was executable."""
+def executed_programs(connection: Connection, run_id: UUID) -> tuple[int, int]:
+    """Count the pairs of a run whose program was executed, and those whose last execution was executable."""
     step, execution = table_of(StepRow), table_of(ExecutionRow)
     latest = (
         select(
@@ -383,6 +383,14 @@ def pair_figures(workspace: Workspace, run_id: UUID) -> PairFigures:
             seconds=_seconds(rows(_PAIR_SECONDS), rows(_STAGES)),
             table_two=TableTwo(**row(_CODES)),
         )
+
+
+def mean_test_cases(workspace: Workspace, run_id: UUID) -> float | None:
+    """Return the mean number of tests of a run's programs alone (see `PairFigures`)."""
+    with workspace.native() as cursor:
+        cursor.execute(_PROGRAMS_TABLE, {"run": run_id})
+        ((_, mean),) = cursor.execute(_TESTS).fetchall()
+    return None if mean is None else float(mean)
 
 
 def _seconds(pairs: Sequence[tuple[Any, ...]], stages: Sequence[tuple[Any, ...]]) -> dict[str, PairSeconds]:

@@ -13,6 +13,7 @@ from store.errors import UnknownName, WorkbenchError
 from workbench.cli.items import check_view, reader
 from workbench.cli.options import AsJson, ConfigFile, RaterName, Workspace, command, given_rater, settings
 from workbench.cli.pipeline import report_pipeline
+from workbench.cli.report_figures import report_figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,13 +28,15 @@ class Report(StrEnum):
     progress = "progress"
     agreement = "agreement"
     pipeline = "pipeline"
+    figures = "figures"
 
 
 @command
 def report_command(
     workspace: Workspace,
     report: Annotated[
-        Report, typer.Argument(metavar="REPORT", help="Which report: progress, agreement or pipeline.")
+        Report,
+        typer.Argument(metavar="REPORT", help="Which report: progress, agreement, pipeline or figures."),
     ] = Report.progress,
     *,
     rater: RaterName = None,
@@ -64,7 +67,9 @@ def report_command(
     agreement: of every two raters on a question, including the agents' runs, judges of responses and imported
     raters; with --rater NAME only the pairs with that rater, with --raters A,B,C only these raters, also in
     the coefficients of all, with --run NAME without the other runs. pipeline: figures of each run of the
-    agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run.
+    agents: paths, tests, repairs, tokens, cost, seconds; with --run NAME only of that run. figures: of
+    query-code pairs, as in CoSQA+: queries by matching codes, matches by rank, codes by the queries that they
+    answer, by the agents' labels or, with --rater NAME, by those of one rater.
     """
     from store.queries.progress import progress
     from store.queries.runs import shown_by_kind
@@ -101,6 +106,9 @@ def report_command(
             f"--question names a question, and the report {report} is about all of them.",
             f"workbench report {workspace} agreement --question {question}",
         )
+    if report is Report.figures:
+        report_figures(workspace, given_rater(rater), run, blind=loaded.screens.blind, as_json=as_json)
+        return
     check_view(given_rater(rater), loaded)
     blind = loaded.screens.blind
     with Workspace.open(workspace) as opened, opened.reading() as connection:

@@ -1,0 +1,363 @@
+"""The figures of a benchmark of query-code pairs: Table II and Figures 3, 4 and 7 of CoSQA+."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Subquery, case, false, func, select, true, union_all
+
+from store.kinds.pair import MATCH
+from store.measures.intervals import wilson
+from store.queries.current import all_values, current_verdicts
+from store.record.scope import REVIEW, Scope
+from store.tables.columns import table_of
+from store.tables.imported import Code, Pair, Query, Similarity
+
+if TYPE_CHECKING:
+    from sqlalchemy import CTE, Connection, FromClause
+
+_DIGITS = 12
+"""Decimals to which mean similarities are compared: sums of the same numbers may differ after these."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueriesByMatches:
+    """Queries with the same number of matching codes (Figure 3).
+
+    Attributes:
+        matches: Candidates of a query that match, as far as they are labelled.
+        queries: Queries of which every candidate is labelled.
+        partly_labelled: Queries of which some candidates have no label, so that there may be more matches.
+    """
+
+    matches: int
+    queries: int
+    partly_labelled: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankMatches:
+    """The candidates at one rank (Figure 4).
+
+    Attributes:
+        rank: The rank.
+        pairs: Pairs at that rank.
+        labelled: Those with a label.
+        matches: Those that match.
+        probability: matches / labelled; None without a labelled pair.
+        ci_low: The lower end of Wilson's 95 % interval of the probability.
+        ci_high: Its upper end.
+        expected_matches: The sum of the probabilities up to this rank, which is the expected number of
+            matches among so many candidates; None from the first rank on that has no labelled pair.
+    """
+
+    rank: int
+    pairs: int
+    labelled: int
+    matches: int
+    probability: float | None
+    ci_low: float | None
+    ci_high: float | None
+    expected_matches: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CodesByQueries:
+    """Codes that answer the same number of queries, which is at least one (Figure 7)."""
+
+    queries: int
+    codes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkFigures:
+    """The figures of a benchmark of pairs.
+
+    Attributes:
+        queries: Different queries among the pairs.
+        codes: Different codes among them.
+        pairs: All pairs, labelled or not.
+        labelled: Those with a label.
+        matches: Those whose label is 1.
+        code_mean_length: Characters of a code, on average, each code counted once; None without pairs.
+        query_mean_length: Likewise of a query.
+        unlabelled_queries: Queries without any labelled candidate.
+        by_matches: Queries that have a labelled candidate, by their number of matches, rising.
+        by_rank: Pairs by their rank, rising.
+        similarity_ranks: Pairs whose rank is that of their mean similarity, since no pair of their query has
+            one in the imported file.
+        shared_ranks: Pairs whose rank or mean similarity another pair of the same query has, too. Given ranks
+            stay so; of equal similarities the pair that was imported first comes first.
+        without_rank: Pairs that have no rank and, with the other pairs of their query, no similarities by
+            the same models.
+        by_queries: Codes that answer a query, by the number of queries, rising.
+    """
+
+    queries: int
+    codes: int
+    pairs: int
+    labelled: int
+    matches: int
+    code_mean_length: float | None
+    query_mean_length: float | None
+    unlabelled_queries: int
+    by_matches: tuple[QueriesByMatches, ...]
+    by_rank: tuple[RankMatches, ...]
+    similarity_ranks: int
+    shared_ranks: int
+    without_rank: int
+    by_queries: tuple[CodesByQueries, ...]
+
+    @property
+    def match_share(self) -> float | None:
+        """The share of the labelled pairs that match; None without any."""
+        return _share(self.matches, self.labelled)
+
+    @property
+    def labelled_queries(self) -> int:
+        """Queries of which every candidate is labelled."""
+        return sum(group.queries for group in self.by_matches)
+
+    @property
+    def partly_labelled_queries(self) -> int:
+        """Queries of which some candidates are labelled and some are not."""
+        return sum(group.partly_labelled for group in self.by_matches)
+
+    @property
+    def mean_matches(self) -> float | None:
+        """Matching codes of a query, on average over those of which every candidate is labelled."""
+        return _share(sum(group.matches * group.queries for group in self.by_matches), self.labelled_queries)
+
+    @property
+    def answering_codes(self) -> int:
+        """Codes that answer at least one query."""
+        return sum(group.codes for group in self.by_queries)
+
+    @property
+    def codes_of_several(self) -> int:
+        """Codes that answer two queries or more."""
+        return sum(group.codes for group in self.by_queries if group.queries > 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able fields, a part for the table and for each figure."""
+        table = ("queries", "codes", "pairs", "labelled", "matches", "match_share")
+        lengths = ("code_mean_length", "query_mean_length")
+        return {
+            "table_2": {name: getattr(self, name) for name in (*table, *lengths)},
+            "figure_3": {
+                "queries": self.labelled_queries,
+                "mean_matches": self.mean_matches,
+                "partly_labelled_queries": self.partly_labelled_queries,
+                "unlabelled_queries": self.unlabelled_queries,
+                "groups": [asdict(group) for group in self.by_matches],
+            },
+            "figure_4": {
+                "similarity_ranks": self.similarity_ranks,
+                "shared_ranks": self.shared_ranks,
+                "without_rank": self.without_rank,
+                "ranks": [asdict(rank) for rank in self.by_rank],
+            },
+            "figure_7": {
+                "codes": self.answering_codes,
+                "of_several_queries": self.codes_of_several,
+                "several_share": _share(self.codes_of_several, self.answering_codes),
+                "groups": [asdict(group) for group in self.by_queries],
+            },
+        }
+
+
+def agents_labels(scope: Scope) -> Subquery:
+    """Return the agents' labels of items, as (item_id, value): those of the run that a scope shows."""
+    verdicts = current_verdicts(scope)
+    return select(verdicts.c.item_id, verdicts.c.value).subquery("labels")
+
+
+def rater_labels(rater_id: int) -> Subquery:
+    """Return the current labels of pairs by a person or an imported rater, as (item_id, value).
+
+    Of several assignments of a pair to the rater the latest judgment counts.
+    """
+    values = all_values(REVIEW, questions=[MATCH.name])
+    place = func.row_number().over(partition_by=values.c.item_id, order_by=values.c.id.desc())
+    own = select(values.c.item_id, values.c.value, place.label("place")).where(values.c.rater_id == rater_id)
+    latest = own.subquery()
+    return select(latest.c.item_id, latest.c.value).where(latest.c.place == 1).subquery("labels")
+
+
+def benchmark_figures(connection: Connection, labels: FromClause) -> BenchmarkFigures:
+    """Compute the figures of all pairs of a workspace.
+
+    Args:
+        connection: A reading connection.
+        labels: Whose labels: columns item_id and value, which is 1 for a match and 0 for none. An item has at
+            most one row; rows of other items than pairs do not count. See `agents_labels`, `rater_labels`.
+    """
+    pair = table_of(Pair)
+    labelled = (
+        select(pair.c.item_id, pair.c.query_id, pair.c.code_id, labels.c.value)
+        .outerjoin(labels, labels.c.item_id == pair.c.item_id)
+        .cte("labelled_pair")
+    )
+    queries = _queries(connection, labelled)
+    ranks, by_similarity, shared = _ranks(connection, labelled)
+    codes, code_length = _texts(connection, Code, "code_id")
+    different_queries, query_length = _texts(connection, Query, "query_id")
+    pairs = sum(row.pairs for row in queries)
+    return BenchmarkFigures(
+        queries=different_queries,
+        codes=codes,
+        pairs=pairs,
+        labelled=sum(row.labelled for row in queries),
+        matches=sum(row.matches * row.queries for row in queries),
+        code_mean_length=code_length,
+        query_mean_length=query_length,
+        unlabelled_queries=sum(row.queries for row in queries if row.state == "unlabelled"),
+        by_matches=_by_matches(queries),
+        by_rank=ranks,
+        similarity_ranks=by_similarity,
+        shared_ranks=shared,
+        without_rank=pairs - sum(rank.pairs for rank in ranks),
+        by_queries=_codes(connection, labelled),
+    )
+
+
+def _queries(connection: Connection, labelled: CTE) -> list[Any]:
+    """Return (state, matches, queries, pairs, labelled), a row for queries of the same state and matches."""
+    of_query = (
+        select(
+            func.count().label("pairs"),
+            func.count(labelled.c.value).label("labelled"),
+            func.count(case((labelled.c.value == 1, 1))).label("matches"),
+        )
+        .group_by(labelled.c.query_id)
+        .subquery("of_query")
+    )
+    state = case(
+        (of_query.c.labelled == 0, "unlabelled"),
+        (of_query.c.labelled == of_query.c.pairs, "labelled"),
+        else_="partly_labelled",
+    ).label("state")
+    groups = select(
+        state,
+        of_query.c.matches,
+        func.count().label("queries"),
+        func.sum(of_query.c.pairs).label("pairs"),
+        func.sum(of_query.c.labelled).label("labelled"),
+    ).group_by(state, of_query.c.matches)
+    return list(connection.execute(groups))
+
+
+def _by_matches(queries: list[Any]) -> tuple[QueriesByMatches, ...]:
+    counts = {(row.state, row.matches): row.queries for row in queries}
+    return tuple(
+        QueriesByMatches(
+            matches, counts.get(("labelled", matches), 0), counts.get(("partly_labelled", matches), 0)
+        )
+        for matches in sorted({row.matches for row in queries if row.state != "unlabelled"})
+    )
+
+
+def _ranks(connection: Connection, labelled: CTE) -> tuple[tuple[RankMatches, ...], int, int]:
+    """Return the pairs by rank, how many of them are ranked by similarity, and how many share their rank."""
+    ranked = union_all(select(_given_ranks()), select(_similarity_ranks())).subquery("ranked")
+    rows = connection.execute(
+        select(
+            ranked.c.rank,
+            func.count().label("pairs"),
+            func.count(labelled.c.value).label("labelled"),
+            func.count(case((labelled.c.value == 1, 1))).label("matches"),
+            func.count(case((ranked.c.by_similarity, 1))).label("by_similarity"),
+            func.count(case((ranked.c.alike > 1, 1))).label("shared"),
+        )
+        .join(labelled, labelled.c.item_id == ranked.c.item_id)
+        .group_by(ranked.c.rank)
+        .order_by(ranked.c.rank)
+    ).all()
+    found = []
+    # Ranks count from 0 or from 1; what a missing rank would add to the sum is not known.
+    expected: float | None = 0.0 if rows and rows[0].rank in (0, 1) else None
+    previous = None
+    for row in rows:
+        probability = _share(row.matches, row.labelled)
+        gap = previous is not None and row.rank != previous + 1
+        expected = None if expected is None or probability is None or gap else expected + probability
+        low, high = wilson(row.matches, row.labelled) if row.labelled else (None, None)
+        found.append(
+            RankMatches(row.rank, row.pairs, row.labelled, row.matches, probability, low, high, expected)
+        )
+        previous = row.rank
+    return tuple(found), sum(row.by_similarity for row in rows), sum(row.shared for row in rows)
+
+
+def _given_ranks() -> Subquery:
+    """Return (item_id, rank, by_similarity, alike) of the pairs whose file gave them a rank."""
+    pair = table_of(Pair)
+    alike = func.count().over(partition_by=[pair.c.query_id, pair.c.rank])
+    return (
+        select(pair.c.item_id, pair.c.rank, false().label("by_similarity"), alike.label("alike"))
+        .where(pair.c.rank.is_not(None))
+        .subquery("given_rank")
+    )
+
+
+def _similarity_ranks() -> Subquery:
+    """Return (item_id, rank, by_similarity, alike) of the pairs of queries without a rank in any file.
+
+    Only where every pair of the query has a similarity by each of the query's models: means over different
+    models are not compared.
+    """
+    pair, similarity = table_of(Pair), table_of(Similarity)
+    given = select(pair.c.query_id).where(pair.c.rank.is_not(None))
+    unranked = pair.c.query_id.not_in(given)
+    sizes = (
+        select(pair.c.query_id, func.count().label("pairs"))
+        .where(unranked)
+        .group_by(pair.c.query_id)
+        .subquery("size")
+    )
+    scored = (
+        select(pair.c.query_id)
+        .join(similarity, similarity.c.item_id == pair.c.item_id)
+        .join(sizes, sizes.c.query_id == pair.c.query_id)
+        .group_by(pair.c.query_id, sizes.c.pairs)
+        .having(func.count() == sizes.c.pairs * func.count(similarity.c.model.distinct()))
+    )
+    mean = func.round(func.avg(similarity.c.value), _DIGITS).label("mean")
+    means = (
+        select(pair.c.item_id, pair.c.query_id, mean)
+        .join(similarity, similarity.c.item_id == pair.c.item_id)
+        .where(pair.c.query_id.in_(scored))
+        .group_by(pair.c.item_id, pair.c.query_id)
+        .subquery("mean_similarity")
+    )
+    place = func.row_number().over(
+        partition_by=means.c.query_id, order_by=[means.c.mean.desc(), means.c.item_id]
+    )
+    alike = func.count().over(partition_by=[means.c.query_id, means.c.mean])
+    return select(
+        means.c.item_id, place.label("rank"), true().label("by_similarity"), alike.label("alike")
+    ).subquery("similarity_rank")
+
+
+def _codes(connection: Connection, labelled: CTE) -> tuple[CodesByQueries, ...]:
+    answered = (
+        select(func.count(labelled.c.query_id.distinct()).label("queries"))
+        .where(labelled.c.value == 1)
+        .group_by(labelled.c.code_id)
+        .subquery("of_code")
+    )
+    groups = select(answered.c.queries, func.count()).group_by(answered.c.queries)
+    return tuple(CodesByQueries(*row) for row in connection.execute(groups.order_by(answered.c.queries)))
+
+
+def _texts(connection: Connection, model: type[Code | Query], key: str) -> tuple[int, float | None]:
+    """Return how many texts the pairs have, and their mean length in characters, each counted once."""
+    text, pair = table_of(model), table_of(Pair)
+    used = select(func.count(), func.avg(func.length(text.c.text))).where(text.c.id.in_(select(pair.c[key])))
+    number, length = connection.execute(used).one()
+    return int(number), None if length is None else float(length)
+
+
+def _share(part: float, whole: int) -> float | None:
+    return part / whole if whole else None

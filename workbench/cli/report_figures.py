@@ -1,0 +1,352 @@
+"""`workbench report figures`: Table II and Figures 3, 4 and 7 of CoSQA+, from the labels of pairs."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from store.errors import UnknownName, WorkbenchError
+from store.formatting import pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from uuid import UUID
+
+    from sqlalchemy import Connection, FromClause
+
+    from store.queries.pair_figures import BenchmarkFigures, RankMatches
+    from store.queries.pair_runs import PairCounts
+
+MOST_ROWS = 21
+"""Rows of a figure for people, such as queries with 0 to 20 matches; what is beyond shares the last one."""
+
+PAPER_SHARE = 36.7
+"""The percentage of codes of CoSQA+ that answer two queries or more, of those that answer any (Figure 7)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Whose:
+    """Whose labels the figures are made of.
+
+    Attributes:
+        name: The name of the rater or the run; empty where no run has labelled pairs yet.
+        kind: `agent`, `human` or `import`.
+        run_id: The run, for `agent`.
+        labels: The labels, as (item_id, value).
+    """
+
+    name: str
+    kind: str
+    run_id: UUID | None
+    labels: FromClause
+
+    @property
+    def phrase(self) -> str:
+        """Whose they are, in words."""
+        if not self.name:
+            return "nobody: no agents have labelled pairs yet"
+        return {"agent": "the agents' run ", "import": "imported rater "}.get(self.kind, "") + self.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Programs:
+    """The test programs of a run: its counts of executed pairs, and the mean number of tests of a program."""
+
+    counts: PairCounts
+    mean_test_cases: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-able fields, as in the report on the pipeline."""
+        names = ("executed", "executable", "executable_rate")
+        fields = {name: getattr(self.counts, name) for name in names}
+        return {**fields, "mean_test_cases": self.mean_test_cases}
+
+
+def report_figures(path: Path, rater: str | None, run: str | None, *, blind: bool, as_json: bool) -> None:
+    """Print the figures of the pairs of a workspace.
+
+    Args:
+        path: The workspace file.
+        rater: The rater whose labels count; None for the agents.
+        run: The run whose labels count, by its name or how that begins or ends; None for the shown one.
+        blind: Whether the review is blind.
+        as_json: Whether JSON is printed.
+
+    Raises:
+        WorkbenchError: The review is blind, there are no pairs, or two raters are named.
+        UnknownName: No rater or run is called so.
+    """
+    from store.queries.pair_figures import benchmark_figures
+    from store.queries.pair_runs import PairCounts, executed_programs, mean_test_cases
+    from store.workspace.duckdb import Workspace
+    from workbench.output import print_json
+
+    if blind:
+        raise WorkbenchError(
+            "Blind review",
+            "The figures rest on the labels of others, which a blind review keeps out of sight.",
+            "When the review is over, set screens.blind = false.",
+        )
+    if rater is not None and run is not None:
+        raise WorkbenchError(
+            "Two raters",
+            "--rater and --run both say whose labels the figures are made of.",
+            "Leave one of them out.",
+        )
+    with Workspace.open(path) as opened, opened.reading() as connection:
+        _check_pairs(connection, path)
+        whose = _whose(connection, rater, run)
+        found = benchmark_figures(connection, whose.labels)
+        programs = _Programs(PairCounts())
+        if whose.run_id is not None:
+            executed, executable = executed_programs(connection, whose.run_id)
+            counts = PairCounts(executed=executed, executable=executable)
+            programs = _Programs(counts, mean_test_cases(opened, whose.run_id))
+        others = [] if found.labelled else _labellers(connection)
+    if as_json:
+        parts = found.to_dict()
+        parts["table_2"] |= programs.to_dict()
+        labels = {"rater": whose.name or None, "kind": whose.kind, "run": whose.run_id}
+        without = found.pairs - found.labelled
+        print_json({"report": "figures", "labels": {**labels, "without_label": without}, **parts})
+    else:
+        _print_figures(path, whose, found, programs, others)
+
+
+def _check_pairs(connection: Connection, path: Path) -> None:
+    """Refuse a workspace without pairs.
+
+    Raises:
+        WorkbenchError: There are none.
+    """
+    from sqlalchemy import func, select
+
+    from store.kinds.counting import counted_kinds
+    from store.kinds.pair import PAIR
+    from store.tables.columns import table_of
+    from store.tables.imported import Item
+
+    item = table_of(Item)
+    counted = select(item.c.kind, func.count()).group_by(item.c.kind)
+    counts = {kind: int(number) for kind, number in connection.execute(counted)}
+    if PAIR.name not in counts:
+        raise WorkbenchError(
+            "No pairs",
+            f"These are figures of query-code pairs, and {path.name} has {counted_kinds(counts)}.",
+            f"Import pairs: workbench import {path} FILE",
+        )
+
+
+def _whose(connection: Connection, rater: str | None, run: str | None) -> _Whose:
+    """Return whose labels are asked for.
+
+    Raises:
+        UnknownName: No rater or run is called so, or the run has not worked on pairs.
+    """
+    from store.kinds.pair import PAIR
+    from store.queries.pair_figures import agents_labels, rater_labels
+    from store.queries.runs import shown_by_kind
+    from store.record.raters import find_rater
+    from store.record.scope import Scope
+    from workbench.run_option import chosen_run
+
+    if rater is not None:
+        found = find_rater(connection, rater.strip())
+        if found.kind != "agent":
+            return _Whose(found.name, found.kind, None, rater_labels(found.id))
+        run = found.name
+    scope = Scope(run=chosen_run(connection, run, blind=False))
+    shown = shown_by_kind(connection, scope).get(PAIR.name)
+    if scope.run is not None and shown != scope.run:
+        raise UnknownName(
+            "Unknown run",
+            f"{scope.run.name} has not worked on pairs.",
+            "Leave --run out, or name another one.",
+        )
+    if shown is None:
+        return _Whose("", "agent", None, agents_labels(scope))
+    return _Whose(shown.name, "agent", shown.id, agents_labels(scope))
+
+
+def _labellers(connection: Connection) -> list[str]:
+    """Return the names of the people and imported raters with labels of pairs."""
+    from sqlalchemy import select
+
+    from store.kinds.pair import MATCH
+    from store.queries.current import all_values
+    from store.record.scope import REVIEW
+    from store.tables.columns import table_of
+    from store.tables.people import Rater
+
+    rater, values = table_of(Rater), all_values(REVIEW, questions=[MATCH.name])
+    with_labels = rater.c.id.in_(select(values.c.rater_id)) & (rater.c.kind != "agent")
+    return list(connection.execute(select(rater.c.name).where(with_labels).order_by(rater.c.name)).scalars())
+
+
+def _print_figures(
+    path: Path, whose: _Whose, found: BenchmarkFigures, programs: _Programs, others: Sequence[str]
+) -> None:
+    from workbench.output import print_facts, say, share
+
+    without, counts = found.pairs - found.labelled, programs.counts
+    print_facts(
+        path.name,
+        [
+            ("labels of", whose.phrase),
+            ("queries", f"{found.queries:,}{_mean_length(found.query_mean_length)}"),
+            ("codes", f"{found.codes:,}{_mean_length(found.code_mean_length)}"),
+            ("pairs", found.pairs),
+            (
+                "labelled",
+                share(found.labelled, found.pairs) + (f", {without:,} without a label" * bool(without)),
+            ),
+            ("matches", share(found.matches, found.labelled) if found.labelled else None),
+            (
+                "executable tests",
+                share(counts.executable, counts.executed) if counts.executed else None,
+            ),
+            (
+                "test cases",
+                None
+                if programs.mean_test_cases is None
+                else f"{programs.mean_test_cases:.2f} on average, of an executable program",
+            ),
+        ],
+    )
+    if not found.labelled:
+        say("", "Without labels there are no figures.")
+        if others:
+            say(
+                f"Raters with labels: {', '.join(others)}",
+                f"Name one: workbench report {path} figures --rater {shlex.quote(others[0])}",
+            )
+        else:
+            say(f"Let agents label the pairs: workbench annotate {path} --model PROVIDER:NAME")
+        return
+    _print_queries(found)
+    _print_ranks(found)
+    _print_codes(found)
+
+
+def _print_queries(found: BenchmarkFigures) -> None:
+    from workbench.output import print_bars, say
+
+    say("", "Queries by the number of matching codes (Figure 3)")
+    by_matches = {group.matches: group for group in found.by_matches}
+    groups = [
+        (name, [by_matches[number] for number in numbers if number in by_matches])
+        for name, numbers in _folded(range(max(by_matches) + 1))
+    ]
+    counts = [
+        (name, sum(each.queries for each in group), sum(each.partly_labelled for each in group))
+        for name, group in groups
+    ]
+    whole, open_queries = found.labelled_queries, found.partly_labelled_queries
+    if whole:
+        print_bars(
+            ("matches", "queries", "share", *(("partly labelled",) if open_queries else ())),
+            [
+                (name, number, _percent(number, whole), *((rest,) if open_queries else ()))
+                for name, number, rest in counts
+            ],
+            [number for _, number, _ in counts],
+        )
+        say(f"Mean: {found.mean_matches:.2f} matches a query, of {pluralize(whole, 'query', 'queries')}.")
+    else:
+        print_bars(
+            ("matches", "partly labelled"),
+            [(name, rest) for name, _, rest in counts],
+            [rest for *_, rest in counts],
+        )
+    if open_queries:
+        number = pluralize(open_queries, "query has", "queries have")
+        say(
+            f"{number} candidates without a label and may have more matches than the column says"
+            + ("; they are in no share and no mean." if whole else ".")
+        )
+    if found.unlabelled_queries:
+        say(f"{pluralize(found.unlabelled_queries, 'query has', 'queries have')} no labelled candidate.")
+
+
+def _print_ranks(found: BenchmarkFigures) -> None:
+    from workbench.output import print_bars, say
+
+    say("", "Probability that the candidate at a rank matches (Figure 4)")
+    if found.by_rank:
+        by_rank = {row.rank: row for row in found.by_rank}
+        groups = [(name, [by_rank[rank] for rank in ranks]) for name, ranks in _folded(list(by_rank))]
+        print_bars(
+            ("rank", "labelled", "match", "95 % interval", "expected"),
+            [(name, *_rank_row(group)) for name, group in groups],
+            [_pooled(group) for _, group in groups],
+        )
+        say("Expected: matches among the candidates up to the rank. The interval is Wilson's.")
+    if found.similarity_ranks:
+        number = pluralize(found.similarity_ranks, "pair has its rank", "pairs have their rank")
+        say(f"{number} from the mean similarity, since the file gave none.")
+    if found.shared_ranks:
+        number = pluralize(found.shared_ranks, "pair has", "pairs have")
+        say(f"{number} the rank or the mean similarity of another pair of the same query.")
+    if found.without_rank:
+        say(
+            f"{pluralize(found.without_rank, 'pair has', 'pairs have')} no rank and no similarity to rank by."
+        )
+
+
+def _rank_row(group: Sequence[RankMatches]) -> tuple[object, ...]:
+    """Return the cells of a rank, or of several together: these have no interval of independent pairs."""
+    one, probability = group[-1], _pooled(group)
+    interval = ""
+    if len(group) == 1 and one.ci_low is not None and one.ci_high is not None:
+        interval = f"{100 * one.ci_low:.1f} to {100 * one.ci_high:.1f}"
+    return (
+        sum(each.labelled for each in group),
+        "" if probability is None else f"{100 * probability:.1f} %",
+        interval,
+        "" if one.expected_matches is None else f"{one.expected_matches:.2f}",
+    )
+
+
+def _pooled(group: Sequence[RankMatches]) -> float | None:
+    labelled = sum(each.labelled for each in group)
+    return sum(each.matches for each in group) / labelled if labelled else None
+
+
+def _print_codes(found: BenchmarkFigures) -> None:
+    from workbench.output import print_bars, say, share
+
+    say("", "Codes by the number of queries that they answer (Figure 7)")
+    whole = found.answering_codes
+    if not whole:
+        say("No code answers a query.")
+        return
+    codes = {group.queries: group.codes for group in found.by_queries}
+    counts = [
+        (name, sum(codes.get(number, 0) for number in numbers))
+        for name, numbers in _folded(range(1, max(codes) + 1))
+    ]
+    print_bars(
+        ("queries", "codes", "share"),
+        [(name, number, _percent(number, whole)) for name, number in counts],
+        [number for _, number in counts],
+    )
+    several = share(found.codes_of_several, whole)
+    say(f"Two queries or more: {several}; in CoSQA+ {PAPER_SHARE} %. Codes without a match are left out.")
+
+
+def _folded(numbers: Sequence[int]) -> list[tuple[str, Sequence[int]]]:
+    """Return numbers one by one, each with its name; a long tail is one, such as "20 and more"."""
+    if len(numbers) <= MOST_ROWS:
+        return [(str(number), [number]) for number in numbers]
+    kept, tail = numbers[: MOST_ROWS - 1], numbers[MOST_ROWS - 1 :]
+    return [*((str(number), [number]) for number in kept), (f"{tail[0]} and more", tail)]
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %"
+
+
+def _mean_length(length: float | None) -> str:
+    return "" if length is None else f", {length:,.1f} characters on average"
