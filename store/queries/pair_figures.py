@@ -26,7 +26,7 @@ class QueriesByMatches:
     """Queries with the same number of matching codes (Figure 3).
 
     Attributes:
-        matches: Candidates of a query that match, as far as they are labelled.
+        matches: Different codes that match a query, as far as its candidates are labelled.
         queries: Queries of which every candidate is labelled.
         partly_labelled: Queries of which some candidates have no label, so that there may be more matches.
     """
@@ -190,8 +190,9 @@ def benchmark_figures(connection: Connection, labels: FromClause) -> BenchmarkFi
 
     Args:
         connection: A reading connection.
-        labels: Whose labels: columns item_id and value, which is 1 for a match and 0 for none. An item has at
-            most one row; rows of other items than pairs do not count. See `agents_labels`, `rater_labels`.
+        labels: Columns item_id and value, which is 1 for a match and 0 for no match: `agents_labels`,
+            `rater_labels`, or a table of labels made in any other way. An item has at most one row; rows of
+            other items than pairs do not count.
     """
     pair = table_of(Pair)
     labelled = (
@@ -209,7 +210,7 @@ def benchmark_figures(connection: Connection, labels: FromClause) -> BenchmarkFi
         codes=codes,
         pairs=pairs,
         labelled=sum(row.labelled for row in queries),
-        matches=sum(row.matches * row.queries for row in queries),
+        matches=sum(row.matches for row in queries),
         code_mean_length=code_length,
         query_mean_length=query_length,
         unlabelled_queries=sum(row.queries for row in queries if row.state == "unlabelled"),
@@ -223,12 +224,14 @@ def benchmark_figures(connection: Connection, labels: FromClause) -> BenchmarkFi
 
 
 def _queries(connection: Connection, labelled: CTE) -> list[Any]:
-    """Return (state, matches, queries, pairs, labelled), a row for queries of the same state and matches."""
+    """Return (state, codes, queries, matches, pairs, labelled) by state and number of matching codes."""
     of_query = (
         select(
             func.count().label("pairs"),
             func.count(labelled.c.value).label("labelled"),
             func.count(case((labelled.c.value == 1, 1))).label("matches"),
+            # A file may name the same pair under two ids.
+            func.count(case((labelled.c.value == 1, labelled.c.code_id)).distinct()).label("codes"),
         )
         .group_by(labelled.c.query_id)
         .subquery("of_query")
@@ -240,21 +243,22 @@ def _queries(connection: Connection, labelled: CTE) -> list[Any]:
     ).label("state")
     groups = select(
         state,
-        of_query.c.matches,
+        of_query.c.codes,
         func.count().label("queries"),
+        func.sum(of_query.c.matches).label("matches"),
         func.sum(of_query.c.pairs).label("pairs"),
         func.sum(of_query.c.labelled).label("labelled"),
-    ).group_by(state, of_query.c.matches)
+    ).group_by(state, of_query.c.codes)
     return list(connection.execute(groups))
 
 
 def _by_matches(queries: list[Any]) -> tuple[QueriesByMatches, ...]:
-    counts = {(row.state, row.matches): row.queries for row in queries}
+    counts = {(row.state, row.codes): row.queries for row in queries}
     return tuple(
         QueriesByMatches(
             matches, counts.get(("labelled", matches), 0), counts.get(("partly_labelled", matches), 0)
         )
-        for matches in sorted({row.matches for row in queries if row.state != "unlabelled"})
+        for matches in sorted({row.codes for row in queries if row.state != "unlabelled"})
     )
 
 

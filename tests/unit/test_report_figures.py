@@ -2,11 +2,13 @@
 
 import json
 
+import pyarrow
 import pytest
 from app_at_work import labelled_by_agents
 from small_workspace import rows
-from sqlalchemy import insert
+from sqlalchemy import column, insert, table
 
+from store.queries.pair_figures import benchmark_figures
 from store.record.ids import now
 from store.tables.columns import table_of
 from store.tables.runs import Execution, ExecutionRow, StepRow
@@ -142,13 +144,16 @@ def test_people_see_bars_with_counts_and_percentages(workbench, study):
     assert two[:-1] == ["2", "1", "50.0", "%", "0"]
     assert one[-1] == two[-1] == "█" * len(one[-1])
     assert lines[place + 5] == "Mean: 1.50 matches a query, of 2 queries."
-    assert "1 query has no labelled candidate." in lines
+    assert "Without a label: 1 query." in lines
+    assert "Partly labelled: 1 query, which may have more matches and are in no share." in lines
     place = lines.index("Probability that the candidate at a rank matches (Figure 4)")
     first, second, third = (line.split() for line in lines[place + 2 : place + 5])
     assert second[:-1] == ["2", "3", "66.7", "%", "20.8", "to", "93.9", "1.67"]
     assert len(second[-1]) == pytest.approx(len(first[-1]) * 2 / 3, abs=1)
     assert third == ["3", "1", "0.0", "%", "0.0", "to", "79.3", "1.67"]
-    assert any(line.startswith("Two queries or more: 1 of 3 (33.3 %); in CoSQA+ 36.7 %") for line in lines)
+    assert any(
+        line.startswith("Two or more: 1 of 3 (33.3 %) that answer any; in CoSQA+ 36.7 %") for line in lines
+    )
     assert max(map(len, lines)) <= 120
 
 
@@ -169,6 +174,19 @@ def test_a_long_tail_is_one_row(workbench, in_folder):
     found = figures(workbench, path)
     assert len(found["figure_4"]["ranks"]) == 30
     assert found["figure_3"]["groups"] == [{"matches": 29, "queries": 1, "partly_labelled": 0}]
+
+
+def test_a_pair_under_two_ids_is_one_matching_code(workbench, in_folder):
+    twice = [{"id": str(number), "query": "q", "code": CODES["A"]} for number in (1, 2)]
+    (in_folder / "pairs.jsonl").write_text(
+        "".join(json.dumps(pair) + "\n" for pair in twice), encoding="utf-8"
+    )
+    assert workbench("import", "twice.duckdb", "pairs.jsonl").code == 0
+    run(in_folder / "twice.duckdb", [(1, 1.0), (2, 1.0)], "first")
+    found = figures(workbench, "twice.duckdb")
+    assert (found["table_2"]["pairs"], found["table_2"]["codes"], found["table_2"]["matches"]) == (2, 1, 2)
+    assert found["figure_3"]["groups"] == [{"matches": 1, "queries": 1, "partly_labelled": 0}]
+    assert found["figure_7"]["groups"] == [{"queries": 1, "codes": 1}]
 
 
 def test_a_raters_current_labels(workbench, study):
@@ -206,8 +224,23 @@ def test_without_a_wholly_labelled_query_the_others_are_shown_as_what_they_are(w
     found = figures(workbench, path)["figure_3"]
     assert (found["queries"], found["mean_matches"], found["partly_labelled_queries"]) == (0, None, 2)
     out = workbench("report", path, "figures").out
-    assert "2 queries have candidates without a label" in out
+    assert "Partly labelled: 2 queries" in out
     assert "Mean" not in out
+
+
+def test_any_table_of_labels(study):
+    truth = pyarrow.table({"item_id": [1, 4, 5, 99], "value": [1.0, 0.0, None, 1.0]})
+    with Workspace.open(study()) as workspace, workspace.reading() as connection:
+        connection.connection.dbapi_connection.register("truth", truth)
+        found = benchmark_figures(connection, table("truth", column("item_id"), column("value")))
+    assert (found.pairs, found.labelled, found.matches, found.partly_labelled_queries) == (8, 2, 1, 2)
+
+
+def test_bars_fit_a_narrow_terminal(workbench, study, monkeypatch):
+    monkeypatch.setattr("workbench.output.PIPED_WIDTH", 80)
+    lines = workbench("report", study(rank=ranked), "figures").out.splitlines()
+    assert max(map(len, lines)) == 80
+    assert sum("█" in line for line in lines) == 6
 
 
 def test_an_imported_column(workbench, study, in_folder):
@@ -277,7 +310,10 @@ def test_the_executable_rate_is_that_of_the_run(workbench, study):
         ).result()
     table = figures(workbench, path, "--run", "first")["table_2"]
     assert (table["executed"], table["executable"], table["executable_rate"]) == (3, 2, pytest.approx(2 / 3))
-    assert "executable tests  2 of 3 (66.7 %)" in workbench("report", path, "figures", "--run", "first").out
+    assert (
+        "executable  2 of 3 (66.7 %) test programs"
+        in workbench("report", path, "figures", "--run", "first").out
+    )
     assert figures(workbench, path, "--run", "second")["table_2"]["executed"] == 0
 
 
@@ -293,7 +329,8 @@ def test_ranks_by_similarity_where_the_file_gives_none(workbench, study):
     four = found["figure_4"]
     assert (four["similarity_ranks"], four["shared_ranks"], four["without_rank"]) == (8, 2, 0)
     out = workbench("report", "study.duckdb", "figures").out
-    assert "8 pairs have their rank from the mean similarity" in out
+    assert "Ranked by mean similarity: 8 pairs." in out
+    assert "At the rank or similarity of another pair of their query: 2 pairs." in out
 
 
 def test_given_ranks_come_before_similarities_and_may_be_shared(workbench, study):
@@ -319,7 +356,7 @@ def test_similarities_of_different_models_rank_nothing(workbench, study):
     four = found["figure_4"]
     assert (four["similarity_ranks"], four["shared_ranks"], four["without_rank"]) == (3, 2, 5)
     assert by_rank(found) == [(1, 2, 0, 0), (2, 1, 1, 1)]
-    assert "5 pairs have no rank" in workbench("report", path, "figures").out
+    assert "Without a rank or similarities to rank by: 5 pairs." in workbench("report", path, "figures").out
 
 
 @pytest.mark.parametrize(

@@ -95,16 +95,18 @@ def report_figures(path: Path, rater: str | None, run: str | None, *, blind: boo
             "--rater and --run both say whose labels the figures are made of.",
             "Leave one of them out.",
         )
-    with Workspace.open(path) as opened, opened.reading() as connection:
-        _check_pairs(connection, path)
-        whose = _whose(connection, rater, run)
-        found = benchmark_figures(connection, whose.labels)
-        programs = _Programs(PairCounts())
-        if whose.run_id is not None:
-            executed, executable = executed_programs(connection, whose.run_id)
-            counts = PairCounts(executed=executed, executable=executable)
-            programs = _Programs(counts, mean_test_cases(opened, whose.run_id))
-        others = [] if found.labelled else _labellers(connection)
+    with Workspace.open(path) as opened:
+        opened.share_cores()
+        with opened.reading() as connection:
+            _check_pairs(connection, path)
+            whose = _whose(connection, rater, run)
+            found = benchmark_figures(connection, whose.labels)
+            programs = _Programs(PairCounts())
+            if whose.run_id is not None:
+                executed, executable = executed_programs(connection, whose.run_id)
+                counts = PairCounts(executed=executed, executable=executable)
+                programs = _Programs(counts, mean_test_cases(opened, whose.run_id))
+            others = [] if found.labelled else _labellers(connection)
     if as_json:
         parts = found.to_dict()
         parts["table_2"] |= programs.to_dict()
@@ -190,7 +192,7 @@ def _print_figures(
 ) -> None:
     from workbench.output import print_facts, say, share
 
-    without, counts = found.pairs - found.labelled, programs.counts
+    without = found.pairs - found.labelled
     print_facts(
         path.name,
         [
@@ -203,16 +205,7 @@ def _print_figures(
                 share(found.labelled, found.pairs) + (f", {without:,} without a label" * bool(without)),
             ),
             ("matches", share(found.matches, found.labelled) if found.labelled else None),
-            (
-                "executable tests",
-                share(counts.executable, counts.executed) if counts.executed else None,
-            ),
-            (
-                "test cases",
-                None
-                if programs.mean_test_cases is None
-                else f"{programs.mean_test_cases:.2f} on average, of an executable program",
-            ),
+            ("executable", _executable(programs)),
         ],
     )
     if not found.labelled:
@@ -231,9 +224,9 @@ def _print_figures(
 
 
 def _print_queries(found: BenchmarkFigures) -> None:
-    from workbench.output import print_bars, say
+    from workbench.output import harmless, print_bars, say
 
-    say("", "Queries by the number of matching codes (Figure 3)")
+    say("", harmless("Queries by the number of matching codes (Figure 3)", style="bold underline"))
     by_matches = {group.matches: group for group in found.by_matches}
     groups = [
         (name, [by_matches[number] for number in numbers if number in by_matches])
@@ -261,19 +254,16 @@ def _print_queries(found: BenchmarkFigures) -> None:
             [rest for *_, rest in counts],
         )
     if open_queries:
-        number = pluralize(open_queries, "query has", "queries have")
-        say(
-            f"{number} candidates without a label and may have more matches than the column says"
-            + ("; they are in no share and no mean." if whole else ".")
-        )
+        number = pluralize(open_queries, "query", "queries")
+        say(f"Partly labelled: {number}, which may have more matches and are in no share.")
     if found.unlabelled_queries:
-        say(f"{pluralize(found.unlabelled_queries, 'query has', 'queries have')} no labelled candidate.")
+        say(f"Without a label: {pluralize(found.unlabelled_queries, 'query', 'queries')}.")
 
 
 def _print_ranks(found: BenchmarkFigures) -> None:
-    from workbench.output import print_bars, say
+    from workbench.output import harmless, print_bars, say
 
-    say("", "Probability that the candidate at a rank matches (Figure 4)")
+    say("", harmless("Probability that the candidate at a rank matches (Figure 4)", style="bold underline"))
     if found.by_rank:
         by_rank = {row.rank: row for row in found.by_rank}
         groups = [(name, [by_rank[rank] for rank in ranks]) for name, ranks in _folded(list(by_rank))]
@@ -284,15 +274,12 @@ def _print_ranks(found: BenchmarkFigures) -> None:
         )
         say("Expected: matches among the candidates up to the rank. The interval is Wilson's.")
     if found.similarity_ranks:
-        number = pluralize(found.similarity_ranks, "pair has its rank", "pairs have their rank")
-        say(f"{number} from the mean similarity, since the file gave none.")
+        say(f"Ranked by mean similarity: {pluralize(found.similarity_ranks, 'pair')}.")
     if found.shared_ranks:
-        number = pluralize(found.shared_ranks, "pair has", "pairs have")
-        say(f"{number} the rank or the mean similarity of another pair of the same query.")
+        number = pluralize(found.shared_ranks, "pair")
+        say(f"At the rank or similarity of another pair of their query: {number}.")
     if found.without_rank:
-        say(
-            f"{pluralize(found.without_rank, 'pair has', 'pairs have')} no rank and no similarity to rank by."
-        )
+        say(f"Without a rank or similarities to rank by: {pluralize(found.without_rank, 'pair')}.")
 
 
 def _rank_row(group: Sequence[RankMatches]) -> tuple[object, ...]:
@@ -315,9 +302,9 @@ def _pooled(group: Sequence[RankMatches]) -> float | None:
 
 
 def _print_codes(found: BenchmarkFigures) -> None:
-    from workbench.output import print_bars, say, share
+    from workbench.output import harmless, print_bars, say, share
 
-    say("", "Codes by the number of queries that they answer (Figure 7)")
+    say("", harmless("Codes by the number of queries that they answer (Figure 7)", style="bold underline"))
     whole = found.answering_codes
     if not whole:
         say("No code answers a query.")
@@ -333,7 +320,9 @@ def _print_codes(found: BenchmarkFigures) -> None:
         [number for _, number in counts],
     )
     several = share(found.codes_of_several, whole)
-    say(f"Two queries or more: {several}; in CoSQA+ {PAPER_SHARE} %. Codes without a match are left out.")
+    say(f"Two or more: {several} that answer any; in CoSQA+ {PAPER_SHARE} %.")
+    if found.labelled < found.pairs:
+        say("Codes may answer more queries: some pairs have no label.")
 
 
 def _folded(numbers: Sequence[int]) -> list[tuple[str, Sequence[int]]]:
@@ -344,8 +333,18 @@ def _folded(numbers: Sequence[int]) -> list[tuple[str, Sequence[int]]]:
     return [*((str(number), [number]) for number in kept), (f"{tail[0]} and more", tail)]
 
 
+def _executable(programs: _Programs) -> str | None:
+    from workbench.output import share
+
+    counts, tests = programs.counts, programs.mean_test_cases
+    if not counts.executed:
+        return None
+    mean = "" if tests is None else f", {tests:.2f} tests on average"
+    return f"{share(counts.executable, counts.executed)} test programs{mean}"
+
+
 def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %"
+    return "<0.1 %" if 0 < part < whole / 2000 else f"{100 * part / whole:.1f} %"
 
 
 def _mean_length(length: float | None) -> str:
