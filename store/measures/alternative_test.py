@@ -1,0 +1,176 @@
+"""The alternative annotator test: may an agent replace an annotator?
+
+N. Calderon, R. Reichart and R. Dror, "The Alternative Annotator Test for LLM-as-a-Judge: How to Statistically
+Justify Replacing Human Annotators with LLMs", ACL 2025.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy
+
+    from store.measures.agreement import Ratings
+
+    Array = numpy.ndarray[Any, Any]
+
+Alignment = Literal["accuracy", "rmse"]
+"""How near a value is to those of others: the share that is equal, or minus the root mean square error."""
+
+LEAST_ANNOTATORS = 3
+"""Annotators below which there is no group to stand for."""
+LEAST_FOR_T = 30
+"""Units below which the paper has Wilcoxon's test in place of the t-test."""
+LEAST_UNITS = 10
+"""Units below which an annotator is not tested: Wilcoxon's test needs as many for its approximation."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorComparison:
+    """The agent against one annotator, with the other annotators as the measure.
+
+    Attributes:
+        annotator: The place of the annotator, from 0.
+        units: Units with a value of the annotator, of the agent, and of another annotator.
+        agent_advantage: The share of units where the agent is at least as near to the others.
+        annotator_advantage: The share of units where the annotator is at least as near to the others.
+        test: "t" or "wilcoxon"; empty where the annotator has too few units to be tested.
+        p_value: The one-sided p-value; None where not tested.
+        adjusted: The p-value by Benjamini and Yekutieli, for all annotators that are tested.
+        won: Whether the agent is the better one, at the false discovery rate.
+    """
+
+    annotator: int
+    units: int
+    agent_advantage: float | None
+    annotator_advantage: float | None
+    test: Literal["t", "wilcoxon", ""] = ""
+    p_value: float | None = None
+    adjusted: float | None = None
+    won: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeTest:
+    """The result of the test.
+
+    Attributes:
+        comparisons: The agent against each annotator.
+        winning_rate: The share of the tested annotators that the agent wins against (omega); None where there
+            is no test.
+        advantage: The mean of the agent's advantage over the tested annotators (rho), for comparing agents.
+        passed: Whether the winning rate is 0.5 or more; None where there is no test.
+        epsilon: What an annotator's advantage was lowered by.
+        false_discovery_rate: The rate of wrong wins that the correction allows.
+        why_none: Why there is no test; empty where there is one.
+    """
+
+    comparisons: tuple[AnnotatorComparison, ...]
+    winning_rate: float | None
+    advantage: float | None
+    passed: bool | None
+    epsilon: float
+    false_discovery_rate: float
+    why_none: str = ""
+
+
+def alternative_test(
+    agent: Ratings,
+    annotators: Sequence[Ratings] | Array,
+    alignment: Alignment = "accuracy",
+    *,
+    epsilon: float = 0.2,
+    false_discovery_rate: float = 0.05,
+) -> AlternativeTest:
+    """Test whether an agent may replace an annotator.
+
+    Each annotator is left out in turn: on each unit the agent or the annotator has the advantage, whoever is
+    nearer to the remaining annotators; both have it in a tie. Over the units, the agent wins if its share of
+    advantages is significantly above the annotator's less epsilon, which is what the agent's lower cost is
+    worth: 0.2 against experts, 0.15 against trained annotators, 0.1 against crowd workers, as the authors
+    advise, and less where annotators agree little. The test is a one-sided paired t-test, and
+    Wilcoxon's under 30 units. It is about units like these, with the annotators fixed; units are taken to be
+    independent.
+
+    Args:
+        agent: The agent's values, n units long; None or NaN for no value.
+        annotators: The annotators' values, of shape (annotators, n).
+        alignment: Accuracy for nominal values, rmse for scores.
+        epsilon: The cost-benefit penalty of annotators, from 0 to 1.
+        false_discovery_rate: The rate at which wins may be wrong, over all annotators.
+
+    Returns:
+        The result; without a winning rate where fewer than three annotators have ten units or more.
+
+    Raises:
+        ValueError: Shapes do not fit, or epsilon is not between 0 and 1.
+    """
+    import numpy
+    from scipy.stats import false_discovery_control
+
+    own = numpy.asarray(agent, dtype=float)
+    given = numpy.asarray(annotators, dtype=float)
+    if given.ndim != 2 or given.shape[1:] != own.shape:
+        raise ValueError(f"annotators are of shape (annotators, {len(own)}), not {given.shape}")
+    if not 0 <= epsilon <= 1:
+        raise ValueError("epsilon is between 0 and 1")
+    comparisons = [_compare(own, given, place, alignment, epsilon) for place in range(len(given))]
+    tested = [each for each in comparisons if each.p_value is not None]
+    if len(tested) < LEAST_ANNOTATORS:
+        why = f"fewer than {LEAST_ANNOTATORS} annotators have {LEAST_UNITS} units with the agent and another"
+        return AlternativeTest(tuple(comparisons), None, None, None, epsilon, false_discovery_rate, why)
+    adjusted = false_discovery_control([each.p_value for each in tested], method="by")
+    for each, value in zip(tested, adjusted, strict=True):
+        comparisons[each.annotator] = replace(
+            each, adjusted=float(value), won=bool(value <= false_discovery_rate)
+        )
+    rate = float((adjusted <= false_discovery_rate).mean())
+    advantage = float(numpy.mean([each.agent_advantage for each in tested]))
+    return AlternativeTest(tuple(comparisons), rate, advantage, rate >= 0.5, epsilon, false_discovery_rate)
+
+
+def _compare(
+    agent: Array, annotators: Array, place: int, alignment: Alignment, epsilon: float
+) -> AnnotatorComparison:
+    import numpy
+
+    annotator, others = annotators[place], numpy.delete(annotators, place, axis=0)
+    units = ~numpy.isnan(agent) & ~numpy.isnan(annotator) & (~numpy.isnan(others)).any(axis=0)
+    others, number = others[:, units], int(units.sum())
+    if not number:
+        return AnnotatorComparison(place, 0, None, None)
+
+    def distance(values: Array) -> Array:
+        # Both are compared with the same others, so that sums order them as means do, and without rounding.
+        apart = (others != values[units]) * 1.0 if alignment == "accuracy" else (others - values[units]) ** 2
+        return numpy.asarray(numpy.where(numpy.isnan(others), 0, apart).sum(axis=0))
+
+    of_agent, of_annotator = distance(agent), distance(annotator)
+    comparison = AnnotatorComparison(
+        place, number, float((of_agent <= of_annotator).mean()), float((of_annotator <= of_agent).mean())
+    )
+    if number < LEAST_UNITS:
+        return comparison
+    # 1 where the annotator is nearer, -1 where the agent is, 0 in a tie.
+    nearer = numpy.sign(of_agent - of_annotator)
+    test: Literal["t", "wilcoxon"] = "t" if number >= LEAST_FOR_T else "wilcoxon"
+    return replace(comparison, test=test, p_value=_p_value(nearer, epsilon, test))
+
+
+def _p_value(differences: Array, epsilon: float, test: Literal["t", "wilcoxon"]) -> float:
+    """Return the one-sided p-value of a mean, or of a centre of symmetry, that is below epsilon."""
+    import numpy
+    from scipy.stats import ttest_1samp, wilcoxon
+
+    if test == "wilcoxon":
+        # What equals epsilon says nothing, and nothing else may be left.
+        apart = differences - epsilon
+        apart = apart[apart != 0]
+        return float(wilcoxon(apart, alternative="less").pvalue) if len(apart) else 1.0
+    if not numpy.ptp(differences):
+        # The t-test of units that are all alike: its statistic is infinite.
+        return 0.0 if differences[0] < epsilon else 1.0
+    return float(ttest_1samp(differences, epsilon, alternative="less").pvalue)
