@@ -11,7 +11,7 @@ from scipy.stats import ttest_1samp
 
 from store.measures.alternative_test import alternative_test
 
-ORACLE = json.loads((Path(__file__).parents[1] / "oracles" / "alt_test.json").read_text(encoding="utf-8"))
+ORACLE = json.loads((Path(__file__).parents[1] / "oracles" / "alttest.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("case", ORACLE["cases"], ids=lambda case: f"{case['kind']} {case['epsilon']}")

@@ -1,4 +1,4 @@
-"""Run the published alternative annotator test: python alt_test.py NOTEBOOK > alt_test.json.
+"""Run the published alternative annotator test: python alttest.py NOTEBOOK > alttest.json.
 
 The notebook is alt_test_example.ipynb of github.com/nitaytech/AltTest at commit 13eada2.
 """
