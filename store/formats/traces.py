@@ -8,7 +8,8 @@ read first stands before them: label, path and reason.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -21,10 +22,22 @@ from store.errors import JudgmentRefused
 from store.formats.fields import SHORT, FieldType, recognized_by
 from store.formats.protocol import Entity, Export, FileContext, Format, WriteResult
 from store.formats.record_reader import RecordReader
-from store.formats.values import RULES, Refused, number, short_text
+from store.formats.values import RULES, Refused, number, short, short_text
 from store.kinds.spec import TaskKind, task_kinds
 from store.record.ids import is_ordered
-from store.tables.runs import RUN_STATES, Execution, Reply, Run, Step, TestOutcomeRow, Verdict
+from store.record.rater_ref import name_fault
+from store.tables.runs import (
+    EXIT_REASONS,
+    RUN_STATES,
+    STEP_OUTCOMES,
+    TEST_OUTCOMES,
+    Execution,
+    Reply,
+    Run,
+    Step,
+    TestOutcomeRow,
+    Verdict,
+)
 
 _TYPES: dict[Any, FieldType] = {
     str: "text",
@@ -45,6 +58,18 @@ TRACE_ROWS: dict[str, tuple[type[SQLModel], frozenset[str]]] = {
 }
 """The tables of a trace, by the sort of record that an import stages, each with the columns that a trace does
 not hold: the keys that other places of it give."""
+
+_WORDS = {
+    "run.state": RUN_STATES,
+    "step.outcome": STEP_OUTCOMES,
+    "execution.exit_reason": EXIT_REASONS,
+    "test.outcome": TEST_OUTCOMES,
+}
+"""The columns that hold one of a few words."""
+
+_SIGNED = ("execution.exit_code", "verdict.value")
+_MOST_COUNTED = 10**12
+"""Of tokens, seconds, dollars and everything else that reports add up."""
 
 MOST_STEPS = 1_000
 """Steps of a trace, and tests of an execution."""
@@ -81,15 +106,16 @@ class Traces:
         kind = task_kinds()[name]
         external_id = whole.identity("item", required=True)
         of = {"kind": name, "item": external_id}
-        run = _run(whole.there("run"))
+        run = _run(name, whole.there("run"))
         of_run = {**of, "run": run["id"]}
         made = [
             _item(kind, external_id, whole),
             Entity("trace_run", {**of, **run}, {}),
             *_steps(whole.there("steps"), of_run),
         ]
+        executions = {one.fields["id"] for one in made if one.sort == "trace_execution"}
         for verdict in _objects(whole.there("verdicts"), "verdicts"):
-            made.append(_verdict(kind, verdict, of_run))
+            made.append(_verdict(kind, verdict, of_run, executions))
         return made
 
 
@@ -119,13 +145,15 @@ def _item(kind: TaskKind, external_id: str, whole: RecordReader) -> Entity:
     return Entity(kind.name, fields, {**given, **extra})
 
 
-def _run(given: Any) -> dict[str, Any]:
+def _run(kind: str, given: Any) -> dict[str, Any]:
     if not isinstance(given, dict) or not isinstance(given.get("configuration"), dict):
         raise Refused("'run' is no object with a configuration")
     text = json.dumps(given["configuration"], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     run = _row("trace_run", {**given, "configuration": text})
-    if run["state"] not in RUN_STATES:
-        raise Refused(f"'run.state' is {run['state']!r}, which is none of {', '.join(RUN_STATES)}")
+    if run["kind"] != kind:
+        raise Refused(f"'run.kind' is {run['kind']!r}, and the item is of the kind {kind!r}")
+    if fault := name_fault(run["name"]):
+        raise Refused(f"'run.name' is {run['name'][:40]!a}, which is no rater's name: it {fault}")
     return run
 
 
@@ -135,6 +163,8 @@ def _steps(given: Any, of: Mapping[str, Any]) -> Iterator[Entity]:
         if isinstance(step.get("reply"), dict):
             _check_reply(step["reply"])
             step["reply"] = json.dumps(step["reply"], ensure_ascii=False)
+        elif step.get("reply") and step.get("outcome") == "ok":
+            raise Refused("'step.reply' is no JSON object, which that of a turn without an error is")
         row = _row("trace_step", step)
         yield Entity("trace_step", {**of, **row}, {})
         if reply is not None:
@@ -151,7 +181,9 @@ def _execution(given: Any, of: Mapping[str, Any]) -> Iterator[Entity]:
     row = _row("trace_execution", fields)
     for cut in ("stdout_cut", "stderr_cut"):
         try:
-            cut_of_text(row[cut] or "")
+            missing = cut_of_text(row[cut] or "")
+            for name, count in ({} if missing is None else asdict(missing)).items():
+                _check_count(count, f"{cut}.{name}")
         except (ValueError, TypeError) as error:
             raise Refused(f"{cut!r} does not say what is missing in the output") from error
     yield Entity("trace_execution", {**of, **row}, {})
@@ -160,7 +192,9 @@ def _execution(given: Any, of: Mapping[str, Any]) -> Iterator[Entity]:
         yield Entity("trace_test", {**of, **place, **_row("trace_test", test)}, {})
 
 
-def _verdict(kind: TaskKind, given: dict[str, Any], of: Mapping[str, Any]) -> Entity:
+def _verdict(
+    kind: TaskKind, given: dict[str, Any], of: Mapping[str, Any], executions: Collection[str]
+) -> Entity:
     question = given.pop("question", None)
     given.pop("word", None)
     spec = kind.question(question) if isinstance(question, str) else None
@@ -172,13 +206,15 @@ def _verdict(kind: TaskKind, given: dict[str, Any], of: Mapping[str, Any]) -> En
         spec.scale.check(row["value"])
     except JudgmentRefused as refusal:
         raise Refused(f"{row['value']:g} is off the scale of {question}") from refusal
+    if row["execution_id"] not in (None, *executions):
+        raise Refused(f"'verdict.execution_id' is {row['execution_id']}: none of the trace's executions")
     return Entity("trace_verdict", {**of, "question": question, **row}, {})
 
 
 def _check_reply(reply: Mapping[str, Any]) -> None:
     """Refuse numbers of tests that are none, since lists and reports add them up."""
     for name in ("passed", "failed", "errors"):
-        if not isinstance(reply.get(name, 0), int):
+        if type(reply.get(name, 0)) is not int:
             raise Refused(f"'reply.{name}' is no whole number")
 
 
@@ -205,7 +241,7 @@ def _row(sort: str, given: Any, *, ordered: bool = True) -> dict[str, Any]:
     for name, type_ in row_types(sort).items():
         value, field = left.pop(name, None), model.model_fields[name]
         if value is not None:
-            row[name] = RULES[type_](value, f"{word}.{name}")
+            row[name] = _checked(value, type_, f"{word}.{name}")
         elif field.is_required():
             raise Refused(f"missing field '{word}.{name}'")
         else:
@@ -216,6 +252,22 @@ def _row(sort: str, given: Any, *, ordered: bool = True) -> dict[str, Any]:
     if ordered and "id" in row and not is_ordered(UUID(row["id"])):
         raise Refused(f"{row['id']} is no UUID of version 7: these tell in which order records were made")
     return row
+
+
+def _checked(value: Any, type_: FieldType, name: str) -> Any:
+    """Return the value of a column, in the form of its type; one of its words where it has a few."""
+    found = RULES[type_](value, name)
+    if name in _WORDS and found not in _WORDS[name]:
+        raise Refused(f"{name!r} is {short(found)}, which is none of {', '.join(_WORDS[name])}")
+    if type_ in ("integer", "number") and name not in _SIGNED:
+        _check_count(found, name)
+    return found
+
+
+def _check_count(value: Any, name: str) -> None:
+    """Refuse what cannot be added up with others of its kind."""
+    if type(value) not in (int, float) or not 0 <= value <= _MOST_COUNTED:
+        raise Refused(f"{name!r} is {short(value)}, and no number from 0 to {_MOST_COUNTED:,}")
 
 
 def plain(sort: str, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -191,6 +191,9 @@ def moment(value: Any, name: str) -> str:
             raise wrong(value, name, "a time in ISO 8601") from error
     if found.tzinfo is None:
         raise wrong(value, name, "a time with its offset from UTC")
+    if not 1000 <= found.year <= 9998:
+        # At both ends of the calendar, the time has no form in other time zones.
+        raise wrong(value, name, "a time in the years 1000 to 9998")
     return str(found.isoformat())
 
 

@@ -20,7 +20,7 @@ _RUN_COLUMNS = tuple(name for name in row_types("trace_run") if name != "id")
 def resolve_traces(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     """Find the run, item and question of every staged row of a trace.
 
-    A run is its configuration: one that was begun here, too, is the same run.
+    A run is its configuration: one that was begun here, too, or in another file, is the same run.
 
     Args:
         cursor: The cursor that holds the staging tables, with items numbered.
@@ -31,13 +31,13 @@ def resolve_traces(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
     TRACED_RUN.fill(
         cursor,
         f"""
-        SELECT n.id AS theirs, coalesce(w.id, same.id, n.id) AS ours, w.id IS NULL AND same.id IS NULL
-            AS fresh, n.*
-        FROM (
+        SELECT n.id AS theirs, coalesce(w.id, same.id, n.lowest) AS ours,
+            w.id IS NULL AND same.id IS NULL AND n.id = n.lowest AS fresh, n.*
+        FROM (SELECT *, min(id) OVER (PARTITION BY configuration) AS lowest FROM (
             SELECT id, min(position) AS first, count(DISTINCT hash(configuration, name, kind)) > 1 AS torn,
                 {", ".join(f"arg_min_null({name}, position) AS {name}" for name in _RUN_COLUMNS)}
             FROM stage_trace_run GROUP BY id
-        ) n LEFT JOIN run w ON w.id = n.id
+        )) n LEFT JOIN run w ON w.id = n.id
         LEFT JOIN (SELECT configuration, min(id) AS id FROM run GROUP BY configuration) same
             ON same.configuration = n.configuration
         """,
@@ -75,6 +75,17 @@ def resolve_traces(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
         "LEFT JOIN run w ON w.id = s.id WHERE t.torn OR w.configuration <> s.configuration "
         "ORDER BY s.position",
         "the run {0} has the id of a run with another configuration",
+    )
+    problems += problems_of(
+        cursor,
+        """
+        SELECT s.file, s.number, s.line, s.id
+        FROM stage_trace_execution s LEFT JOIN execution w ON w.id = s.id
+        WHERE w.id IS NOT NULL AND w.step_id IS DISTINCT FROM s.step_id
+            OR s.id IN (SELECT id FROM stage_trace_execution GROUP BY id HAVING count(DISTINCT step_id) > 1)
+        ORDER BY s.position
+        """,
+        "the execution {0} belongs to another step, too",
     )
     problems += refused_rows(
         cursor,
@@ -151,7 +162,13 @@ def publish_traces(cursor: duckdb.DuckDBPyConnection, ids: IdClock) -> None:
     _append(
         cursor, "execution", "r.item_id, s.step_id, NULL AS rater_id", "JOIN new_step r ON r.id = s.step_id"
     )
-    _append(cursor, "test_outcome", "s.execution_id, s.place AS position")
+    _append(
+        cursor,
+        "test_outcome",
+        "s.execution_id, s.place AS position",
+        "JOIN stage_trace_execution e ON e.id = s.execution_id "
+        "JOIN new_step r ON r.id = e.step_id AND NOT r.held",
+    )
     _append(
         cursor,
         "verdict",

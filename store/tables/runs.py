@@ -13,6 +13,12 @@ from sqlmodel import SQLModel
 from store.tables.columns import UUID, big, datetime, moment, real, string, uid
 
 RUN_STATES = ("running", "paused", "stopped", "done", "failed")
+STEP_OUTCOMES = ("ok", "failed")
+EXIT_REASONS = (
+    *("ok", "assertion", "error", "timeout", "memory", "processes", "output", "disk", "killed"),
+    "infrastructure",
+)
+TEST_OUTCOMES = ("passed", "failed", "error")
 
 
 class Run(SQLModel, table=True):

@@ -35,6 +35,7 @@ from agents.pipelines.pair_annotation.environment_errors import (
     is_slip,
     missing_distribution,
 )
+from agents.pipelines.pair_annotation.repair_loop import _refused
 from agents.sandbox import package_index
 from agents.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from agents.sandbox.package_index import PackageSource, allowed_settings, pip_settings
@@ -176,6 +177,25 @@ def report(error, reason="error", tests=()):
 def test_what_an_error_calls_for(error, slip, installed):
     assert errors_of_environment(report(error)) == (error,)
     assert (is_slip(error), missing_distribution(error)) == (slip, installed)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("pip install numpy utils==1", "utils"),
+        ("pip install \"utils; python_version > '3'\"", "utils"),
+        ("pip --timeout 5 install 'Helpers[all]'", "Helpers"),
+        ("pip install \\\n utils", "utils"),
+        ("apt list && (python3 -m pip -q install utils)", "utils"),
+        ("pip install src install", "src"),
+        ("pip install python-utils  # not utils", ""),
+        ("pip show utils; pip install numpy", ""),
+        ("apt-get install -y tools", ""),
+    ],
+)
+def test_commands_that_would_install_a_module_of_the_project_are_refused(command, name):
+    told = _refused(("true", command))
+    assert told.partition(" is")[0] == (f"Refused: {name!r}" if name else "")
 
 
 def test_what_no_repair_can_mend_enters_no_loop():

@@ -1,9 +1,16 @@
 """export --format traces, and their import into another workspace."""
 
 import json
+from typing import get_args
 
 import pytest
 from small_workspace import GOOD, LACKING, TEST, WRONG, clear, script_file, through_test
+
+from agents.sandbox.protocol import ExitReason, Outcome
+from store.tables.runs import EXIT_REASONS, TEST_OUTCOMES
+
+NO_EXECUTION = "0190a6f0-0000-7000-8000-000000000001"
+CUT_OF_TEXTS = '{"at": "0", "bytes": 1, "lines": 1}'
 
 
 @pytest.fixture
@@ -112,6 +119,21 @@ def change(trace, path, value):
         (["verdicts", 0, "value"], 0.5, "off the scale"),
         (["verdicts", 0, "question"], "pair.colour", "unknown question 'pair.colour'"),
         (["texts", "code"], "def other(): pass", "duplicate id"),
+        # What reports and screens could not read.
+        (["steps", 0, "reply"], "no JSON", "'step.reply' is no JSON object"),
+        (["steps", 0, "tokens_in"], -5, "'step.tokens_in' is -5"),
+        (["steps", 0, "tokens_in"], 1 << 62, "'step.tokens_in' is 4611686018427387904"),
+        (["steps", 0, "seconds"], 1e308, "'step.seconds' is 1e+308"),
+        (["steps", 0, "money"], -0.5, "'step.money' is -0.5"),
+        (["steps", 0, "outcome"], "perhaps", "'step.outcome' is 'perhaps', which is none of ok, failed"),
+        (["steps", 2, "reply", "passed"], True, "is no whole number"),
+        (["steps", 2, "execution", "exit_reason"], "whim", "none of ok, assertion, error"),
+        (["steps", 2, "execution", "tests", 0, "outcome"], "perhaps", "none of passed, failed, error"),
+        (["steps", 2, "execution", "stdout_cut"], CUT_OF_TEXTS, "does not say what is missing"),
+        (["verdicts", 0, "execution_id"], NO_EXECUTION, "none of the trace's executions"),
+        (["run", "kind"], "completion", "'run.kind' is 'completion'"),
+        (["run", "name"], "a\x1b[31m", "holds control characters"),
+        (["run", "started_at"], "0001-01-01T00:00:00+14:00", "a time in the years 1000 to 9998"),
     ],
 )
 def test_what_is_no_trace_is_refused_whole(workbench, traced, in_folder, path, value, says):
@@ -160,3 +182,40 @@ def test_a_name_that_a_person_has_is_not_given_to_a_run(workbench, traced, in_fo
     workbench("judge", "other.duckdb", "good", "1", "--rater", name)
     done = workbench("import", "other.duckdb", "run.jsonl", "--json")
     assert done.json()["error"]["title"] == "Name taken"
+
+
+def write_traces(path, traces):
+    path.write_text("".join(json.dumps(trace) + "\n" for trace in traces))
+
+
+def test_an_execution_belongs_to_one_step_and_gets_no_further_tests(workbench, traced, in_folder):
+    study, text = traced
+    traces = [json.loads(line) for line in text.splitlines()]
+    first = traces[0]["steps"][2]["execution"]
+    traces[1]["steps"][2]["execution"]["id"] = traces[1]["verdicts"][0]["execution_id"] = first["id"]
+    write_traces(in_folder / "bad.jsonl", traces)
+    done = workbench("import", "fresh.duckdb", "bad.jsonl", "--json")
+    assert "belongs to another step, too" in done.json()["error"]["message"]
+    traces = [json.loads(line) for line in text.splitlines()]
+    tests = traces[0]["steps"][2]["execution"]["tests"]
+    tests.append({**tests[0], "name": "test_more"})
+    write_traces(in_folder / "more.jsonl", traces)
+    assert "Nothing of it is new" in workbench("import", study, "more.jsonl").out
+    workbench("export", study, "again.jsonl", "--format", "traces")
+    assert (in_folder / "again.jsonl").read_text() == text
+
+
+def test_two_workspaces_runs_of_one_configuration_are_one_run(workbench, traced, in_folder):
+    traces = [json.loads(line) for line in traced[1].splitlines()]
+    for trace in traces[2:]:
+        trace["run"] |= {"id": trace["run"]["id"][:-4] + "ffff", "started_at": "2026-01-01T00:00:00+00:00"}
+    write_traces(in_folder / "here.jsonl", traces[:2])
+    write_traces(in_folder / "there.jsonl", traces[2:])
+    assert workbench("import", "both.duckdb", "here.jsonl", "there.jsonl").code == 0
+    (run,) = workbench("report", "both.duckdb", "pipeline", "--json").json()["runs"]
+    assert (run["pairs"], run["labelled"]) == (4, 3)
+
+
+def test_the_words_of_a_trace_are_those_of_the_sandbox():
+    assert get_args(ExitReason) == EXIT_REASONS
+    assert get_args(Outcome) == TEST_OUTCOMES

@@ -134,13 +134,13 @@ thread Tkinter tkMessageBox urllib2 urlparse UserDict xmlrpclib
 _OF_PYTHON_2 = frozenset(_PYTHON_2.split())
 
 _OWN = """
-api app apps auth backend backends bar base common compat conf config configs configuration const constants
-consts controllers core db decorators defaults demo engine errors example examples fields foo forms
-functions globals handler handlers helper helpers internal layers lib libs local_settings log logger logs
-losses main managers metrics middleware misc mixins model models module modules my_module mypackage net
-network networks node nodes option options package params plotting plugin plugins preprocess preprocessing
-project resources routes script scripts serializers server services settings setup shared signals tasks
-tests tool tools train tree urls util utilities utility utils version views visualization
+api app apps auth backend backends bar base client common compat conf config configs configuration const
+constants consts controllers core data database db decorators defaults demo engine errors example examples
+fields foo forms functions globals handler handlers helper helpers internal layers lib libs local_settings log
+logger logs losses main managers metrics middleware misc mixins model models module modules my_module
+mypackage net network networks node nodes option options package params plotting plugin plugins preprocess
+preprocessing project resources routes script scripts serializers server services settings setup shared
+signals src tasks tests tool tools train tree urls util utilities utility utils version views visualization
 """
 _OWN_MODULES = frozenset(_OWN.split())
 """Names that modules of a project have for its own use. The index has packages of many of these names too."""

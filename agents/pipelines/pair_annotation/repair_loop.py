@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -48,7 +47,8 @@ UNUSABLE = ("malformed", "truncated", "refused")
 _END_CHARACTERS = 1500
 _MAX_PACKAGES = 40
 _MAX_TESTS = 10
-_INSTALL = re.compile(r"\bpip3?(?:\.\d+)?\s+(?:-\S+\s+)*install\b(?P<what>[^|;&]*)")
+_INSTALL = re.compile(r"\bpip3?(?:\.\d+)?\s+(?:[^|;&]*?\s)?install\s(?P<what>[^|;&]*)")
+_QUOTING = re.compile(r"[\"']|\\\n")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
@@ -269,12 +269,8 @@ def _installable(errors: tuple[str, ...], tested: Tested) -> list[str]:
 def _refused(commands: tuple[str, ...]) -> str:
     """Say why commands are not carried out; empty where they are."""
     for command in commands:
-        for call in _INSTALL.finditer(command):
-            try:
-                words = shlex.split(call["what"], comments=True)
-            except ValueError:
-                words = call["what"].split()
-            for word in words:
+        for call in _INSTALL.finditer(_QUOTING.sub("", command)):
+            for word in call["what"].partition(" #")[0].split():
                 name = _NAME.match(word)
                 if name and is_own_module(name[0]):
                     return (
