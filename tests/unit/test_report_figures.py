@@ -5,13 +5,14 @@ import json
 import pyarrow
 import pytest
 from app_at_work import labelled_by_agents
+from judging import Desk, judged_workspace
 from small_workspace import rows
 from sqlalchemy import column, insert, table
 
-from store.queries.pair_figures import benchmark_figures
+from store.queries.pair_figures import benchmark_figures, rater_labels
 from store.record.ids import now
 from store.tables.columns import table_of
-from store.tables.runs import Execution, ExecutionRow, StepRow
+from store.tables.runs import Execution, ExecutionRow, Run, StepRow
 from store.workspace.duckdb import Workspace
 
 CODES = {
@@ -219,6 +220,19 @@ def test_a_raters_current_labels(workbench, study):
     assert "labels of  dana" in workbench("report", path, "figures", "--rater", "dana").out
 
 
+def test_of_several_assignments_the_latest_judgment_counts(tmp_path):
+    with judged_workspace(tmp_path, 4) as workspace:
+        dana = Desk(workspace)
+        for value in (0.0, 1.0):
+            dana.judge(1, value, assignment_id=workspace.ids.next())
+        dana.judge(2, 1.0)
+        dana.undo()
+        dana.judge(3, 1.0, phase="revealed")
+        with workspace.reading() as connection:
+            found = benchmark_figures(connection, rater_labels(dana.rater.id))
+    assert (found.pairs, found.labelled, found.matches) == (4, 1, 1)
+
+
 def test_without_a_wholly_labelled_query_the_others_are_shown_as_what_they_are(workbench, study):
     path = study(labels=[(1, 1.0), (4, 0.0)], rank=ranked)
     found = figures(workbench, path)["figure_3"]
@@ -283,6 +297,17 @@ def test_of_two_runs_the_fuller_one_counts_or_the_named_one(workbench, study):
     assert both.says("both say whose labels")
 
 
+def test_a_run_over_items_of_another_kind_has_no_figures(workbench, study):
+    path = study(rank=ranked)
+    with Workspace.open(path) as workspace:
+        of_pairs = rows(workspace, Run)[0]
+        other = of_pairs | {"id": workspace.ids.next(), "kind": "completion", "name": "later"}
+        workspace.lane.submit(lambda connection: connection.execute(insert(table_of(Run)), [other])).result()
+    told = workbench("report", path, "figures", "--run", "later")
+    assert told.code == 2
+    assert told.says("later has not worked on pairs")
+
+
 def test_the_executable_rate_is_that_of_the_run(workbench, study):
     path = study(rank=ranked)
     run(path, [(1, 0.0)], "second", fullness=-1)
@@ -318,8 +343,9 @@ def test_the_executable_rate_is_that_of_the_run(workbench, study):
 
 
 def similar(query, place):
-    """Mean similarities in the reverse order of the file; two of the first query's are equal."""
-    return {"m1": (0.1, 0.3, 0.1)[place - 1], "m2": (0.2, 0.4, 0.2)[place - 1]}
+    """Mean similarities whose order is not that of the file; the first and third are equal but for rounding."""
+    scores = [(0.2, 0.3, 0.7), (0.5, 0.5, 0.5), (0.4, 0.4, 0.4)][place - 1]
+    return dict(zip(("m1", "m2", "m3"), scores, strict=True))
 
 
 def test_ranks_by_similarity_where_the_file_gives_none(workbench, study):
