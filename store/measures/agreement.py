@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from store.errors import WorkbenchError
-from store.measures.coefficients import Level, ValueCounts, Weights, weights_of
+from store.measures.coefficients import Level, Patterns, Statistic, Weights, weights_of
 
 if TYPE_CHECKING:
     import numpy
 
-    Ratings = Sequence[float | None] | numpy.ndarray[Any, Any]
+    Array = numpy.ndarray[Any, Any]
+    Ratings = Sequence[float | None] | Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +102,7 @@ def cohen_kappa(one: Ratings, other: Ratings) -> Agreement:
     Raises:
         ValueError: The raters have different numbers of units.
     """
-    import numpy
-
-    both = _matrix([one, other])
-    paired = both[:, ~numpy.isnan(both).any(axis=0)]
-    number, dropped = paired.shape[1], both.shape[1] - paired.shape[1]
-    if not number:
-        return Agreement(None, 0, dropped, 0, "no unit has two values")
-    first, second = (dict(zip(*numpy.unique(row, return_counts=True), strict=True)) for row in paired)
-    # In whole numbers, n^2 times each, so that nothing is rounded before the division.
-    by_chance = sum(int(count) * int(second.get(value, 0)) for value, count in first.items())
-    if by_chance == number * number:
-        return Agreement(None, number, dropped, 2 * number, "all values are equal")
-    agreed = int((paired[0] == paired[1]).sum())
-    kappa = (number * agreed - by_chance) / (number * number - by_chance)
-    return Agreement(kappa, number, dropped, 2 * number)
+    return cohen_of_patterns(Patterns.of_ratings(_matrix([one, other])), 0, 1)
 
 
 def weighted_kappa(one: Ratings, other: Ratings, weights: Weights) -> Agreement:
@@ -136,24 +123,75 @@ def weighted_kappa(one: Ratings, other: Ratings, weights: Weights) -> Agreement:
     Raises:
         ValueError: The raters have different numbers of units.
     """
+    return cohen_of_patterns(Patterns.of_ratings(_matrix([one, other])), 0, 1, weights)
+
+
+def cohen_of_patterns(patterns: Patterns, one: int, other: int, weights: Weights = "identity") -> Agreement:
+    """Compute Cohen's kappa of two raters of patterns; see `cohen_kappa` and `weighted_kappa`.
+
+    Args:
+        patterns: The patterns, with the values of each rater.
+        one: The place of a rater.
+        other: The place of the other one.
+        weights: Linear, quadratic, or identity for the unweighted coefficient.
+
+    Raises:
+        ValueError: The raters of the patterns have no names.
+    """
     import numpy
 
-    both = _matrix([one, other])
-    paired = both[:, ~numpy.isnan(both).any(axis=0)]
-    number, dropped = paired.shape[1], both.shape[1] - paired.shape[1]
+    if patterns.codes is None:
+        raise ValueError("raters without names cannot be compared")
+    first, second = patterns.codes[[one, other]]
+    both = (first >= 0) & (second >= 0)
+    times = patterns.times[both]
+    number = int(times.sum())
+    dropped = patterns.units - number
     if not number:
         return Agreement(None, 0, dropped, 0, "no unit has two values")
-    domain, place = numpy.unique(paired, return_inverse=True)
-    if len(domain) == 1:
+    there = numpy.unique([first[both], second[both]])
+    q = len(there)
+    if q == 1:
         return Agreement(None, number, dropped, 2 * number, "all values are equal")
-    first, second = place.reshape(paired.shape)
-    table = numpy.zeros((len(domain), len(domain)))
-    numpy.add.at(table, (first, second), 1 / number)
-    weight = weights_of(domain, weights)
-    observed = (weight * table).sum()
-    by_chance = (weight * numpy.outer(table.sum(axis=1), table.sum(axis=0))).sum()
-    kappa = float((observed - by_chance) / (1 - by_chance))
+    table = numpy.zeros((q, q), dtype=numpy.int64)
+    cells = numpy.searchsorted(there, first[both]), numpy.searchsorted(there, second[both])
+    numpy.add.at(table, cells, times)
+    if weights == "identity":
+        # In whole numbers, n^2 times each, so that nothing is rounded before the division.
+        by_chance = int(table.sum(axis=1) @ table.sum(axis=0))
+        kappa = (number * int(table.trace()) - by_chance) / (number * number - by_chance)
+    else:
+        kappa = float(_kappa(patterns.domain[there], table, weights))
     return Agreement(kappa, number, dropped, 2 * number)
+
+
+def cohen_statistic(patterns: Patterns, one: int, other: int) -> Statistic:
+    """Return Cohen's kappa of two raters as a function of how often each pattern occurs, for resampling.
+
+    Args:
+        patterns: The patterns, with the values of each rater.
+        one: The place of a rater.
+        other: The place of the other one.
+
+    Raises:
+        ValueError: The raters of the patterns have no names.
+    """
+    from scipy.sparse import csr_array
+
+    if patterns.codes is None:
+        raise ValueError("raters without names cannot be compared")
+    q = len(patterns.domain)
+    first, second = patterns.codes[one], patterns.codes[other]
+    (both,) = ((first >= 0) & (second >= 0)).nonzero()
+    cells = csr_array(
+        ([1.0] * len(both), (both, first[both] * q + second[both])), shape=(len(patterns.rows), q * q)
+    )
+
+    def statistic(times: Array) -> Array:
+        table = (cells.T @ times.T).T
+        return _kappa(patterns.domain, table.reshape(*times.shape[:-1], q, q), "identity")
+
+    return statistic
 
 
 def krippendorff_alpha(ratings: Sequence[Ratings], level: Level = "nominal") -> Agreement:
@@ -176,30 +214,26 @@ def krippendorff_alpha(ratings: Sequence[Ratings], level: Level = "nominal") -> 
         ValueError: The raters have different numbers of units.
         WorkbenchError: The package `krippendorff` is not installed.
     """
-    given = _matrix(ratings)
-    counts = ValueCounts.of_ratings(given)
-    return alpha_of_counts(counts, level, units=given.shape[1])
+    return alpha_of_patterns(Patterns.of_ratings(_matrix(ratings)), level)
 
 
-def alpha_of_counts(counts: ValueCounts, level: Level, *, units: int) -> Agreement:
-    """Compute Krippendorff's alpha of counts of values; see `krippendorff_alpha`.
+def alpha_of_patterns(patterns: Patterns, level: Level) -> Agreement:
+    """Compute Krippendorff's alpha of units by their patterns; see `krippendorff_alpha`.
 
     Args:
-        counts: The counts.
+        patterns: The patterns.
         level: The level of measurement.
-        units: The number of all units, those without a value too.
 
     Raises:
         WorkbenchError: The package `krippendorff` is not installed.
     """
     import numpy
 
-    paired = counts.rows.sum(axis=1) >= 2
-    times = numpy.bincount(counts.row_of, minlength=len(counts.rows))
-    rows = numpy.repeat(counts.rows[paired], times[paired], axis=0)
-    dropped = units - len(rows)
+    paired = patterns.rows.sum(axis=1) >= 2
+    rows = numpy.repeat(patterns.rows[paired], patterns.times[paired], axis=0)
+    dropped = patterns.units - len(rows)
     varied = rows.any(axis=0)
-    domain, rows = counts.domain[varied], rows[:, varied]
+    domain, rows = patterns.domain[varied], rows[:, varied]
     values = int(rows.sum())
     if not len(rows):
         return Agreement(None, 0, dropped, 0, "no unit has two values")
@@ -225,3 +259,16 @@ def _matrix(ratings: Sequence[Ratings]) -> numpy.ndarray[Any, Any]:
     if len({len(row) for row in ratings}) > 1:
         raise ValueError("Each rater has a value or None for each unit; one row is shorter than another.")
     return numpy.array([*ratings], dtype=float).reshape(len(ratings), -1) if ratings else numpy.empty((0, 0))
+
+
+def _kappa(domain: Array, table: Array, weights: Weights) -> Array:
+    """Return Cohen's kappa of tables of (..., q, q) counts, NaN where it is not defined."""
+    import numpy
+
+    weight = weights_of(domain, weights)
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        shares = table / table.sum(axis=(-2, -1), keepdims=True)
+        observed = (weight * shares).sum(axis=(-2, -1))
+        expected = numpy.einsum("...k,kl,...l->...", shares.sum(axis=-1), weight, shares.sum(axis=-2))
+        kappa = (observed - expected) / (1 - expected)
+    return numpy.where(numpy.isfinite(kappa), kappa, numpy.nan)

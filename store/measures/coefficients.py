@@ -1,7 +1,7 @@
-"""Chance-corrected agreement of any number of raters, with missing values, from counts of values.
+"""Chance-corrected agreement of any number of raters, with missing values, from patterns of values.
 
 Every coefficient here is a function of sums over units. A bootstrap therefore needs only those sums: of each
-different row of counts once, however many units have it.
+pattern of values once, however many units have it.
 
 Formulas: K. L. Gwet, "Handbook of Inter-Rater Reliability", 4th edition, 2014, chapters 2 to 5;
 K. Krippendorff, "Content Analysis", chapter 11.
@@ -10,7 +10,7 @@ K. Krippendorff, "Content Analysis", chapter 11.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -26,64 +26,128 @@ Weights = Literal["identity", "linear", "quadratic"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ValueCounts:
-    """How often each unit has each value; units without any value are left out.
+class Patterns:
+    """The different units of a table of ratings: those with the same values of the same raters are alike.
+
+    Every measure here is a function of how often each pattern occurs, and so is a bootstrap: 400,000 units
+    of three raters who say yes or no have at most 27 patterns.
 
     Attributes:
         domain: The different values in ascending order, of shape (q,).
-        rows: The different rows of counts, of shape (p, q).
-        row_of: The row of each unit, of shape (n,).
-        places: The place of each unit among those that it was made of, of shape (n,).
+        codes: The value of each rater as its place in the domain, -1 for none, of shape (raters, p); None
+            where raters have no names.
+        rows: How often each pattern has each value, of shape (p, q).
+        pattern_of: The pattern of each unit, of shape (n,).
+        times: How often each pattern occurs, of shape (p,).
     """
 
     domain: Array
+    codes: Array | None
     rows: Array
-    row_of: Array
-    places: Array
+    pattern_of: Array
+    times: Array
 
     @classmethod
-    def of(cls, domain: Array, counts: Array) -> ValueCounts:
-        """Make it of the counts of each unit, of shape (units, q)."""
-        import numpy
-
-        places = numpy.flatnonzero(counts.any(axis=1))
-        used = counts.any(axis=0)
-        there = counts[numpy.ix_(places, used)]
-        most = int(there.max(initial=0)) + 1
-        if most ** there.shape[1] < 2**62:
-            # One number for each row: numbers are told apart thirty times as fast as rows.
-            key = there @ most ** numpy.arange(there.shape[1], dtype=numpy.int64)
-            _, first, row_of = numpy.unique(key, return_index=True, return_inverse=True)
-            rows = there[first]
-        else:
-            rows, row_of = numpy.unique(there, axis=0, return_inverse=True)
-        return cls(domain[used], rows, row_of.reshape(-1), places)
+    def of_counts(cls, domain: Array, counts: Array) -> Patterns:
+        """Make them of the counts of each unit's values, of shape (n, q), without raters."""
+        first, pattern_of = _distinct(counts, int(counts.max(initial=0)) + 1)
+        return cls(domain, None, counts[first], pattern_of, _times(pattern_of, len(first)))
 
     @classmethod
-    def of_ratings(cls, ratings: Array) -> ValueCounts:
-        """Make it of the values of each rater, of shape (raters, units); NaN for no value."""
-        import numpy
+    def of_codes(cls, domain: Array, codes: Array) -> Patterns:
+        """Make them of the place of each rater's value in the domain, -1 for none, of shape (raters, n)."""
+        first, pattern_of = _distinct(codes.T + 1, len(domain) + 1)
+        codes = codes[:, first]
+        rows = _rows(codes, len(domain))
+        return cls(domain, codes, rows, pattern_of, _times(pattern_of, len(first)))
 
-        domain = numpy.unique(ratings[~numpy.isnan(ratings)])
-        counts = numpy.zeros((ratings.shape[1], len(domain)), dtype=numpy.int64)
-        for place, value in enumerate(domain):
-            counts[:, place] = (ratings == value).sum(axis=0)
-        return cls.of(domain, counts)
+    @classmethod
+    def of_ratings(cls, ratings: Array) -> Patterns:
+        """Make them of the values of each rater, of shape (raters, n); NaN for no value."""
+        return cls.of_codes(*coded(ratings))
+
+    def only(self, raters: Sequence[int]) -> Patterns:
+        """Return the patterns of some raters, by their places; of raters with names.
+
+        Several can then be alike, which changes no sum.
+        """
+        assert self.codes is not None
+        codes = self.codes[list(raters)]
+        return replace(self, codes=codes, rows=_rows(codes, len(self.domain)))
 
     @property
     def units(self) -> int:
-        """The number of units with at least one value."""
-        return len(self.row_of)
+        """The number of units, those without a value too."""
+        return len(self.pattern_of)
 
     @property
     def judgments(self) -> int:
         """The number of values."""
-        return int(self.rows.sum(axis=1)[self.row_of].sum())
+        return int(self.rows.sum(axis=1) @ self.times)
 
     @property
     def paired(self) -> int:
         """The number of units with two values or more, from which agreement is computed."""
-        return int((self.rows.sum(axis=1) >= 2)[self.row_of].sum())
+        return int((self.rows.sum(axis=1) >= 2) @ self.times)
+
+
+def coded(ratings: Array) -> tuple[Array, Array]:
+    """Return the different values in ascending order, and each value's place among them, -1 for NaN.
+
+    Args:
+        ratings: Values, of any shape.
+    """
+    import numpy
+
+    missing = numpy.isnan(ratings)
+    domain = numpy.unique(ratings[~missing])
+    return domain, numpy.where(missing, -1, numpy.searchsorted(domain, ratings))
+
+
+def _rows(codes: Array, values: int) -> Array:
+    """Return how often each pattern has each value, of shape (p, q)."""
+    import numpy
+
+    rows = numpy.zeros((codes.shape[1], values), dtype=numpy.int64)
+    for own in codes:
+        given = numpy.flatnonzero(own >= 0)
+        rows[given, own[given]] += 1
+    return rows
+
+
+def _times(pattern_of: Array, patterns: int) -> Array:
+    import numpy
+
+    return numpy.bincount(pattern_of, minlength=patterns)
+
+
+def _distinct(rows: Array, base: int) -> tuple[Array, Array]:
+    """Return the first place of each different row, and the number of each row's among them.
+
+    Args:
+        rows: Numbers from 0, below the base, of shape (n, m).
+        base: More than the largest number.
+    """
+    import numpy
+
+    if base ** rows.shape[1] < 2**62:
+        # One number for each row: numbers are told apart thirty times as fast as rows.
+        key = rows @ base ** numpy.arange(rows.shape[1], dtype=numpy.int64)
+        most = base ** rows.shape[1]
+        if most <= 1 << 16:
+            there = numpy.bincount(key, minlength=most) > 0
+            place = numpy.cumsum(there) - 1
+            first = numpy.empty(int(there.sum()), dtype=numpy.int64)
+            first[place[key[::-1]]] = numpy.arange(len(key) - 1, -1, -1)
+            return first, place[key]
+        _, first, row_of = numpy.unique(key, return_index=True, return_inverse=True)
+    else:
+        _, first, row_of = numpy.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, row_of.reshape(-1)
+
+
+Statistic = Callable[["Array"], "Array"]
+"""A measure as a function of how often each pattern occurs: (..., p) to (...), NaN where not defined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +170,18 @@ class Coefficient:
     value: Callable[[Array, Array], Array]
     by_chance: Callable[[Array, Array], Array] | None = None
 
-    def of(self, counts: ValueCounts) -> float | None:
+    def statistic(self, patterns: Patterns) -> Statistic:
+        """Return it as a function of how often each pattern occurs."""
+        parts = self.parts(patterns.domain, patterns.rows)
+        return lambda times: self.value(patterns.domain, times @ parts)
+
+    def of(self, patterns: Patterns) -> float | None:
         """Return the coefficient; None where it is not defined."""
         import numpy
 
-        if not counts.units:
+        if not patterns.units or not len(patterns.domain):
             return None
-        times = numpy.bincount(counts.row_of, minlength=len(counts.rows))
-        found = float(self.value(counts.domain, times @ self.parts(counts.domain, counts.rows)))
+        found = float(self.statistic(patterns)(patterns.times))
         return None if numpy.isnan(found) else found
 
 
@@ -186,27 +254,36 @@ def krippendorff_alpha_of_sums(level: Level) -> Coefficient:
     """
     import numpy
 
-    def parts(_: Array, rows: Array) -> Array:
+    def parts(domain: Array, rows: Array) -> Array:
         number = rows.sum(axis=1)
         paired = number >= 2
-        together = rows[:, :, None] * rows[:, None, :] - rows[:, :, None] * numpy.eye(rows.shape[1])
-        together = together / numpy.maximum(number - 1, 1)[:, None, None]
-        return numpy.asarray((together * paired[:, None, None]).reshape(len(rows), -1))
+        weight = paired / numpy.maximum(number - 1, 1)
+        if level == "ordinal":
+            # The distance depends on all values, so that every two values of a unit have to be kept.
+            together = rows[:, :, None] * rows[:, None, :] - rows[:, :, None] * numpy.eye(rows.shape[1])
+            return numpy.asarray((together * weight[:, None, None]).reshape(len(rows), -1))
+        # A value has no distance to itself, so that its own pair adds nothing.
+        observed = ((rows @ _distances(domain, rows, level)) * rows).sum(axis=1) * weight
+        return numpy.column_stack([observed, rows * paired[:, None]])
 
     def value(domain: Array, sums: Array) -> Array:
         q = len(domain)
-        together = sums.reshape(*sums.shape[:-1], q, q)
-        each = together.sum(axis=-1)
+        if level == "ordinal":
+            together = sums.reshape(*sums.shape[:-1], q, q)
+            each = together.sum(axis=-1)
+            distance = _distances(domain, each, level)
+            observed = (together * distance).sum(axis=(-2, -1))
+        else:
+            observed, each = sums[..., 0], sums[..., 1:]
+            distance = _distances(domain, each, level)
         total = each.sum(axis=-1)
-        distance = _distances(domain, each, level)
-        observed = (together * distance).sum(axis=(-2, -1))
         expected = (each[..., :, None] * each[..., None, :] * distance).sum(axis=(-2, -1))
         return 1 - _divide(observed * (total - 1), expected)
 
     return Coefficient("alpha", f"Krippendorff's alpha, {level}", parts, value)
 
 
-def standard_error(coefficient: Coefficient, counts: ValueCounts) -> float | None:
+def standard_error(coefficient: Coefficient, patterns: Patterns) -> float | None:
     """Return the standard error of Fleiss' kappa, AC1 or AC2 over units, with the raters fixed.
 
     It is the variance of Gwet 2014, sections 5.3 and 5.4: that of the mean of each unit's own coefficient,
@@ -214,35 +291,36 @@ def standard_error(coefficient: Coefficient, counts: ValueCounts) -> float | Non
 
     Args:
         coefficient: One that corrects for chance agreement, of `fleiss_kappa` or `gwet_ac`.
-        counts: The counts.
+        patterns: The patterns of the units.
 
     Returns:
         The standard error; None where it is not defined.
     """
     import numpy
 
-    number = counts.units
-    value = coefficient.of(counts)
+    value = coefficient.of(patterns)
+    number = int((patterns.rows.any(axis=1)) @ patterns.times)
     if number < 2 or value is None or coefficient.by_chance is None:
         return None
-    parts = coefficient.parts(counts.domain, counts.rows)
-    times = numpy.bincount(counts.row_of, minlength=len(counts.rows))
+    parts = coefficient.parts(patterns.domain, patterns.rows)
+    times = patterns.times
     sums = times @ parts
     agreed, paired, shares = parts[:, 0], parts[:, 1], parts[:, 3:]
     mean = sums[3:] / sums[2]
-    expected = float(coefficient.by_chance(counts.domain, mean))
+    expected = float(coefficient.by_chance(patterns.domain, mean))
     # Chance agreement is quadratic in the shares, so that this difference is its derivative, exactly.
     change = (
-        coefficient.by_chance(counts.domain, mean + (shares - mean))
-        - coefficient.by_chance(counts.domain, mean - (shares - mean))
+        coefficient.by_chance(patterns.domain, mean + (shares - mean))
+        - coefficient.by_chance(patterns.domain, mean - (shares - mean))
     ) / 2
     own = number / sums[1] * (agreed - expected * paired) / (1 - expected)
     own -= (1 - value) * change / (1 - expected)
+    times = times * patterns.rows.any(axis=1)
     variance = float((times * (own - value) ** 2).sum()) / (number * (number - 1))
     return float(numpy.sqrt(variance))
 
 
-def specific_agreement(counts: ValueCounts) -> list[tuple[float, float | None, float]]:
+def specific_agreement(patterns: Patterns) -> list[tuple[float, float | None, float]]:
     """Return each value with its specific agreement and its share of all values.
 
     The specific agreement of a value is the share of those who agree with somebody who gave it: positive and
@@ -252,16 +330,14 @@ def specific_agreement(counts: ValueCounts) -> list[tuple[float, float | None, f
     Returns:
         (value, agreement, share) of each value in ascending order; no agreement where nobody could agree.
     """
-    import numpy
-
-    times = numpy.bincount(counts.row_of, minlength=len(counts.rows))[:, None]
-    number = counts.rows.sum(axis=1, keepdims=True)
-    agreed = (times * counts.rows * (counts.rows - 1)).sum(axis=0)
-    possible = (times * counts.rows * (number - 1)).sum(axis=0)
-    given = (times * counts.rows).sum(axis=0)
+    times = patterns.times[:, None]
+    number = patterns.rows.sum(axis=1, keepdims=True)
+    agreed = (times * patterns.rows * (patterns.rows - 1)).sum(axis=0)
+    possible = (times * patterns.rows * (number - 1)).sum(axis=0)
+    given = (times * patterns.rows).sum(axis=0)
     return [
         (float(value), float(one / all_) if all_ else None, float(own / given.sum()))
-        for value, one, all_, own in zip(counts.domain, agreed, possible, given, strict=True)
+        for value, one, all_, own in zip(patterns.domain, agreed, possible, given, strict=True)
     ]
 
 
@@ -318,19 +394,3 @@ def _divide(number: Any, by: Any, *, otherwise: float = float("nan")) -> Array:
     found = numpy.full(shape, otherwise)
     numpy.divide(number, by, out=found, where=numpy.broadcast_to(abs(by) > 1e-12, shape))
     return found
-
-
-def counts_by_unit(units: Sequence[int] | Array, values: Array, times: Array) -> tuple[Array, Array]:
-    """Return the domain and the counts of each unit, of shape (n, q), of values in long form.
-
-    Args:
-        units: The unit of each value, from 0.
-        values: The values, of shape (m,).
-        times: How often each is given, of shape (m,).
-    """
-    import numpy
-
-    domain, place = numpy.unique(values, return_inverse=True)
-    counts = numpy.zeros((int(max(units, default=-1)) + 1, len(domain)), dtype=int)
-    numpy.add.at(counts, (numpy.asarray(units, dtype=int), place), times)
-    return domain, counts

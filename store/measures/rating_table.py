@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from store.errors import WorkbenchError
+from store.measures.coefficients import Patterns
 
 if TYPE_CHECKING:
     import numpy
@@ -32,31 +33,27 @@ _DELIMITERS = ",;\t"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RatingTable:
-    """The ratings of a file.
+    """The ratings of units.
 
     Attributes:
         form: `wide`: a row for each unit and a column for each rater; `long`: a row for each judgment;
             `counts`: a row for each value of a unit, with how often it was given.
         raters: The raters' names; none where the file does not name them.
-        ratings: The values of each rater, of shape (raters, units), NaN for none; None without raters.
-        domain: The values in ascending order, of shape (q,); places of the words for values that are none.
-        counts: How often each unit has each value, of shape (units, q).
-        words: The values as they are written, where some are no numbers; else none.
-        clusters: The cluster of each unit, of shape (units,), from 0; None without a column of them.
+        patterns: The values: those of each rater where these have names, in the order of the units.
+        words: The values as they are written, by their place, where some are no numbers; else none.
+        clusters: The cluster of each unit, of shape (units,), from 0; None for units of their own.
     """
 
     form: Form
     raters: tuple[str, ...]
-    ratings: Array | None
-    domain: Array
-    counts: Array
-    words: tuple[str, ...]
-    clusters: Array | None
+    patterns: Patterns
+    words: tuple[str, ...] = ()
+    clusters: Array | None = None
 
     @property
     def units(self) -> int:
         """The number of units, those without a value too."""
-        return len(self.counts)
+        return self.patterns.units
 
 
 def read_ratings(path: Path, *, cluster: str | None = None) -> RatingTable:
@@ -157,15 +154,10 @@ def _wide(path: Path, header: list[str], lower: list[str], at: int | None, cells
         if at is not None:
             clusters.place(row[at])
     domain, order, words = values.domain()
-    coded = (
-        numpy.array([order[column] for column in columns]) if columns[0] else numpy.empty((len(places), 0))
-    )
-    ratings = numpy.where(coded < 0, numpy.nan, domain[coded.astype(int)] if len(domain) else numpy.nan)
-    counts = numpy.zeros((ratings.shape[1], len(domain)), dtype=numpy.int64)
-    for place in range(len(domain)):
-        counts[:, place] = (coded == place).sum(axis=0)
+    codes = numpy.array([order[numpy.array(column, dtype=int)] for column in columns])
     raters = tuple(header[place] or f"column {place + 1}" for place in places)
-    return RatingTable("wide", raters, ratings, domain, counts, words, clusters.array(at))
+    patterns = Patterns.of_codes(domain, codes)
+    return RatingTable("wide", raters, patterns, words, clusters.array(at))
 
 
 def _long(path: Path, lower: list[str], at: int | None, cells: _Cells) -> RatingTable:
@@ -200,15 +192,19 @@ def _long(path: Path, lower: list[str], at: int | None, cells: _Cells) -> Rating
         if value >= 0:
             given[unit, rater] = value, times
     domain, order, words = values.domain()
-    counts = numpy.zeros((len(units), len(domain)), dtype=numpy.int64)
-    ratings = None if rater_at is None else numpy.full((len(raters), len(units)), numpy.nan)
-    for (unit, rater), (value, times) in given.items():
-        counts[unit, order[value]] += times
-        if ratings is not None:
-            ratings[rater, unit] = domain[order[value]]
+    if rater_at is None:
+        counts = numpy.zeros((len(units), len(domain)), dtype=numpy.int64)
+        for (unit, _), (value, times) in given.items():
+            counts[unit, order[value]] += times
+        patterns = Patterns.of_counts(domain, counts)
+    else:
+        codes = numpy.full((len(raters), len(units)), -1, dtype=numpy.int64)
+        for (unit, rater), (value, _) in given.items():
+            codes[rater, unit] = order[value]
+        patterns = Patterns.of_codes(domain, codes)
     grouped = None if at is None else numpy.array([of_unit[unit] for unit in range(len(units))], dtype=int)
     form: Form = "counts" if count_at is not None else "long"
-    return RatingTable(form, tuple(raters), ratings, domain, counts, words, grouped)
+    return RatingTable(form, tuple(raters), patterns, words, grouped)
 
 
 class _Names(dict[str, int]):

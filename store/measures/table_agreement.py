@@ -8,11 +8,16 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from store.errors import WorkbenchError
-from store.measures.agreement import Agreement, alpha_of_counts, cohen_kappa, weighted_kappa
+from store.measures.agreement import (
+    Agreement,
+    alpha_of_patterns,
+    cohen_of_patterns,
+    cohen_statistic,
+)
 from store.measures.coefficients import (
-    Coefficient,
     Level,
-    ValueCounts,
+    Patterns,
+    Statistic,
     fleiss_kappa,
     gwet_ac,
     krippendorff_alpha_of_sums,
@@ -20,7 +25,7 @@ from store.measures.coefficients import (
     specific_agreement,
     standard_error,
 )
-from store.measures.intervals import Interval, bootstrap
+from store.measures.intervals import Interval, Resamples
 
 if TYPE_CHECKING:
     from store.measures.rating_table import RatingTable
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
 MOST_PAIRS = 1_000
 """Pairs of raters that are compared one by one: those of 45 raters."""
+MOST_VALUES = 40
+"""Different values up to which Cohen's kappa of two raters gets an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +44,26 @@ class RaterPair:
     Attributes:
         raters: Their names.
         units: Units with a value of both.
+        dropped_units: Units with a value of only one of them.
         percent: The share of these to which both gave the same value, times 100.
         cohen: Cohen's kappa.
+        ci_low: The lower end of its interval; None where none was asked for.
+        ci_high: The upper end.
         cohen_linear: Cohen's kappa with linear weights; None where values are words.
         cohen_quadratic: The same with quadratic weights.
+        why: Why there is no kappa; empty where there is one.
     """
 
     raters: tuple[str, str]
     units: int
+    dropped_units: int
     percent: float | None
     cohen: float | None
+    ci_low: float | None
+    ci_high: float | None
     cohen_linear: float | None
     cohen_quadratic: float | None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +78,18 @@ class TableAgreement:
         judgments: All values.
         level: The level of measurement of the interval.
         alpha: Krippendorff's alpha by level; of words only nominal.
-        interval: The interval of alpha at that level; None where none was asked for.
+        ci_low: The lower end of the interval of alpha at that level; None where none was asked for.
+        ci_high: The upper end.
         percent: Percent agreement, 0 to 100.
         cohen: Cohen's kappa, where there are two raters.
         fleiss: Fleiss' kappa, generalised to unequal numbers of values.
-        fleiss_se: Its standard error over units.
         ac1: Gwet's AC1.
-        ac1_se: Its standard error over units.
         ac2_linear: Gwet's AC2 with linear weights; None where values are words.
         ac2_quadratic: The same with quadratic weights.
+        standard_errors: The standard errors over units of Fleiss' kappa, AC1 and AC2, by their names.
+        intervals: The intervals of alpha and of the other coefficients, by their names.
         values: Each value with its share and specific agreement.
-        pairs: Every two raters.
+        by_pair: Every two raters.
         blocks: The mean of alpha over blocks of so many rows; None where none was asked for.
         clustered: Whether the interval's resamples are of clusters, and not of units.
         why: Why there is no alpha; empty where there is one.
@@ -86,28 +102,32 @@ class TableAgreement:
     judgments: int
     level: Level
     alpha: Mapping[str, float | None]
-    interval: Interval | None
+    ci_low: float | None
+    ci_high: float | None
     percent: float | None
     cohen: float | None
     fleiss: float | None
-    fleiss_se: float | None
     ac1: float | None
-    ac1_se: float | None
     ac2_linear: float | None
     ac2_quadratic: float | None
+    standard_errors: Mapping[str, float | None]
+    intervals: Mapping[str, Interval]
     values: Sequence[Mapping[str, Any]]
-    pairs: Sequence[RaterPair]
+    by_pair: Sequence[RaterPair]
     blocks: float | None
     clustered: bool
     why: str
 
+    @property
+    def interval(self) -> Interval | None:
+        """The interval of alpha; None where none was asked for."""
+        return self.intervals.get("alpha")
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able fields."""
         fields = asdict(self)
-        fields["ci_low"] = None if self.interval is None else self.interval.low
-        fields["ci_high"] = None if self.interval is None else self.interval.high
-        if self.interval is not None:
-            fields["interval"]["warning"] = self.interval.warning
+        for name, interval in self.intervals.items():
+            fields["intervals"][name]["warning"] = interval.warning
         return fields
 
 
@@ -115,24 +135,22 @@ def table_agreement(
     table: RatingTable,
     *,
     level: Level = "nominal",
-    resamples: int = 1000,
-    seed: int = 0,
+    resamples: Resamples | None = None,
     block: int | None = None,
+    pairs: bool = True,
 ) -> TableAgreement:
     """Compute the agreement of the raters of a table.
 
     Args:
         table: The ratings.
         level: The level of measurement whose alpha gets the interval.
-        resamples: Resamples of the bootstrap; 0 for no interval.
-        seed: The seed of the bootstrap.
+        resamples: The resamples of the table's units, for intervals; None for no intervals.
         block: Rows of a block, for the mean of alpha over blocks; None for none.
+        pairs: Whether every two raters are compared too.
 
     Raises:
         WorkbenchError: The values are words, and the level is not nominal.
     """
-    import numpy
-
     if table.words and level != "nominal":
         word = next((each for each in table.words if any(map(str.isalpha, each))), table.words[0])
         raise WorkbenchError(
@@ -140,52 +158,61 @@ def table_agreement(
             f"Words such as {word!r} have no {level} distance.",
             "Write numbers, leave out columns that are no raters, or leave --level out.",
         )
-    counts = ValueCounts.of(table.domain, table.counts)
+    patterns = table.patterns
     levels: tuple[Level, ...] = ("nominal",) if table.words else LEVELS
-    alpha = {each: alpha_of_counts(counts, each, units=table.units) for each in levels}
-    interval = None
-    if resamples:
-        clusters = None
-        if table.clusters is not None:
-            _, clusters = numpy.unique(table.clusters[counts.places], return_inverse=True)
-        statistic = krippendorff_alpha_of_sums(level)
-        interval = bootstrap(statistic, counts, clusters=clusters, resamples=resamples, seed=seed)
-    pairs = _pairs(table)
-
-    def numeric(coefficient: Coefficient) -> float | None:
-        return None if table.words else coefficient.of(counts)
-
-    fleiss, ac1 = fleiss_kappa(), gwet_ac()
+    alpha = {each: alpha_of_patterns(patterns, each) for each in levels}
+    coefficients = {
+        "percent": percent_agreement(),
+        "fleiss": fleiss_kappa(),
+        "ac1": gwet_ac(),
+        **({} if table.words else {"ac2_linear": gwet_ac("linear"), "ac2_quadratic": gwet_ac("quadratic")}),
+    }
+    statistics = {"alpha": krippendorff_alpha_of_sums(level), **coefficients}
+    if not len(patterns.domain):
+        # No value at all: nothing to resample.
+        resamples = None
+    intervals = _intervals({name: each.statistic(patterns) for name, each in statistics.items()}, resamples)
+    ends = intervals.get("alpha")
+    found = {name: each.of(patterns) for name, each in coefficients.items()}
     return TableAgreement(
         form=table.form,
         units=table.units,
-        dropped_units=table.units - counts.paired,
+        dropped_units=table.units - patterns.paired,
         raters=len(table.raters) or None,
-        judgments=counts.judgments,
+        judgments=patterns.judgments,
         level=level,
         alpha={each: alpha[each].value if each in alpha else None for each in LEVELS},
-        interval=interval,
-        percent=percent_agreement().of(counts),
-        cohen=pairs[0].cohen if len(table.raters) == 2 else None,
-        fleiss=fleiss.of(counts),
-        fleiss_se=standard_error(fleiss, counts),
-        ac1=ac1.of(counts),
-        ac1_se=standard_error(ac1, counts),
-        ac2_linear=numeric(gwet_ac("linear")),
-        ac2_quadratic=numeric(gwet_ac("quadratic")),
+        ci_low=None if ends is None else ends.low,
+        ci_high=None if ends is None else ends.high,
+        percent=found["percent"],
+        cohen=cohen_of_patterns(patterns, 0, 1).value if len(table.raters) == 2 else None,
+        fleiss=found["fleiss"],
+        ac1=found["ac1"],
+        ac2_linear=found.get("ac2_linear"),
+        ac2_quadratic=found.get("ac2_quadratic"),
+        standard_errors={
+            name: standard_error(each, patterns) for name, each in coefficients.items() if each.by_chance
+        },
+        intervals=intervals,
         values=[
             {
                 "value": table.words[int(value)] if table.words else value,
                 "share": share,
-                "specific_agreement": found,
+                "specific_agreement": agreed,
             }
-            for value, found, share in specific_agreement(counts)
+            for value, agreed, share in specific_agreement(patterns)
         ],
-        pairs=pairs,
+        by_pair=rater_pairs(table, resamples) if pairs else (),
         blocks=None if block is None else mean_of_blocks(table, level, block),
         clustered=table.clusters is not None,
         why=alpha[level].why_none,
     )
+
+
+def _intervals(statistics: Mapping[str, Statistic], resamples: Resamples | None) -> dict[str, Interval]:
+    if resamples is None or not statistics:
+        return {}
+    return dict(zip(statistics, resamples.intervals([*statistics.values()]), strict=True))
 
 
 def mean_of_blocks(table: RatingTable, level: Level, block: int) -> float | None:
@@ -198,33 +225,54 @@ def mean_of_blocks(table: RatingTable, level: Level, block: int) -> float | None
         level: The level of measurement.
         block: Rows of a block, at least 1; the last one may have fewer.
     """
+    import numpy
+
     found: list[Agreement] = []
+    patterns = table.patterns
     for start in range(0, table.units, block):
-        counts = table.counts[start : start + block]
-        found.append(alpha_of_counts(ValueCounts.of(table.domain, counts), level, units=len(counts)))
+        there, pattern_of = numpy.unique(patterns.pattern_of[start : start + block], return_inverse=True)
+        times = numpy.bincount(pattern_of, minlength=len(there))
+        rows = Patterns(patterns.domain, None, patterns.rows[there], pattern_of, times)
+        found.append(alpha_of_patterns(rows, level))
     values = [each.value for each in found if each.value is not None]
     return sum(values) / len(values) if values else None
 
 
-def _pairs(table: RatingTable) -> list[RaterPair]:
-    import numpy
+def rater_pairs(table: RatingTable, resamples: Resamples | None = None) -> list[RaterPair]:
+    """Compare every two raters of a table, of at most 45 raters; none of more.
 
-    number = len(table.raters)
-    if table.ratings is None or number * (number - 1) // 2 > MOST_PAIRS:
+    Args:
+        table: The ratings.
+        resamples: The resamples of its units, for intervals of Cohen's kappa; None for no intervals.
+    """
+    number, patterns = len(table.raters), table.patterns
+    pairs = list(combinations(range(number), 2))
+    if patterns.codes is None or len(pairs) > MOST_PAIRS:
         return []
+    # A table of two raters' values has so many cells in each resample.
+    few = pairs if len(patterns.domain) <= MOST_VALUES else []
+    statistics = {f"{one} {other}": cohen_statistic(patterns, one, other) for one, other in few}
+    intervals = _intervals(statistics, resamples)
     found = []
-    for one, other in combinations(range(number), 2):
-        first, second = table.ratings[one], table.ratings[other]
-        both = ~numpy.isnan(first) & ~numpy.isnan(second)
-        units = int(both.sum())
+    times = patterns.times
+    for one, other in pairs:
+        first, second = patterns.codes[[one, other]]
+        both = int(times[(first >= 0) & (second >= 0)].sum())
+        agreed = int(times[(first >= 0) & (first == second)].sum())
+        cohen = cohen_of_patterns(patterns, one, other)
+        interval = intervals.get(f"{one} {other}")
         found.append(
             RaterPair(
                 (table.raters[one], table.raters[other]),
-                units,
-                100 * float((first[both] == second[both]).mean()) if units else None,
-                cohen_kappa(first, second).value,
-                None if table.words else weighted_kappa(first, second, "linear").value,
-                None if table.words else weighted_kappa(first, second, "quadratic").value,
+                both,
+                int(times[(first >= 0) != (second >= 0)].sum()),
+                100 * agreed / both if both else None,
+                cohen.value,
+                interval.low if interval else None,
+                interval.high if interval else None,
+                None if table.words else cohen_of_patterns(patterns, one, other, "linear").value,
+                None if table.words else cohen_of_patterns(patterns, one, other, "quadratic").value,
+                cohen.why_none,
             )
         )
     return found

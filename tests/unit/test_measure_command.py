@@ -8,13 +8,13 @@ import pytest
 from numpy.random import default_rng
 
 from store.measures.coefficients import (
-    ValueCounts,
+    Patterns,
     fleiss_kappa,
     gwet_ac,
     krippendorff_alpha_of_sums,
     standard_error,
 )
-from store.measures.intervals import bootstrap, wilson
+from store.measures.intervals import Resamples, wilson
 from store.measures.rating_table import MOST_RATERS, MOST_VALUES
 
 # The example of four raters and twelve subjects in Gwet's handbook, as the package irrCAC has it (cac.raw4raters).
@@ -60,7 +60,7 @@ def test_the_example_of_four_raters_gives_the_published_coefficients(measure):
     found = measure(GWET).json()
     assert (found["units"], found["dropped_units"], found["raters"], found["judgments"]) == (12, 1, 4, 41)
     assert round(found["ac1"], 5) == 0.77544
-    assert round(found["ac1_se"], 5) == 0.14295
+    assert round(found["standard_errors"]["ac1"], 5) == 0.14295
     assert round(found["fleiss"], 5) == 0.76117
     assert round(found["ac2_quadratic"], 3) == 0.914
     assert found["percent"] == pytest.approx(900 / 11)
@@ -102,7 +102,7 @@ def test_three_annotators_and_each_two_of_them(measure, shared_data):
     assert found["alpha"]["nominal"] == pytest.approx(expected["krippendorff_alpha_nominal"], abs=1e-9)
     assert found["fleiss"] == pytest.approx(expected["fleiss_kappa"], abs=1e-9)
     assert round(found["ac1"], 5) == 0.89677
-    for pair in found["pairs"]:
+    for pair in found["by_pair"]:
         assert pair["cohen"] == pytest.approx(expected["cohen_kappa"]["-".join(pair["raters"])], abs=1e-9)
 
 
@@ -117,7 +117,7 @@ def test_raters_without_names_are_counted(measure, shared_data):
         f'"{unit}",{value},{times}\n' for (unit, value), times in counts.items()
     )
     found = measure(text).json()
-    assert (found["form"], found["raters"], found["pairs"]) == ("counts", None, [])
+    assert (found["form"], found["raters"], found["by_pair"]) == ("counts", None, [])
     assert (found["units"], found["judgments"], found["dropped_units"]) == (1204, 1656, 839)
     assert [found["alpha"][level] for level in LEVELS[:3]] == pytest.approx(
         [0.18161776767745486, 0.44220204265823726, 0.4437608120514399], abs=1e-12
@@ -131,7 +131,7 @@ def test_the_sums_of_the_bootstrap_give_the_coefficient_of_the_package(measure):
     random = default_rng(3)
     ratings = random.integers(0, 5, (4, 300)).astype(float)
     ratings[random.random(ratings.shape) < 0.3] = numpy.nan
-    counts = ValueCounts.of_ratings(ratings)
+    counts = Patterns.of_ratings(ratings)
     text = wide([[None if numpy.isnan(value) else value for value in row] for row in ratings])
     found = measure(text).json()
     for level in LEVELS:
@@ -141,7 +141,7 @@ def test_the_sums_of_the_bootstrap_give_the_coefficient_of_the_package(measure):
 def test_with_two_raters_linear_and_quadratic_weights(measure):
     # Cicchetti and Allison's weights by hand: rows (0, 0), (0, 1), (1, 1), (2, 0) and (2, 2).
     found = measure("a,b\n0,0\n0,1\n1,1\n2,0\n2,2\n").json()
-    (pair,) = found["pairs"]
+    (pair,) = found["by_pair"]
     assert found["cohen"] == pair["cohen"] == pytest.approx((3 / 5 - 8 / 25) / (1 - 8 / 25))
     assert pair["cohen_linear"] == pytest.approx((0.7 - 0.54) / (1 - 0.54))
     assert pair["cohen_quadratic"] == pytest.approx((0.75 - 0.65) / (1 - 0.65))
@@ -187,14 +187,15 @@ def clustered(random, queries=100, pairs=20, correlation=0.2):
 def test_intervals_over_queries_cover_and_those_over_units_do_not():
     alpha = krippendorff_alpha_of_sums("nominal")
     ratings, _ = clustered(default_rng(0), queries=20_000)
-    truth = alpha.of(ValueCounts.of_ratings(ratings))
+    truth = alpha.of(Patterns.of_ratings(ratings))
     covered = {"queries": 0, "units": 0}
     samples = 200
     for seed in range(samples):
         ratings, query = clustered(default_rng(seed + 1))
-        counts = ValueCounts.of_ratings(ratings)
+        counts = Patterns.of_ratings(ratings)
         for name, clusters in (("queries", query), ("units", None)):
-            found = bootstrap(alpha, counts, clusters=clusters, resamples=300, seed=seed)
+            drawn = Resamples(counts, clusters=clusters, resamples=300, seed=seed)
+            (found,) = drawn.intervals([alpha.statistic(counts)])
             covered[name] += found.low <= truth <= found.high
     assert 0.92 <= covered["queries"] / samples <= 0.97
     assert covered["units"] / samples < 0.75
@@ -203,8 +204,8 @@ def test_intervals_over_queries_cover_and_those_over_units_do_not():
 def test_an_interval_names_its_clusters_and_warns_of_few(measure):
     text = "query,a,b\n" + "".join(f"q{number // 4},{number % 2},{number % 3 % 2}\n" for number in range(40))
     found = measure(text, "--cluster", "query", "--bootstrap", "200", "--seed", "7").json()
-    assert (found["clustered"], found["interval"]["clusters"]) == (True, 10)
-    assert "only 10 clusters" in found["interval"]["warning"]
+    assert (found["clustered"], found["intervals"]["alpha"]["clusters"]) == (True, 10)
+    assert "only 10 clusters" in found["intervals"]["alpha"]["warning"]
     assert found["ci_low"] <= found["alpha"]["nominal"] <= found["ci_high"]
     assert found == measure(text, "--cluster", "query", "--bootstrap", "200", "--seed", "7").json()
     assert found["ci_low"] != measure(text, "--bootstrap", "200", "--seed", "7").json()["ci_low"]
@@ -222,7 +223,7 @@ def test_wilsons_interval():
 def test_standard_errors_are_those_of_the_example_for_fleiss_and_quadratic_weights():
     rows = [line.split(",")[1:] for line in GWET.splitlines()[1:]]
     ratings = numpy.array([[float(cell) if cell.isdigit() else numpy.nan for cell in row] for row in rows]).T
-    counts = ValueCounts.of_ratings(ratings)
+    counts = Patterns.of_ratings(ratings)
     errors = [standard_error(each, counts) for each in (fleiss_kappa(), gwet_ac("quadratic"))]
     assert [round(each, 5) for each in errors] == [0.15302, 0.10396]
 

@@ -67,12 +67,16 @@ def agreement_command(
     Empty cells, *, NA and NaN are missing values. The interval is a percentile bootstrap over units, or over
     the clusters of --cluster: units of one query are not independent.
     """
+    from store.measures.intervals import Resamples
     from store.measures.rating_table import read_ratings
     from store.measures.table_agreement import table_agreement
     from workbench.output import print_json
 
     table = read_ratings(file, cluster=cluster)
-    found = table_agreement(table, level=level.value, resamples=bootstrap, seed=seed, block=blocks)
+    resamples = Resamples(table.patterns, clusters=table.clusters, resamples=bootstrap, seed=seed)
+    found = table_agreement(
+        table, level=level.value, resamples=resamples if bootstrap else None, block=blocks
+    )
     if as_json:
         print_json({"measure": "agreement", "file": file, **found.to_dict()})
     else:
@@ -112,8 +116,8 @@ def _print(name: str, found: TableAgreement, blocks: int | None) -> None:
             ),
             (f"alpha, mean of blocks of {blocks}", shown(found.blocks)),
             ("Cohen's kappa", shown(found.cohen)),
-            ("Fleiss' kappa", shown(found.fleiss, found.fleiss_se)),
-            ("Gwet's AC1", shown(found.ac1, found.ac1_se)),
+            ("Fleiss' kappa", shown(found.fleiss, found.standard_errors["fleiss"])),
+            ("Gwet's AC1", shown(found.ac1, found.standard_errors["ac1"])),
             ("Gwet's AC2, linear", shown(found.ac2_linear)),
             ("Gwet's AC2, quadratic", shown(found.ac2_quadratic)),
         ],
@@ -129,7 +133,7 @@ def _print(name: str, found: TableAgreement, blocks: int | None) -> None:
                 for each in found.values
             ],
         )
-    if len(found.pairs) > 1:
+    if len(found.by_pair) > 1:
         say("")
         print_table(
             ("rater", "and", "units", "percent", "Cohen", "linear", "quadratic"),
@@ -142,7 +146,7 @@ def _print(name: str, found: TableAgreement, blocks: int | None) -> None:
                     shown(pair.cohen_linear),
                     shown(pair.cohen_quadratic),
                 )
-                for pair in found.pairs
+                for pair in found.by_pair
             ],
             wide=("rater", "and"),
         )
